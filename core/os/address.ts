@@ -1,6 +1,6 @@
 /**
- * Why an address cannot be listened on, and who holds it. The holder is asked of `ss`, where this
- * process may run it, and is otherwise left out. Never guesses.
+ * Explains why an address cannot be bound, and names the process that uses it. Runs `ss` to find
+ * the process, where permitted; otherwise leaves it out. Never guesses.
  *
  * @module
  */
@@ -12,12 +12,12 @@ import { AddressFault, type ListenAddress } from "core/ports/sockets.ts";
 const SS_PATHS = ["/usr/bin/ss", "/bin/ss", "/usr/sbin/ss"];
 const SS_MS_MAX = 3_000;
 
-/** Prints an address as it is typed: `127.0.0.1:8731`, `[::1]:8731`. */
+/** Formats an address for command lines and URLs: `127.0.0.1:8731`, `[::1]:8731`. */
 export function printAddress(at: ListenAddress): string {
   return at.hostname.includes(":") ? `[${at.hostname}]:${at.port}` : `${at.hostname}:${at.port}`;
 }
 
-/** Returns the fault for what a listener threw. */
+/** Returns the fault for an error that a listener threw. */
 export async function addressFault(
   at: ListenAddress,
   thrown: unknown,
@@ -80,7 +80,7 @@ function stateOf(
   }
 }
 
-/** Names the process that listens, such as `deno (pid 812)`; undefined when it cannot be known. */
+/** Returns the listening process as `deno (pid 812)`; undefined when it cannot be determined. */
 async function findHolder(at: ListenAddress, processes: Processes): Promise<string | undefined> {
   for (const command of SS_PATHS) {
     if (Deno.permissions.querySync({ name: "run", command }).state !== "granted") continue;
@@ -93,13 +93,13 @@ async function findHolder(at: ListenAddress, processes: Processes): Promise<stri
       });
       if (answer.code === 0) return parseHolder(answer.stdout);
     } catch {
-      // Not at this path: the next one is tried.
+      // Not at this path; try the next one.
     }
   }
   return undefined;
 }
 
-/** Reads the first holder out of what `ss -Hltnp` prints. */
+/** Parses the first process from the output of `ss -Hltnp`. */
 export function parseHolder(text: string): string | undefined {
   const found = /users:\(\("((?:[^"\\]|\\.)*)",pid=(\d+),/.exec(text);
   return found === null ? undefined : `${found[1]} (pid ${found[2]})`;

@@ -1,6 +1,6 @@
 /**
- * Splitting an argument list into options and words with the platform's own parser.
- * Faults are not judged here: the verb table knows what is allowed (`core/verbs/invocation.ts`).
+ * Splits an argument list into options and words with the platform's own parser. Does not judge
+ * faults: the verb table knows what is allowed (`core/verbs/invocation.ts`).
  *
  * @module
  */
@@ -8,13 +8,13 @@
 import { parseArgs } from "node:util";
 import type { ArgumentToken } from "core/text/argument_token.ts";
 
-/** An option as far as splitting needs it: with `value` it takes one. */
+/** An option as the splitter needs it. With `value`, it accepts a value. */
 export interface SplitOption {
   readonly name: string;
   readonly value?: string;
 }
 
-/** Splits `argv`; options after `--` are words, unknown options are kept as switches. */
+/** Splits `argv`. Options after `--` are words; unknown options are kept as switches. */
 export function splitArguments(
   argv: readonly string[],
   options: readonly SplitOption[],

@@ -1,6 +1,6 @@
 /**
- * A `node:net` socket as two web streams with back-pressure and half-close: closing the writable
- * side tells the peer that no more comes, while its answer can still be read.
+ * A `node:net` socket as two web streams with back-pressure and half-close. Closing the writable
+ * side signals the end to the peer, while its answer can still be read.
  *
  * @module
  */
@@ -8,10 +8,10 @@
 import type { Socket } from "node:net";
 import type { ByteStream } from "core/ports/sockets.ts";
 
-/** Wraps a connected socket; it must have been made with `allowHalfOpen`. */
+/** Wraps a connected socket, which must have been created with `allowHalfOpen`. */
 export function byteStreamOf(socket: Socket): ByteStream {
   let isReadClosed = false;
-  // Every error is followed by `close`; the streams learn of both through their own state.
+  // `close` follows every error; the streams report both through their own state.
   let failure: Error | undefined;
   socket.on("error", (error) => failure = error);
 
@@ -35,7 +35,7 @@ export function byteStreamOf(socket: Socket): ByteStream {
     cancel: () => {
       isReadClosed = true;
       socket.removeAllListeners("data");
-      // What still comes is thrown away, so that the end of the stream is noticed.
+      // Discard the remaining data, so that the end of the stream is noticed.
       socket.resume();
     },
   });

@@ -1,6 +1,6 @@
 /**
- * One running child behind the `Child` port, and how a signal reaches it or its whole group.
- * Never throws for a child that is gone.
+ * One running child behind the `Child` port, and signals to it or to its whole group. Never throws
+ * for a child that has ended.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Child, ProcessExit } from "core/ports/processes.ts";
 
 type Signal = "SIGTERM" | "SIGKILL" | "SIGINT";
 
-/** A child whose streams are plain byte streams of the platform. */
+/** A child whose streams are the platform's byte streams. */
 export interface StartedChild extends Child {
   readonly stdout: ReadableStream<Uint8Array<ArrayBuffer>>;
   readonly stderr: ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -31,7 +31,7 @@ export function childOf(started: Deno.ChildProcess, isGroup: boolean): StartedCh
     },
   );
   const killGroup = (signal: Signal) => {
-    // The number of an empty group can be given to a stranger, so it is not used again.
+    // The kernel can reuse the id of an empty group, so do not signal it again.
     if (!isGroupGone) isGroupGone = !killGroupOf(started, signal);
   };
   return {
@@ -52,11 +52,11 @@ function signalChild(started: Deno.ChildProcess, signal: Signal): void {
     started.kill(signal);
   } catch (thrown) {
     if (thrown instanceof Deno.errors.NotCapable) throw thrown;
-    // It ended on its own; that is what the signal was for.
+    // The child has already ended.
   }
 }
 
-/** Returns whether there still was a group to signal. */
+/** Returns whether the group still existed. */
 function killGroupOf(started: Deno.ChildProcess, signal: Signal): boolean {
   try {
     Deno.kill(-started.pid, signal);
@@ -64,8 +64,8 @@ function killGroupOf(started: Deno.ChildProcess, signal: Signal): boolean {
   } catch (thrown) {
     if (!(thrown instanceof Deno.errors.NotCapable)) return false;
   }
-  // Deno.kill needs the right to run any program. With a narrower set the C library sends the
-  // signal; without the C library only the head of the group gets it.
+  // Deno.kill requires permission to run any program. With fewer permissions, the C library sends
+  // the signal. Without the C library, only the group's leader receives it.
   const isThere = signalGroup(started.pid, signal);
   if (isThere === undefined) signalChild(started, signal);
   return isThere ?? true;

@@ -1,13 +1,13 @@
 /**
- * The machine's clock and timers behind the `Clock` port.
- * Never used directly by decisions: they get a `Clock`, and in tests one that stands still.
+ * The machine's clock and timers behind the `Clock` port. Decisions never use it directly: they
+ * receive a `Clock`, which tests replace with a stopped one.
  *
  * @module
  */
 
 import type { Clock } from "core/ports/clock.ts";
 
-/** Longest delay that a timer takes; a longer one would fire at once. */
+/** Longest delay that a timer accepts; a longer one would fire at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
 /** Returns the machine's clock. */
@@ -33,7 +33,7 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** Runs longer delays than one timer can hold in several legs. */
+/** Splits a delay that is too long for one timer into several timers. */
 function startTimer(ms: number, run: () => void): () => void {
   let left = Math.max(0, Number.isFinite(ms) ? ms : 0);
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,7 +1,6 @@
 /**
- * Connecting to a unix socket, apart from listening because the command line does it at each
- * call and needs none of the rest. Closing the writable side is a half-close: the answer can
- * still be read.
+ * Connects to a unix socket. Separate from listening, because each run of the command line connects
+ * and needs nothing else. Closing the writable side is a half-close: the answer can still be read.
  *
  * @module
  */
@@ -15,7 +14,7 @@ export async function connectUnix(path: string): Promise<ByteStream> {
   return unixStream(await Deno.connect({ transport: "unix", path }));
 }
 
-/** A connection as two web streams; it ends by itself when both sides have. */
+/** Returns a connection as two web streams; it closes when both sides have ended. */
 export function unixStream(connection: Deno.UnixConn): ByteStream {
   let openSides = 2;
   const close = () => {
@@ -50,7 +49,7 @@ function readableOf(connection: Deno.Conn, end: () => void): ReadableStream<Uint
   }, { highWaterMark: 0 });
 }
 
-/** Closed by this side while a read was waiting: that is the end, not a fault. */
+/** Reads once. Closing this side while a read waits counts as the end, not as an error. */
 async function readSome(connection: Deno.Conn, buffer: Uint8Array): Promise<number | null> {
   try {
     return await connection.read(buffer);
@@ -67,7 +66,7 @@ function writableOf(connection: Deno.Conn, end: () => void): WritableStream<Uint
     try {
       await connection.closeWrite();
     } catch (thrown) {
-      // The peer was faster, or this side has closed the whole connection: it is over either way.
+      // The peer closed first, or this side has closed the whole connection.
       if (!(thrown instanceof Deno.errors.NotConnected || isClosed(thrown))) throw thrown;
     } finally {
       end();

@@ -1,6 +1,6 @@
 /**
- * Turns what the file system throws into `FileFault` with one of the codes of `core/ports/files.ts`
- * and a sentence that names the path. No I/O.
+ * Converts file system errors to a `FileFault` with one of the codes of `core/ports/files.ts` and a
+ * sentence that names the path. No I/O.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import { errorText } from "core/errors.ts";
 import { FileFault } from "core/ports/files.ts";
 
-/** What each code means to the reader of the message. */
+/** The state that each code describes, for messages. */
 const STATES: Readonly<Record<string, string>> = {
   ENOENT: "no such file or folder",
   EACCES: "permission denied",
@@ -20,7 +20,7 @@ const STATES: Readonly<Record<string, string>> = {
   ELOOP: "it is a symbolic link, must not be one",
 };
 
-/** POSIX names that mean the same to callers. */
+/** POSIX names that callers treat as the same. */
 const SAME_AS: Readonly<Record<string, string>> = {
   EPERM: "EACCES",
   EDQUOT: "ENOSPC",
@@ -28,7 +28,7 @@ const SAME_AS: Readonly<Record<string, string>> = {
   ENOTEMPTY: "EEXIST",
 };
 
-/** Deno's error classes that carry no code. */
+/** Deno's error classes without a code. */
 const CODE_OF_NAME: Readonly<Record<string, string>> = {
   NotFound: "ENOENT",
   PermissionDenied: "EACCES",
@@ -39,7 +39,7 @@ const CODE_OF_NAME: Readonly<Record<string, string>> = {
   FilesystemLoop: "ELOOP",
 };
 
-/** Returns the POSIX name of what was thrown, or `EIO`. */
+/** Returns the POSIX name of a thrown error, or `EIO`. */
 export function posixCode(thrown: unknown): string {
   if (!(thrown instanceof Error)) return "EIO";
   const { code } = thrown as { code?: unknown };

@@ -1,8 +1,8 @@
 /**
- * Exclusive locks between processes: flock(2) on a lock file that is made 0600 and stays.
- * The kernel lets go when the holder dies, however it dies, so no lock is ever stale.
- * Waiters of one process queue in order; between processes the lock is tried at a short,
- * growing pace, because a blocking flock would hold a worker thread and could not be given up.
+ * Exclusive locks between processes: flock(2) on a lock file that is created 0600 and kept. The
+ * kernel releases the lock when its holder dies, so no lock is ever stale. Waiters in one process
+ * queue in order. Between processes the lock is polled at short, growing intervals. A blocking
+ * flock would occupy a worker thread and could not be cancelled.
  *
  * @module
  */
@@ -17,7 +17,7 @@ const RETRY: Backoff = { firstMs: 2, maxMs: 50 };
 /** Returns the two lock operations of `Files`. */
 export function fileLocks(): Pick<Files, "lock" | "tryLock"> {
   const clock = systemClock();
-  /** The end of the queue of this process for each path. */
+  /** The tail of this process's queue for each path. */
   const queues = new Map<string, Promise<void>>();
 
   async function lock(path: string, signal?: AbortSignal): Promise<Lock> {
@@ -52,7 +52,7 @@ export function fileLocks(): Pick<Files, "lock" | "tryLock"> {
   return { lock, tryLock };
 }
 
-/** Rejects with the signal's reason when it fires first. */
+/** Rejects with the signal's reason if the signal fires first. */
 async function waitFor(
   before: Promise<void> | undefined,
   signal: AbortSignal | undefined,
@@ -76,7 +76,7 @@ function heldLock(file: Deno.FsFile, leave: () => void): Lock {
     release: () => {
       if (isHeld) {
         isHeld = false;
-        // Closing the only descriptor of this open file is what unlocks it.
+        // The lock is released by closing the only descriptor of this open file.
         file.close();
         leave();
       }
@@ -100,7 +100,7 @@ async function tryOnce(path: string): Promise<Deno.FsFile | undefined> {
   }
 }
 
-/** Creates the file when it is absent; a link at the path is never written through. */
+/** Creates the file when it is absent; never writes through a link at the path. */
 async function openLockFile(path: string): Promise<Deno.FsFile> {
   try {
     return await Deno.open(path, { createNew: true, read: true, write: true, mode: 0o600 });
@@ -111,14 +111,17 @@ async function openLockFile(path: string): Promise<Deno.FsFile> {
     return await Deno.open(path, { read: true });
   } catch (thrown) {
     if (posixCode(thrown) !== "ENOENT") throw thrown;
-    // Removed in between, or a link to nowhere: the first is made again, the second refused.
+    // The file was removed meanwhile (the caller retries), or is a dangling link (refused).
     const info = await Deno.lstat(path).catch(() => undefined);
     if (info?.isSymlink === true) throw linkFault(path);
     return await openLockFile(path);
   }
 }
 
-/** A lock on a file that was removed or replaced excludes nobody, so it does not count. */
+/**
+ * Tells whether the path still names the locked file. A lock on a removed or replaced file excludes
+ * no one.
+ */
 async function isStillThere(file: Deno.FsFile, path: string): Promise<boolean> {
   const held = await file.stat();
   const now = await Deno.lstat(path).catch(() => undefined);

@@ -1,8 +1,8 @@
 /**
- * Sets mode and owner of a file or folder through a descriptor, and only if it still is the one
- * that was looked at: nobody who may write to the folder can swap it for a link in between.
- * Loads `node:fs` when it is needed, because that takes 20 ms, which a program that only reads
- * must not pay; with the usual umask and no foreign owner, writers do not need it either.
+ * Sets mode and owner of a file or folder through a descriptor, and only if it still is the file
+ * that was checked. So no one with write access to the folder can swap in a link. Loads `node:fs`
+ * on demand: that takes 20 ms, which a program that only reads must not pay. With the usual umask
+ * and no change of owner, writers do not need it either.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { FileFault, type WriteOptions } from "core/ports/files.ts";
 
 const PERMISSION_BITS = 0o7777;
 
-/** What says which file it is. */
+/** The device and inode that identify a file. */
 export type Identity = Pick<Deno.FileInfo, "dev" | "ino">;
 
-/** Says whether two looks saw the same file. */
+/** Tells whether both describe the same file. */
 export function isSame(one: Identity, other: Identity): boolean {
   return one.dev === other.dev && one.ino === other.ino && one.ino !== null;
 }
@@ -24,7 +24,7 @@ export function permissionBits(info: Pick<Deno.FileInfo, "mode">): number {
   return (info.mode ?? 0) & PERMISSION_BITS;
 }
 
-/** Gives a file or folder the mode and owner asked for, if it does not have them. */
+/** Sets the requested mode and owner on a file or folder, if they differ. */
 export async function setMeta(
   path: string,
   seen: Deno.FileInfo,

@@ -1,11 +1,9 @@
 /**
- * The `Files` port on the real disk: atomic writes, links never followed where something is
- * written, and faults with code and path. Locks are in `core/os/file_lock.ts`, modes and owners
- * in `core/os/file_meta.ts`. Writes are atomic.
+ * The `Files` port on the real disk: atomic writes that never follow links, and faults with code
+ * and path. Locks are in `core/os/file_lock.ts`, modes and owners in `core/os/file_meta.ts`.
  *
- * A process that dies inside `write` can leave a temp file named `.<hex>.fleetctl-tmp`, never with
- * more rights than the file it was to become.
- * Why it is our own: ADR 0034.
+ * A process that dies inside `write` can leave a temp file named `.<hex>.fleetctl-tmp`. It never
+ * has more permissions than the file that it was to become. Why this is our own code: ADR 0034.
  *
  * @module
  */
@@ -22,11 +20,11 @@ import { readPlain } from "core/os/plain_file.ts";
 
 const FILE_MODE = 0o644;
 const FOLDER_MODE = 0o755;
-/** Mode of a file until it has the owner asked for. */
+/** Mode of a file until it has the requested owner. */
 const UNOWNED_MODE = 0o600;
-/** Regular files up to this size are read in one go; larger ones give way to other work. */
+/** Regular files up to this size are read synchronously; larger ones asynchronously. */
 const SYNC_READ_BYTES_MAX = 1024 * 1024;
-/** Suffix of temp files; a reader of a folder skips them by their leading dot. */
+/** Suffix of temp files. Their leading dot makes folder readers skip them. */
 const TEMP_SUFFIX = ".fleetctl-tmp";
 
 /** Returns the machine's file system. */
@@ -54,7 +52,7 @@ export function denoFiles(): Files {
   };
 }
 
-/** Runs file system work and lets only `FileFault` out. */
+/** Runs file system work; throws only `FileFault`. */
 async function guard<T>(action: string, path: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -63,7 +61,7 @@ async function guard<T>(action: string, path: string, work: () => T | Promise<T>
   }
 }
 
-/** Like `guard`, but absence is an answer. */
+/** Like `guard`, but returns undefined for a missing file. */
 async function guardAbsent<T>(
   action: string,
   path: string,
@@ -90,7 +88,7 @@ function tempBeside(path: string): string {
   return `${folderOf(path)}/.${name}${TEMP_SUFFIX}`.replace(/^\/\//, "/");
 }
 
-/** Reads regular files only: opening a pipe that somebody put there would wait for its writer. */
+/** Reads regular files only: opening a named pipe would wait for its writer. */
 function readBytes(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   return guardAbsent("read", path, async () => {
     const info = Deno.statSync(path);
@@ -117,7 +115,7 @@ async function writeAtomically(
   const wanted = { ...options, mode: options.mode ?? FILE_MODE };
   const isOwned = options.uid === undefined && options.gid === undefined;
   await guard("write", path, async () => {
-    // `createNew` does not follow a link either.
+    // `createNew` also refuses to follow a link.
     const file = await Deno.open(temp, {
       createNew: true,
       write: true,
@@ -173,14 +171,16 @@ async function openToAppend(path: string, mode: number): Promise<Opened> {
     await setMeta(path, await file.stat(), { mode });
     return { file, isNew: true };
   } catch (thrown) {
-    // Another process made it in between.
+    // Another process created it meanwhile.
     const made = posixCode(thrown) === "EEXIST" ? await openExisting(path) : undefined;
     if (made === undefined) throw thrown;
     return { file: made, isNew: false };
   }
 }
 
-/** Opens what is at the path itself: what was opened must be what is seen without following. */
+/**
+ * Opens an existing file without following links: the opened file must be the one that lstat saw.
+ */
 async function openExisting(path: string): Promise<Deno.FsFile | undefined> {
   const seen = await Deno.lstat(path).catch((thrown) => {
     if (posixCode(thrown) === "ENOENT") return undefined;
@@ -217,8 +217,8 @@ async function ensureDir(path: string, options: WriteOptions): Promise<void> {
 }
 
 /**
- * A program may own a folder and not be allowed to open the one above it. Then the new entry is as
- * durable as the file system makes it; what is written into the folder is synced all the same.
+ * Syncs the parent folder if this program may open it. Without that permission the new entry is
+ * only as durable as the file system makes it; the file's contents are synced in any case.
  */
 async function syncParent(path: string): Promise<void> {
   try {
@@ -228,7 +228,7 @@ async function syncParent(path: string): Promise<void> {
   }
 }
 
-/** Creates a folder and its parents; says whether the last one is new. */
+/** Creates a folder and its parents; returns whether the last one is new. */
 async function makeFolder(path: string, mode: number): Promise<boolean> {
   try {
     await Deno.mkdir(path, { mode });

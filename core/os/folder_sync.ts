@@ -1,23 +1,23 @@
 /**
- * Makes renames in a folder survive a power cut. Many files that are written at once into one
- * folder share the call: one that begins after a rename covers that rename, whoever asked for it.
+ * Makes renames in a folder survive a power cut. Concurrent writers in one folder share the fsync:
+ * one that begins after a rename covers that rename, whichever caller started it.
  *
  * @module
  */
 
 interface Sync {
   readonly running: Promise<void>;
-  /** Begins when `running` has ended, for those who came after that one began. */
+  /** Begins when `running` has ended; for callers that arrived after `running` began. */
   next?: Promise<void>;
 }
 
 const syncs = new Map<string, Sync>();
 
-/** Resolves when every rename in the folder that came before this call is on the disk. */
+/** Resolves when every earlier rename in the folder is on the disk. */
 export function syncFolder(path: string): Promise<void> {
   const found = syncs.get(path);
   if (found === undefined) return begin(path);
-  // It may have begun before our rename, so the one after it counts.
+  // The running sync may have begun before the caller's rename, so wait for the next one.
   return found.next ??= found.running.catch(() => {}).then(() => begin(path));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Builds the `Host` of a program: one line per adapter, and the only place that picks them.
- * Called by `main.ts` files; everything else gets the ports it needs as parameters.
+ * Builds the `Host` of a program: one line per adapter, and the only place that picks them. Only
+ * `main.ts` files call it; all other code receives its ports as parameters.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { systemSockets } from "core/os/sockets.ts";
 import { sqliteDatabases } from "core/os/sqlite.ts";
 import { systemUsers } from "core/os/users.ts";
 
-/** What a program tells about itself. */
+/** How a program identifies itself. */
 export interface HostOptions {
   readonly log: {
     /** Name in each log line: `fleetctl-gateway`. */
@@ -26,7 +26,7 @@ export interface HostOptions {
   };
 }
 
-/** Opens the machine for a program. */
+/** Builds the ports for a program. */
 export function openHost(options: HostOptions): Host {
   const log = stderrLog(options.log);
   const processes = systemProcesses();

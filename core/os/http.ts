@@ -1,5 +1,5 @@
 /**
- * Outgoing HTTP on the platform's own `fetch`, and a quicker way for short requests. No policy.
+ * Outgoing HTTP through the platform's own `fetch`, and a faster way for short requests. No policy.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The plain HTTP listener. A request that asks for an upgrade is answered like any other. No
- * routing and no policy.
+ * The plain HTTP listener. A request with an upgrade is answered like any other. No routing and no
+ * policy.
  *
  * @module
  */

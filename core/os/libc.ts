@@ -1,13 +1,13 @@
 /**
- * The calls into the C library that the platform does not offer: who is at the other end of a unix
- * socket, the file mode creation mask, which descriptors a child may inherit, and a signal to a
- * process group under a scoped permission set. The library is named by absolute path, so that a
- * permission set can name exactly this file under `ffi`.
+ * C library calls that the platform lacks: the credentials of a unix socket's peer, the umask,
+ * which descriptors a child inherits, and signals to a process group under a scoped permission set.
+ * The library has an absolute path, so that a permission set can name exactly this file under
+ * `ffi`.
  *
  * @module
  */
 
-/** Where the C library is, by architecture. Permission sets name the same path. */
+/** Location of the C library, by architecture. Permission sets name the same path. */
 export const LIBC_PATHS = {
   x86_64: "/lib/x86_64-linux-gnu/libc.so.6",
   aarch64: "/lib/aarch64-linux-gnu/libc.so.6",
@@ -23,10 +23,10 @@ const SYMBOLS = {
   close_range: { parameters: ["u32", "u32", "i32"], result: "i32" },
 } as const;
 
-/** The calls, as typed functions; who opened the library closes it. */
+/** The calls as typed functions. The code that opens the library closes it. */
 export type Libc = Deno.DynamicLibrary<typeof SYMBOLS>;
 
-/** Opens the library; throws where it is absent or not in the permission set. */
+/** Opens the library; throws where it is missing or not permitted. */
 export function openLibc(): Libc {
   return Deno.dlopen(LIBC_PATHS[Deno.build.arch], SYMBOLS);
 }
@@ -37,9 +37,9 @@ const LAST = 0xffff_ffff;
 const CLOSE_RANGE_CLOEXEC = 4;
 
 /**
- * Keeps every descriptor that is open now from children. The platform opens the unix sockets of
- * `node:net` inheritable: a child would hold its parent's listeners, and go on holding them after
- * the parent's death (close_range(2), Linux 5.11).
+ * Marks every open descriptor close-on-exec. The platform opens the unix sockets of `node:net`
+ * inheritable. A child would then keep its parent's listeners open, even after the parent's death
+ * (close_range(2), Linux 5.11).
  */
 export function keepDescriptors(libc: Libc): void {
   if (libc.symbols.close_range(FIRST_OWN, LAST, CLOSE_RANGE_CLOEXEC) === 0) return;
@@ -49,8 +49,8 @@ export function keepDescriptors(libc: Libc): void {
 const SIGNAL_NUMBERS = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15 } as const;
 
 /**
- * Sends a signal to a process group. Undefined when the permission set does not name the library;
- * else whether there still was a group.
+ * Signals a process group. Returns whether the group still existed; undefined when the permission
+ * set does not name the library.
  */
 export function signalGroup(
   group: number,

@@ -1,14 +1,14 @@
 /**
- * Making symbolic links. Deno makes one only with the right to read and write every path, because
- * what a link means is decided later; a program whose set names folders asks `ln` instead, where it
- * may run it. The folder is still one that the set names.
+ * Creates symbolic links. Deno creates one only with permission to read and write every path,
+ * because the target is resolved later. A program with narrower permissions runs `ln` instead,
+ * where permitted. The link's folder must still be in its permission set.
  *
  * @module
  */
 
 const LN = "/bin/ln";
 
-/** Makes a link at `path`, where nothing is yet; throws as `Deno.symlinkSync` does. */
+/** Creates a link at `path`, which must not exist yet; throws as `Deno.symlinkSync` does. */
 export function makeLink(target: string, path: string): void {
   if (isWhole("read") && isWhole("write") || !mayAskFor(path)) {
     Deno.symlinkSync(target, path);
@@ -34,7 +34,7 @@ function mayAskFor(path: string): boolean {
     Deno.permissions.querySync({ name: "run", command: LN }).state === "granted";
 }
 
-/** The words of `ln` for what callers tell apart. */
+/** Maps messages of `ln` to the errors that callers distinguish. */
 function linkFault(words: string): Error {
   const codes: readonly (readonly [RegExp, string])[] = [
     [/File exists/, "EEXIST"],

@@ -1,7 +1,7 @@
 /**
  * The `Log` port on stderr: one line per event, JSON for machines and `key=value` on a terminal.
- * Lines are written directly (ADR 0022 says why no package does it). Never prints a secret
- * (`core/os/redact.ts`), and never fails its caller when stderr is gone.
+ * Written without a package (ADR 0022). Never prints a secret (`core/os/redact.ts`), and never
+ * fails its caller when stderr is closed.
  *
  * @module
  */
@@ -9,15 +9,15 @@
 import type { Log, LogLevel } from "core/ports/log.ts";
 import { redactFields } from "core/os/redact.ts";
 
-/** Where lines go and how they look. */
+/** Destination and format of the log lines. */
 export interface LogOptions {
   /** Name of the program in each line: `fleetctl-gateway`. */
   readonly program: string;
-  /** Least severity that is printed; `info` when absent. */
+  /** Lowest severity that is printed; `info` when absent. */
   readonly level?: LogLevel;
   /** `json` unless stderr is a terminal. */
   readonly format?: "json" | "logfmt";
-  /** Takes a whole line with its newline; stderr when absent. */
+  /** Receives a whole line with its newline; stderr when absent. */
   readonly write?: (line: string) => void;
   /** Time of a line; the machine's clock when absent. */
   readonly now?: () => number;
@@ -58,11 +58,12 @@ function createLog(
 }
 
 /**
- * Text of others must not steer the terminal of who reads a log, nor turn its lines around: control
- * and format characters are written by their number, which JSON reads as the same text.
+ * Escapes control and format characters by their number, which JSON reads as the same text.
+ * Otherwise text from other users could control a reader's terminal, or reverse the direction of
+ * its lines.
  */
 function plain(line: string): string {
-  // Nearly every line is plain ASCII, and this costs as much as the rest of it.
+  // Nearly every line is plain ASCII; escaping it would double its cost.
   if (!UNUSUAL.test(line)) return line;
   return line.replace(
     /[\u007f-\u009f\p{Cf}\u2028\u2029]/gu,
@@ -83,7 +84,7 @@ interface Head {
   readonly event: string;
 }
 
-/** A field cannot take the place of the head: readers rely on `event` and `level`. */
+/** The head comes last, so that no field overrides it: readers rely on `event` and `level`. */
 function printJson(head: Head, fields: Fields): string {
   return `${JSON.stringify({ ...head, ...fields, ...head })}\n`;
 }
@@ -101,14 +102,14 @@ function printValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value) ?? "undefined";
 }
 
-/** Keeps text from others from faking a second line or another field. */
+/** Quotes a text, so that it cannot fake a second line or another field. */
 function quoteWord(text: string): string {
   return /^[\w.:/@+,-]+$/.test(text) ? text : JSON.stringify(text);
 }
 
 /**
- * Writes whole lines and blocks while the reader is slow, so that the last words of a dying
- * program arrive. A line that cannot be written is counted and the count is told once it can.
+ * Writes whole lines and blocks while the reader is slow, so that the last lines of a dying program
+ * arrive. Counts the lines that cannot be written, and logs the count once possible.
  */
 function stderrWriter(): (line: string) => void {
   const encoder = new TextEncoder();
@@ -120,7 +121,7 @@ function stderrWriter(): (line: string) => void {
       for (let at = 0; at < bytes.length;) at += Deno.stderr.writeSync(bytes.subarray(at));
       dropped = 0;
     } catch {
-      // The reader is gone or the pipe is full and non-blocking: there is nowhere to say it.
+      // The reader is gone, or the pipe is full and non-blocking. There is nowhere to report it.
       dropped++;
     }
   };

@@ -1,8 +1,8 @@
 /**
- * An MCP server that is reached by URL, as a byte stream of one JSON-RPC message a line, so that
- * whoever speaks to a socket speaks to it the same way. Streamable HTTP of both revisions is the
- * official SDK's; this adds what it leaves to its caller: no redirect is followed, answers are
- * bounded, every request is answered once, and no fault repeats a key or the URL. Never gates.
+ * An MCP server at a URL, as a byte stream with one JSON-RPC message per line. Callers use it
+ * exactly like a server on a socket. The official SDK implements Streamable HTTP of both revisions.
+ * This module adds what the SDK leaves to its caller: it follows no redirect, bounds answers,
+ * answers every request once, and keeps keys and the URL out of error texts. Never gates.
  *
  * @module
  */
@@ -21,18 +21,18 @@ import type { HttpClient } from "core/ports/http_client.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 import { readLineBytes } from "core/text/lines.ts";
 
-/** What the stream needs of the machine. */
+/** The ports that the stream needs. */
 export interface McpHttpPorts {
   readonly http: HttpClient;
   readonly clock: Pick<Clock, "after">;
 }
 
-/** The SDK's own codes for a connection that is lost, and JSON-RPC's for an unknown method. */
+/** The SDK's code for a lost connection, and JSON-RPC's code for an unknown method. */
 const LOST = -32000;
 const UNKNOWN_METHOD = -32601;
-/** How long the end of a session may take to tell the server of it. */
+/** How long closing a session may take to notify the server. */
 const FAREWELL_MS = 2_000;
-/** A reconnect to an event stream that a server closed early, as the revision of 2025 allows. */
+/** Reconnects to an event stream that the server closed early, as the 2025 revision allows. */
 const RECONNECT = {
   initialReconnectionDelay: 500,
   maxReconnectionDelay: 5_000,
@@ -40,7 +40,7 @@ const RECONNECT = {
   maxRetries: 2,
 };
 const FAULT_LENGTH_MAX = 300;
-/** A message that was cut off is none. */
+/** A truncated message is discarded. */
 const LINES = { lineBytesMax: MCP_LIMITS.messageBytesMax, mustEnd: true };
 const STATELESS = "io.modelcontextprotocol/protocolVersion";
 
@@ -56,7 +56,7 @@ export function openMcpHttp(endpoint: HttpEndpoint, ports: McpHttpPorts): ByteSt
   return new HttpStream(endpoint, ports);
 }
 
-/** Requests on their way, and how each is ended. */
+/** The stream; keeps the pending requests and how to abort each. */
 class HttpStream implements ByteStream {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
@@ -79,7 +79,7 @@ class HttpStream implements ByteStream {
     });
     const transport: Transport = this.#transport;
     transport.onmessage = (message) => this.#take(message);
-    // Each fault of a request is told by its own rejection; others concern the listening stream.
+    // A failed request rejects its own promise. Other errors concern the listening stream.
     transport.onerror = () => {};
     this.readable = new ReadableStream<Uint8Array>({
       start: (controller) => void (this.#out = controller),
@@ -95,12 +95,12 @@ class HttpStream implements ByteStream {
       await this.#transport.start();
       for await (const line of readLineBytes(lines, LINES)) await this.#send(line);
     } catch {
-      // What was written is no message, or the writer gave up: the stream ends either way.
+      // The input was not a message, or the writer aborted: the stream ends in both cases.
     }
     this.close();
   }
 
-  /** Requests are not waited for, so that one that takes long holds nothing up. */
+  /** Sends a message. Does not wait for requests, so that a slow one delays no other. */
   async #send(line: Uint8Array): Promise<void> {
     const text = new TextDecoder().decode(line);
     if (text.trim() === "") return;
@@ -108,7 +108,7 @@ class HttpStream implements ByteStream {
     if (isRequest(message)) return void this.#request(message);
     if (this.#cancels(message)) return;
     await this.#transport.send(message).catch(() => {
-      // Nobody waits for the answer to a notification or a response.
+      // No caller waits for the answer to a notification or a response.
     });
   }
 
@@ -127,14 +127,17 @@ class HttpStream implements ByteStream {
       });
     } catch (thrown) {
       const status = (thrown as { data?: { status?: unknown } } | null)?.data?.status;
-      // A server of the revision of 2025 refuses what comes before its handshake.
+      // A server of the 2025 revision refuses requests before its handshake.
       const isProbe = method === "server/discover" && Number(status) >= 400 && Number(status) < 500;
       const code = isProbe && status !== 401 && status !== 403 ? UNKNOWN_METHOD : LOST;
       this.#fail(id, code, faultText(thrown, status));
     }
   }
 
-  /** In the stateless revision a request is cancelled by ending its exchange. */
+  /**
+   * Aborts the HTTP exchange of a cancelled request, as the stateless revision requires. Returns
+   * false when the cancellation must be sent instead.
+   */
   #cancels(message: JSONRPCMessage): boolean {
     const { method, params } = message as {
       readonly method?: unknown;
@@ -150,7 +153,7 @@ class HttpStream implements ByteStream {
 
   #take(message: JSONRPCMessage): void {
     if ("id" in message && !("method" in message) && message.id !== undefined) {
-      // Late, repeated or made up: the request has its answer.
+      // A late, repeated or invented answer: the request is already answered.
       if (!this.#open.delete(message.id)) return;
       if (message.id === this.#initialize && "result" in message) {
         const version = (message.result as { readonly protocolVersion?: unknown }).protocolVersion;
@@ -171,7 +174,7 @@ class HttpStream implements ByteStream {
     this.#out?.enqueue(this.#encoder.encode(`${JSON.stringify(message)}\n`));
   }
 
-  /** The text of a fault may repeat the URL or an answer, and with it a key. */
+  /** Removes the URL and all keys from an error text, which may repeat them. */
   #clean(text: string): string {
     const { url, secrets } = this.#endpoint;
     const hidden = [url, ...secrets].filter((part) => part !== "")
@@ -197,12 +200,12 @@ class HttpStream implements ByteStream {
     try {
       this.#out?.close();
     } catch {
-      // The reader has gone first.
+      // The reader closed first.
     }
     void this.#farewell();
   }
 
-  /** Tells a server with sessions that this one is over; it may not care. */
+  /** Notifies a server that its session is over; ignores the result. */
   async #farewell(): Promise<void> {
     const stop = this.#ports.clock.after(FAREWELL_MS, () => void this.#transport.close());
     await this.#transport.terminateSession().catch(() => {/* it forgets the session by itself */});

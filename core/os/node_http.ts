@@ -1,6 +1,6 @@
 /**
- * Translates between `node:http` and `Request`/`Response`, streams both ways with back-pressure.
- * Used by the WebSocket listener, which needs `node:http` for its upgrades. No policy.
+ * Translates between `node:http` and `Request`/`Response`, and streams both ways with
+ * back-pressure. The WebSocket listener uses it, because upgrades require `node:http`. No policy.
  *
  * @module
  */
@@ -29,7 +29,7 @@ export function peerOf(message: IncomingMessage): string {
     : `${remoteAddress}:${remotePort}`;
 }
 
-/** Builds a `Request`; undefined when its target or a header is not one that HTTP allows. */
+/** Builds a `Request`; undefined when its target or a header is invalid HTTP. */
 export function requestOf(
   message: IncomingMessage,
   options: { readonly authority: string; readonly signal?: AbortSignal; readonly body: boolean },
@@ -42,11 +42,11 @@ export function requestOf(
       const name = message.rawHeaders[index] ?? "";
       const value = message.rawHeaders[index + 1] ?? "";
       const cookies = name.toLowerCase() === "cookie" ? headers.get(name) : null;
-      // Cookies of several lines are one list with its own separator (RFC 9113, 8.2.3).
+      // Several cookie lines form one list with its own separator (RFC 9113, 8.2.3).
       if (cookies !== null) headers.set(name, `${cookies}; ${value}`);
       else headers.append(name, value);
     }
-    // Two of them come as one list; both are refused by whoever reads the name (RFC 9112, 3.2).
+    // Two `Host` lines arrive as one list. Keep it: readers of the host refuse it (RFC 9112, 3.2).
     if (target !== message.url && !(headers.get("host") ?? "").includes(",")) {
       headers.set("host", host);
     }
@@ -63,9 +63,9 @@ export function requestOf(
 }
 
 /**
- * The body of a request as a stream. Giving it up lets the rest run past: the stream that
- * the platform makes of a message then closes the connection over the answer, or throws
- * where nobody can catch it.
+ * Returns the body of a request as a stream. Cancelling it discards the rest of the body. The
+ * platform's own stream would close the connection before the answer is sent, or throw where no
+ * caller can catch it.
  */
 function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array<ArrayBuffer>> {
   let isOver = false;
@@ -90,15 +90,16 @@ function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array<ArrayBuffer
     pull: () => void message.resume(),
     cancel: () => {
       isOver = true;
-      // Its sender may take as long as for any request (`requestMsMax`), and no more.
+      // The sender has as long as for any request (`requestMsMax`).
       message.resume();
     },
   }, { highWaterMark: 0 });
 }
 
 /**
- * Host and path of a request. A whole address, as clients of a proxy send it, outranks the `Host`
- * header (RFC 9112, 3.2.2); throws when the target is neither.
+ * Returns host and path of a request. A target in absolute form, as proxy clients send it,
+ * overrides the `Host` header (RFC 9112, 3.2.2). Throws when the target is neither a path nor an
+ * absolute URL.
  */
 function targetOf(
   message: IncomingMessage,
@@ -112,17 +113,17 @@ function targetOf(
   return { host, target: rest.startsWith("/") ? rest : `/${rest}` };
 }
 
-/** Writes a `Response` and waits until the peer has taken it or is gone. */
+/** Writes a `Response`; waits until the peer has received it or disconnected. */
 export async function sendResponse(response: Response, to: ServerResponse): Promise<void> {
   await sendMessage(response, to);
 }
 
-/** Whether the peer of an answer has left; `close` does not come again for who asks later. */
+/** Whether the peer has disconnected. Needed because a late listener never sees `close`. */
 function isGone(to: ServerResponse): boolean {
   return to.destroyed;
 }
 
-/** Writes an answer, whole or streamed, and waits until the peer has taken it or is gone. */
+/** Writes an answer, whole or streamed; waits until the peer has received it or disconnected. */
 async function sendMessage(
   { status, headers, body }: {
     readonly status: number;
@@ -162,7 +163,7 @@ async function sendMessage(
     }
     to.end();
   } catch {
-    // The body failed half-way: a cut connection is the only honest end of this answer.
+    // The body failed midway. Only a cut connection shows the peer that the answer is incomplete.
     to.destroy();
   } finally {
     to.off("close", onClose);
@@ -182,9 +183,9 @@ function drained(to: ServerResponse): Promise<void> {
   return promise;
 }
 
-/** Answers a refused upgrade on its bare connection and ends it. */
+/** Answers a refused upgrade on its raw connection and closes it. */
 export async function refuseUpgrade(response: Response, socket: Duplex): Promise<void> {
-  // Our own refusal, of a sentence or two.
+  // The body is our own refusal, one or two sentences.
   // deno-lint-ignore tree/bounded-body
   const body = new Uint8Array(await response.arrayBuffer());
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Refused"}`];

@@ -1,7 +1,7 @@
 /**
- * The `node:http` server under every listener: answers requests through a handler, and bounds the
- * time that a peer may take for headers and request, so that idle connections end. An error that a
- * handler lets out becomes an empty 500 and goes to the log, never into the answer. No policy.
+ * The `node:http` server under every listener. It passes requests to a handler, and bounds the time
+ * for headers and request, so that idle connections end. An error that a handler throws becomes an
+ * empty 500 and is logged, never sent. No policy.
  *
  * @module
  */
@@ -15,32 +15,32 @@ import type { ListenAddress } from "core/ports/sockets.ts";
 import { addressFault } from "core/os/address.ts";
 import { peerOf, requestOf, sendResponse } from "core/os/node_http.ts";
 
-/** Time that open work gets when the owner names none. */
+/** Grace period for open work when the owner sets none. */
 export const CLOSE_GRACE_MS = 1_000;
 
 /** Answers one request; `peer` is the address of the other end. */
 export type HttpHandler = (request: Request, peer: string) => Response | Promise<Response>;
 
-/** Times of a server; tests shorten them. */
+/** Timeouts of a server; tests shorten them. */
 export type ServerTimes = { readonly [Name in keyof typeof HTTP_LIMITS]: number };
 
-/** What a server is made of. */
+/** Parts of a server. */
 export interface ServerOptions {
-  /** Host and port for requests that name none. */
+  /** Host and port for requests without a `Host` header. */
   readonly authority: string;
   readonly handler: HttpHandler;
   readonly log: Log;
   readonly times?: ServerTimes;
 }
 
-/** Makes a server that does not listen yet. */
+/** Creates a server that does not listen yet. */
 export function nodeServer(options: ServerOptions): Server {
   const server = timedServer(options.times);
   server.on("request", (message, response) => void answer(message, response, options));
   return server;
 }
 
-/** Makes a server that answers nothing yet, with the bounds of every listener. */
+/** Creates a server without a handler, with the limits of every listener. */
 function timedServer(times: ServerTimes = HTTP_LIMITS): Server {
   return createServer({
     headersTimeout: times.headersMsMax,
@@ -50,7 +50,7 @@ function timedServer(times: ServerTimes = HTTP_LIMITS): Server {
   });
 }
 
-/** Listens, and returns the bound address; rejects with `AddressFault`. */
+/** Binds the address and returns it; rejects with `AddressFault`. */
 export async function listenOn(
   server: Server,
   at: ListenAddress,
@@ -65,7 +65,7 @@ export async function listenOn(
     throw await addressFault(at, thrown, processes);
   }
   server.off("error", reject);
-  // An error after this point belongs to one connection, which ends by itself.
+  // A later error belongs to one connection, which ends by itself.
   server.on("error", () => {});
   const bound = server.address() as AddressInfo;
   return { hostname: bound.address, port: bound.port };
@@ -97,7 +97,7 @@ async function answer(
     if (response.headersSent) response.destroy();
     else response.writeHead(500).end();
   }
-  // A body that nobody reads stops its sender, who would never come to read the answer. One whose
-  // sender has left is over already, and says so to whoever gives it up.
+  // An unread body blocks its sender, which then never reads the answer. If the sender has
+  // disconnected, `cancel` rejects, which is ignored.
   if (request?.body?.locked === false) await request.body.cancel().catch(() => {});
 }

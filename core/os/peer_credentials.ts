@@ -1,6 +1,6 @@
 /**
- * Who is at the other end of a unix socket, as the kernel recorded it at connect (SO_PEERCRED).
- * Never trusts what the peer says, and refuses where the kernel cannot be asked. Why: ADR 0002.
+ * Returns the peer of a unix socket, as the kernel recorded it at connect (SO_PEERCRED). Never
+ * trusts what the peer sends, and refuses where the kernel cannot be queried. Why: ADR 0002.
  *
  * @module
  */
@@ -15,12 +15,12 @@ const SO_PEERCRED = 17;
 const CREDENTIAL_WORDS = 3;
 /** Read-only (O_RDONLY is 0), closed on exec. */
 const O_CLOEXEC = 0o2000000;
-/** One read of a page returns these files of /proc whole. */
+/** One page-sized read returns these files of /proc completely. */
 const PROC_BYTES_MAX = 4_096;
-/** The kernel's value for a missing peer. */
+/** The kernel's value for an unknown id. */
 const NO_ID = 0xffff_ffff;
 
-/** Reads the peer's credentials from the kernel; throws when it cannot, so that none is guessed. */
+/** Reads the peer's credentials from the kernel; throws when it cannot. Never guesses. */
 export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials {
   const descriptor = descriptorOf(socket);
   const words = new Uint32Array(CREDENTIAL_WORDS);
@@ -64,7 +64,7 @@ function readProc(path: string, libc: Libc): string | undefined {
   }
 }
 
-/** NOTE: not a public field of `node:net`; a contract test notices when it goes away. */
+/** NOTE: not a public field of `node:net`; a contract test detects its removal. */
 function descriptorOf(socket: Socket): number {
   const handle = (socket as unknown as { _handle?: { fd?: unknown } | null })._handle;
   const descriptor = handle?.fd;

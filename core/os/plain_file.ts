@@ -1,9 +1,9 @@
 /**
- * Reading a file whose folder belongs to somebody else, who may put a link, a pipe or a larger file
- * in its place at any time: it is opened once, and what is asked is asked of what was opened. A
- * folder on the way may be a link as well, and may be exchanged while it is passed: so the file
- * that was opened must belong to the owner that the caller names. Whoever bends the way then only
- * shows another file of his own.
+ * Reads a file in a folder that belongs to another user. That user may put a link, a pipe or a
+ * larger file in its place at any time. So the file is opened once, and all checks use the open
+ * descriptor. A folder on the path may also be a link, and may change during the open. So the
+ * opened file must belong to the owner that the caller names: a user who redirects the path can
+ * only expose another file with the same owner.
  *
  * @module
  */
@@ -14,12 +14,15 @@ import type { Files } from "core/ports/files.ts";
 
 type PlainFile = Parameters<Files["readPlain"]>[1];
 
-/** Without waiting, because opening a pipe waits for its writer. */
+/** Non-blocking, because opening a pipe waits for its writer. */
 const FLAGS = fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK;
-/** Nothing is there, or a link, or a socket, or a file on the way where a folder must be. */
+/** The path does not exist, is a link or a socket, or has a file where a folder must be. */
 const NO_FILE = ["ENOENT", "ELOOP", "ENXIO", "ENOTDIR"];
 
-/** Returns the text of a plain file of this size and owner; undefined for anything else. */
+/**
+ * Returns the text of a regular file with this owner and at most this size; undefined for anything
+ * else.
+ */
 export function readPlain(path: string, { bytesMax, uid }: PlainFile): string | undefined {
   let fd: number | undefined;
   try {
@@ -36,7 +39,7 @@ export function readPlain(path: string, { bytesMax, uid }: PlainFile): string | 
   }
 }
 
-/** Reads no more than there was, even when the file grows meanwhile. */
+/** Reads at most `size` bytes, even when the file grows meanwhile. */
 function readAll(fd: number, size: number): Uint8Array {
   const bytes = new Uint8Array(size);
   let at = 0;

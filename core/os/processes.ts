@@ -1,7 +1,7 @@
 /**
- * Starting programs: argv only, never a shell, and an environment that is exactly what was given.
- * Output is bounded, time-outs end the whole group, and a program that cannot be started is a
- * `FileFault` with code and path. `Deno.Command` gives web streams with back-pressure.
+ * Starts programs: argv only, never a shell, and exactly the given environment. Bounds their
+ * output, ends the whole group on time-out, and throws a `FileFault` with code and path when a
+ * program cannot be started. `Deno.Command` gives web streams with back-pressure.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { posixCode } from "core/os/file_fault.ts";
 import { childOf, type StartedChild } from "core/os/child.ts";
 import { runToEnd } from "core/os/run_to_end.ts";
 
-/** Returns the machine's processes. */
+/** Returns the machine's `Processes` port. */
 export function systemProcesses(): Processes {
   return {
     run: async (spec) => await runToEnd(startChild({ ...spec, group: true }), spec),
@@ -40,7 +40,10 @@ function startChild(spec: ProcessSpec & { readonly group?: boolean }): StartedCh
   }
 }
 
-/** Says whether the program or its working folder is what is missing. */
+/**
+ * Returns the fault of a failed start; it states whether the program or its working folder is
+ * missing.
+ */
 function startFault(spec: ProcessSpec, thrown: unknown): FileFault {
   const code = posixCode(thrown);
   const text = thrown instanceof Error ? thrown.message : String(thrown);
@@ -84,7 +87,7 @@ async function isExecutable(path: string): Promise<boolean> {
     const info = await Deno.stat(path);
     return info.isFile && ((info.mode ?? 0) & 0o111) !== 0;
   } catch {
-    // Unreadable and absent are the same here: the next folder is tried.
+    // Treat an unreadable entry like a missing one: try the next folder.
     return false;
   }
 }

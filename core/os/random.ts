@@ -7,7 +7,7 @@
 
 import type { Random } from "core/ports/random.ts";
 
-/** Most bytes that one call of `getRandomValues` fills. */
+/** Largest buffer that one call of `getRandomValues` fills. */
 const CHUNK_BYTES = 65_536;
 
 /** Returns the system's source of randomness. */
@@ -15,7 +15,7 @@ export function systemRandom(): Random {
   return {
     bytes,
     uuid: () => crypto.randomUUID(),
-    // NOTE: for jitter only; nothing that must not be guessed may use it.
+    // NOTE: for jitter only; nothing that must be unpredictable may use it.
     fraction: () => Math.random(),
   };
 }

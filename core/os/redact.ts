@@ -1,12 +1,12 @@
 /**
- * Takes secrets out of log fields, by the name of the field and by the shape of the text.
- * A safety net, not a licence: callers do not log secrets. Never throws, whatever it is given.
- * Rule: "never a secret, token, code or cookie" (design, section 7).
+ * Removes secrets from log fields, by the name of the field and by the pattern of the text. A
+ * safety net only: callers must not log secrets. Never throws, for any input. Rule: "never a
+ * secret, token, code or cookie" (design, section 7).
  *
  * @module
  */
 
-/** What stands in place of a value that was taken out. */
+/** Replacement for a removed value. */
 const REDACTED = "[redacted]";
 
 const TEXT_LENGTH_MAX = 4_096;
@@ -16,21 +16,22 @@ const DEPTH_MAX = 6;
 /** Parts of a field name that mark its value as secret. */
 const SECRET_NAME =
   /token|secret|passw(or)?d|passphrase|authorization|cookie|credential|assertion|signature|hmac/;
-/** Names ending in `key` hold key material, but for these: names of keys and public halves. */
+/** Names that end in `key` contain key material, except these names of keys and public keys. */
 const KEY_NAME = /key(_?value)?s?$/;
 const HARMLESS_KEY_NAME = /^(key|keys|mcp_?keys?|public_?key|.*_?public_?key)$/;
-/** `Authorization` values, and user information in URLs, inside longer texts. */
+/** `Authorization` values, and user information in URLs, within longer texts. */
 const SCHEME = /\b(Bearer|Basic|Negotiate)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
 const USER_INFORMATION = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
 const QUERY_SECRET = /([?&;](?:[a-z_-]*(?:token|secret|password|signature|code|key))=)[^&#\s"']+/gi;
 
 /**
- * Names of fields are few and come again; those of others' objects fill this and are judged anew.
+ * Cache of checked field names. Names of our own fields are few and recur. Names from other objects
+ * can fill the cache; further names are then checked each time.
  */
 const KNOWN_NAMES = new Map<string, boolean>();
 const KNOWN_NAMES_MAX = 256;
 
-/** Says whether a field of this name may hold a secret. */
+/** Tells whether a field of this name may contain a secret. */
 export function isSecretName(name: string): boolean {
   const known = KNOWN_NAMES.get(name);
   if (known !== undefined) return known;
@@ -64,7 +65,7 @@ function redactRecord(
   return safe;
 }
 
-/** Counts and flags reveal nothing: `tokens: 812`, `has_secret: true`. */
+/** Numbers, booleans and null reveal nothing: `tokens: 812`, `has_secret: true`. */
 function isRevealing(value: unknown): boolean {
   return !(typeof value === "number" || typeof value === "boolean" || value === null);
 }
@@ -81,7 +82,7 @@ function redact(value: unknown, above: Set<object>, depth: number): unknown {
   try {
     return redactObject(value, above, depth + 1);
   } catch {
-    // A getter that throws must not take the log line with it.
+    // A throwing getter must not lose the log line.
     return "[unreadable]";
   } finally {
     above.delete(value);
@@ -116,7 +117,7 @@ function redactError(error: Error, above: Set<object>, depth: number): Record<st
   };
 }
 
-/** Each of the patterns below needs one of these. */
+/** Quick pre-check: each of the patterns below needs one of these. */
 const SUSPECT = /[\s=]|:\/\//;
 
 function redactText(text: string): string {

@@ -1,7 +1,7 @@
 /**
- * What every long-running program does around its own work: reads the variables that it declares
- * and no others, ends with every fault of its settings, and serves until it is told to stop. For
- * composition roots; what a program starts, and with what, is theirs to say.
+ * The common frame of every long-running program: reads only the variables that it declares, exits
+ * with all faults of its settings, and serves until it is stopped. For composition roots. Each
+ * program decides what it starts, and with which parts.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
   type SettingsTable,
 } from "core/settings/settings.ts";
 
-/** Returns the declared variables; nothing else of the environment is asked for. */
+/** Returns the declared variables; reads nothing else from the environment. */
 export function readEnv(table: SettingsTable): Env {
   return Object.fromEntries(
     Object.values(table).map(({ name }) => [name, Deno.env.get(name)]),
@@ -24,8 +24,8 @@ export function readEnv(table: SettingsTable): Env {
 }
 
 /**
- * Returns the settings. Ends the program with every fault and exit code 2 when they are unusable,
- * and with "ok" or the faults when `isCheck`: `--check-config`, which starts nothing.
+ * Returns the settings. When they are unusable, prints every fault and exits with code 2. With
+ * `isCheck` (`--check-config`), prints "ok" or the faults and exits; starts nothing.
  */
 export async function usableOrExit<T>(
   program: string,
@@ -38,18 +38,18 @@ export async function usableOrExit<T>(
   Deno.exit(settings.ok ? 0 : 2);
 }
 
-/** What `--help` of a program says. */
+/** Content of a program's `--help`. */
 export interface ProgramHelp {
-  /** One line after the name: "routes the page and the agents". */
+  /** Completes the sentence after the name: "routes the page and the agents". */
   readonly purpose: string;
   readonly settings: SettingsTable;
-  /** Further arguments that the program accepts, each with what it does. */
+  /** Further arguments that the program accepts, each with its description. */
   readonly arguments?: Readonly<Record<string, string>>;
 }
 
 /**
- * Prints the help of a program and ends it when `--help` is among its arguments. Ends it with exit
- * code 2 at an argument that it does not know, so that a typing error starts nothing.
+ * Prints the help and exits when `--help` is among the arguments. Exits with code 2 at an unknown
+ * argument, so that a typing error starts nothing.
  */
 export async function helpOrRefuse(
   program: string,
@@ -76,7 +76,7 @@ export async function helpOrRefuse(
   Deno.exit(2);
 }
 
-/** Returns the addresses of this host, as far as the permission set lets us ask. */
+/** Returns the addresses of this host, as far as the permission set allows. */
 export function ownAddresses(log: Log): readonly string[] {
   try {
     return Deno.networkInterfaces().map(({ address }) => address);
@@ -87,8 +87,8 @@ export function ownAddresses(log: Log): readonly string[] {
 }
 
 /**
- * Starts, serves until SIGTERM or SIGINT, closes with what `start` returned, and ends the program:
- * with exit code 1 when it cannot serve, the reason in the log.
+ * Starts the program, serves until SIGTERM or SIGINT, calls the close function that `start`
+ * returned, and exits. When it cannot serve, logs the reason and exits with code 1.
  */
 export async function serveUntilStopped(
   log: Log,

@@ -1,6 +1,6 @@
 /**
- * Feeds a child, collects what it prints up to a bound, and ends it on time-out, on abort and
- * when it prints too much. Never leaves a timer, a reader or a group behind.
+ * Writes a child's input, collects its output up to a bound, and ends it on time-out, on abort and
+ * on too much output. Never leaves a timer, a reader or a process group behind.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import type { StartedChild } from "core/os/child.ts";
 import { systemClock } from "core/os/clock.ts";
 
 const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
-/** Time between asking a child to end and ending it. */
+/** Time between SIGTERM and SIGKILL. */
 const KILL_AFTER_MS = 2_000;
-/** How long output is awaited after the exit, when a grandchild still holds the pipes. */
+/** How long to wait for output after the exit, when a grandchild keeps the pipes open. */
 const DRAIN_MS = 1_000;
 
-/** The parts of a run that bound it. */
+/** Input and limits of a run. */
 export interface RunBounds {
   readonly input?: string;
   readonly timeoutMs?: number;
@@ -23,7 +23,7 @@ export interface RunBounds {
   readonly signal?: AbortSignal;
 }
 
-/** What a finished run tells. */
+/** The result of a finished run. */
 export type RunResult = ProcessExit & {
   readonly stdout: string;
   readonly stderr: string;
@@ -31,7 +31,7 @@ export type RunResult = ProcessExit & {
   readonly timedOut: boolean;
 };
 
-/** Waits for the end of a child that was started at the head of its group. */
+/** Waits for the end of a child that leads its process group. */
 export async function runToEnd(child: StartedChild, bounds: RunBounds): Promise<RunResult> {
   const clock = systemClock();
   const cancels: (() => void)[] = [];
@@ -52,7 +52,7 @@ export async function runToEnd(child: StartedChild, bounds: RunBounds): Promise<
   if (bounds.signal?.aborted === true) end();
   bounds.signal?.addEventListener("abort", end);
 
-  /** Grants what is left of the shared bound. */
+  /** Grants bytes from the limit that both pipes share. */
   const take = (bytes: number) => {
     const granted = Math.min(bytes, left);
     left -= granted;
@@ -65,7 +65,7 @@ export async function runToEnd(child: StartedChild, bounds: RunBounds): Promise<
   const stdout = collect(child.stdout, take);
   const stderr = collect(child.stderr, take);
   try {
-    // A child that does not read its input is no fault of ours: its exit says what it thinks.
+    // A child need not read its input; its exit status shows whether it failed.
     feed(child.stdin, bounds.input).catch(() => {});
     const exit = await child.exited;
     cancels.push(clock.after(DRAIN_MS, () => {
@@ -109,7 +109,7 @@ function collect(
         text += decoder.decode(value.subarray(0, take(value.length)), { stream: true });
       }
     } catch {
-      // The pipe broke: what came before it is the output.
+      // The pipe broke; keep the output up to here.
     }
     return text + decoder.decode();
   };

@@ -1,6 +1,6 @@
 /**
- * The `Sockets` port: one line per kind of listener. Each kind is loaded when it is first used,
- * because a program that only prints its help must not pay for a WebSocket server.
+ * The `Sockets` port: one line per kind of listener. Each kind is loaded on first use, so that a
+ * program that only prints its help does not load a WebSocket server.
  *
  * @module
  */

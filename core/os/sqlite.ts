@@ -1,6 +1,6 @@
 /**
- * SQLite through `node:sqlite`: WAL, `synchronous=FULL`, files 0600, faults as `FileFault`.
- * No schema here; each store brings its own.
+ * SQLite through `node:sqlite`: WAL, `synchronous=FULL`, files 0600, errors as `FileFault`.
+ * Contains no schema; each store defines its own.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { fileFault, posixCode } from "core/os/file_fault.ts";
 import { setMeta } from "core/os/file_meta.ts";
 
 const FILE_MODE = 0o600;
-/** A writer waits this long for another one before it fails. */
+/** How long a writer waits for another one before it fails. */
 const BUSY_MS_MAX = 5_000;
 
-/** Result codes of SQLite that callers tell apart, and the state each one means. */
+/** Result codes of SQLite that callers distinguish, and the state that each describes. */
 const CODES: Readonly<Record<number, readonly [code: string, state: string]>> = {
   3: ["EACCES", "permission denied"],
   5: ["EIO", "another program keeps the database locked"],
@@ -26,11 +26,11 @@ const CODES: Readonly<Record<number, readonly [code: string, state: string]>> = 
   13: ["ENOSPC", "no space left on the disk"],
   14: ["EACCES", "the file cannot be opened"],
   26: ["EIO", "the file is not a database"],
-  // The index of the WAL could not be made longer.
+  // SQLite could not extend the WAL index.
   4874: ["ENOSPC", "no space left on the disk"],
 };
 
-/** `exec` throws without a code; these are SQLite's own texts for the codes above. */
+/** `exec` throws without a code. These are SQLite's own messages for the codes above. */
 const CODE_OF_TEXT: Readonly<Record<string, number>> = {
   "access permission denied": 3,
   "database is locked": 5,
@@ -63,7 +63,10 @@ async function open(path: string): Promise<Database> {
   }
 }
 
-/** Makes the file before SQLite does, which would leave it readable; the WAL takes its mode. */
+/**
+ * Creates the file before SQLite does, which would make it world-readable. The WAL inherits its
+ * mode.
+ */
 async function prepareFile(path: string): Promise<void> {
   try {
     await makeFile(path);
@@ -85,7 +88,7 @@ async function makeFile(path: string): Promise<void> {
   }
 }
 
-/** Puts an open connection behind the `Database` port; `path` is named in faults. */
+/** Wraps an open connection as a `Database`; errors name `path`. */
 export function createDatabase(path: string, db: DatabaseSync): Database {
   const guard = <T>(work: () => T): T => {
     try {
@@ -119,7 +122,9 @@ function createStatement(
   };
 }
 
-/** IMMEDIATE takes the write lock at once: a read that later writes cannot fail half-way. */
+/**
+ * IMMEDIATE takes the write lock at once, so that a read followed by a write cannot fail midway.
+ */
 function runTransaction<T>(
   db: DatabaseSync,
   work: () => T,
@@ -135,12 +140,12 @@ function runTransaction<T>(
     guard(() => db.exec("COMMIT"));
     return value;
   } finally {
-    // SQLite may have rolled back by itself, as it does on a full disk.
+    // SQLite rolls back by itself in some cases, such as a full disk.
     if (db.isTransaction) db.exec("ROLLBACK");
   }
 }
 
-/** Faults of the file become `FileFault`; a mistake in a statement stays the error it is. */
+/** Converts file errors to `FileFault`; returns errors in a statement unchanged. */
 function sqliteFault(action: string, path: string, thrown: unknown): unknown {
   const code = (thrown as { errcode?: unknown }).errcode ?? CODE_OF_TEXT[errorText(thrown)];
   const known = typeof code === "number" ? CODES[code] ?? CODES[code & 0xff] : undefined;

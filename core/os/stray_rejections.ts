@@ -1,13 +1,13 @@
 /**
- * What a server does with a rejection that nobody handles: it logs it as an error and goes on,
- * because a fault in one request of one peer must not end the connections of all others.
+ * Logs unhandled rejections in a server as errors and keeps it running. A fault in one peer's
+ * request must not end all other connections.
  *
  * @module
  */
 
 import type { Log } from "core/ports/log.ts";
 
-/** From now on a stray rejection is a log line and not the end of the program. */
+/** Makes every later unhandled rejection a log line, so that it does not end the program. */
 export function logStrayRejections(log: Log): void {
   globalThis.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();

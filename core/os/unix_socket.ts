@@ -1,8 +1,7 @@
 /**
- * Listening on unix sockets. A listener names each peer by its kernel
- * credentials, and is never reachable with a wider mode than asked for: it is bound with every
- * permission masked away and opened up only afterwards.
- * A socket that is already there is replaced only if nobody answers on it.
+ * Listens on unix sockets. A listener identifies each peer by its kernel credentials. The socket is
+ * never reachable with a wider mode than requested: it is bound with all permissions masked, and
+ * gets its mode afterwards. An existing socket is replaced only if no process answers on it.
  *
  * @module
  */
@@ -38,7 +37,7 @@ export async function serveUnix(
   await refuseIfAnswered(path);
   const libc = openLibc();
   const open = new Set<Socket>();
-  // Paused, so that no byte is read before the peer is known.
+  // Paused, so that no byte is read before the peer is identified.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
@@ -69,7 +68,7 @@ function accept(socket: Socket, libc: Libc, accepting: Accepting): void {
   }
 }
 
-/** The kernel cuts nothing: a longer path would fail with a code that says little. */
+/** Refuses a path that is too long. The kernel would fail with an unhelpful code. */
 function checkPathLength(path: string): void {
   const length = byteLength(path);
   if (length > DAEMON_LIMITS.socketPathLengthMax) {
@@ -82,7 +81,7 @@ function checkPathLength(path: string): void {
   }
 }
 
-/** Refuses a path that is in use, or that is something else than a socket. */
+/** Refuses a path that is in use, or that is not a socket. */
 async function refuseIfAnswered(path: string): Promise<void> {
   let info: fs.Stats;
   try {
@@ -110,7 +109,7 @@ function taken(path: string, state: string): FileFault {
   return new FileFault("EEXIST", path, `Cannot listen on ${JSON.stringify(path)}: ${state}`);
 }
 
-/** Removes only what was looked at: another starter may have put its own socket there. */
+/** Removes only the socket that was checked: another process may have bound a new one meanwhile. */
 function removeStale(path: string, inode: number): void {
   try {
     if (fs.lstatSync(path).ino === inode) fs.unlinkSync(path);
@@ -119,7 +118,7 @@ function removeStale(path: string, inode: number): void {
   }
 }
 
-/** `listen` binds before it returns, so the mask is in force for this one call only. */
+/** `listen` binds before it returns, so the umask applies to this one call only. */
 async function bindMasked(server: Server, path: string, libc: Libc): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
@@ -140,7 +139,7 @@ async function bindMasked(server: Server, path: string, libc: Libc): Promise<voi
   server.off("error", reject);
 }
 
-/** Gives the socket its mode, after checking that until now it had none. */
+/** Sets the socket's mode, after checking that it had no permissions before. */
 async function openUp(path: string, mode: number): Promise<void> {
   const bound = fs.lstatSync(path).mode & MASK_ALL;
   if (bound !== 0) {
@@ -158,7 +157,7 @@ async function openUp(path: string, mode: number): Promise<void> {
   }
 }
 
-/** NOTE: `node:net` removes the socket's path by itself, so it must not be removed once more. */
+/** NOTE: `node:net` removes the socket's path itself, so do not remove it again. */
 async function closeServer(server: Server, open: ReadonlySet<Socket>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());

@@ -1,7 +1,7 @@
 /**
- * Hands an upgrade on to another server of this machine: asks it with the client's own handshake,
- * gives the client its answer, and then joins the two connections byte by byte, with back-pressure.
- * Looks at no frame and decides nothing; whoever owns the listener has decided before.
+ * Forwards an upgrade to another server on this machine. It sends the client's own handshake,
+ * relays the answer, and then joins the two connections byte by byte, with back-pressure. Reads no
+ * frames and makes no decision; the listener's owner has already admitted the client.
  *
  * @module
  */
@@ -14,22 +14,22 @@ import type { UpgradeTunnel } from "core/ports/sockets.ts";
 import { printAddress } from "core/os/address.ts";
 import { refuseUpgrade } from "core/os/node_http.ts";
 
-/** Headers of the other server's 101 that the client needs. */
+/** Headers of the other server's 101 response that the client needs. */
 const HANDSHAKE_HEADER = /^(?:upgrade|connection|sec-websocket-[a-z]+)$/;
-/** A refusal of the other server is passed on up to this size. */
+/** Largest refusal of the other server that is relayed. */
 const REFUSAL_BYTES_MAX = 64 * 1024;
 
-/** The client's side: its connection, and what came right behind its request. */
+/** The client's connection, and the bytes that followed its request. */
 export interface TunnelClient {
   readonly socket: Duplex;
   readonly head: Uint8Array;
 }
 
-/** Opens the tunnel; every way it can end closes both sides and calls `onClose`. */
+/** Opens the tunnel. However it ends, both sides are closed and `onClose` is called. */
 export function openTunnel(tunnel: UpgradeTunnel, client: TunnelClient): void {
   const { socket } = client;
   const { to, signal } = tunnel;
-  // Its `close` has been told already, and would free nothing.
+  // The client has disconnected and its `close` event has fired already, so release the tunnel now.
   if (socket.destroyed) return tunnel.onClose();
   const asked = request({
     host: to.hostname,
@@ -118,7 +118,7 @@ async function readRefusal(answer: IncomingMessage): Promise<Response> {
   const status = answer.statusCode ?? 502;
   const isBodyless = status === 204 || status === 205 || status === 304;
   return new Response(isBodyless ? null : new Blob(body as Uint8Array<ArrayBuffer>[]), {
-    // A 1xx or a success is no refusal that a client could read.
+    // A 1xx or 2xx status is not a refusal that a client could understand.
     status: status < 300 ? 502 : status,
     headers,
   });

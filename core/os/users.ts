@@ -1,7 +1,7 @@
 /**
- * Accounts and groups of the machine, read from `/etc/passwd` and `/etc/group`.
- * Never caches: an account made by a verb is there for the next call. Accounts that only a
- * directory service knows are asked of `getent`, where this process may run it.
+ * Accounts and groups of the machine, read from `/etc/passwd` and `/etc/group`. Never caches, so
+ * that the next call sees an account that a verb has created. Queries `getent`, where permitted,
+ * for accounts that only a directory service knows.
  *
  * @module
  */
@@ -19,10 +19,10 @@ const GETENT_MS_MAX = 5_000;
 
 /** Returns the machine's accounts. */
 export function systemUsers(processes: Processes): Users {
-  /** The first line of the file, or of what `getent` says, whose field has the value. */
+  /** Returns the fields of the first line in the file, or in the output of `getent`, that match. */
   const find = async (database: Database, field: number, value: string) => {
     const fields = findLine(await readFile(`/etc/${database}`), field, value);
-    // The answer is looked at again, because getent also takes a number for a name.
+    // Check the output, because getent also accepts a number as a name.
     return fields ?? findLine(await askGetent(processes, database, value), field, value);
   };
   return {
@@ -33,7 +33,7 @@ export function systemUsers(processes: Processes): Users {
   };
 }
 
-/** No program of ours is set-uid, so the real uid is the effective one. */
+/** None of our programs is set-uid, so the real uid is the effective one. */
 function effectiveUid(): number {
   const uid = Deno.uid();
   if (uid === null) throw new Error("Cannot read the uid of this process: not on this system");
@@ -56,8 +56,8 @@ function findLine(
 ): readonly string[] | undefined {
   if (/[:\n]/.test(value)) return undefined;
   if (field === NAME_FIELD) {
-    // A fleet asks for each of its agents, in a file that has a line for each: no line is taken
-    // apart that is not the one.
+    // Callers query each agent of the fleet, and the file has a line for each. So split only the
+    // line that matches.
     const at = `\n${text}`.indexOf(`\n${value}:`);
     return at === -1 ? undefined : text.slice(at).split("\n", 1)[0]?.split(":");
   }
@@ -68,13 +68,13 @@ function findLine(
   return undefined;
 }
 
-/** Asks the name service switch; nothing where `getent` is absent or may not be run. */
+/** Queries the name service switch; returns "" where `getent` is missing or not permitted. */
 async function askGetent(
   processes: Processes,
   database: Database,
   key: string,
 ): Promise<string> {
-  // `getent` takes a leading dash for an option, and no account has such a name.
+  // `getent` parses a leading dash as an option, and no account has such a name.
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.$-]*$/.test(key) || !mayRun(GETENT)) return "";
   try {
     const answer = await processes.run({
@@ -85,7 +85,7 @@ async function askGetent(
     });
     return answer.code === 0 ? answer.stdout : "";
   } catch {
-    // A minimal image has no getent; then the files are all there is.
+    // A minimal image has no getent; then only the files count.
     return "";
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The adapter of `Trees`: copying, hashing and fingerprinting whole package trees.
- * Synchronous calls on purpose: a tree of a thousand small files is done in some 50 ms, and only
- * short-lived programs (`fleetctl-exec`, `up`, the check before a server starts) do it.
+ * The adapter of `Trees`: copies, hashes and fingerprints whole package trees. Synchronous on
+ * purpose: a tree of a thousand small files takes about 50 ms. Only short-lived programs use it
+ * (`fleetctl-exec`, `up`, the check before a server starts).
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { makeLink } from "core/os/link.ts";
 import { FileFault } from "core/ports/files.ts";
 import { STAMP_END, STAMP_FORMAT, type Trees } from "core/ports/trees.ts";
 
-/** Bounds of one tree; the largest known server has 14,000 files and 90 MB. */
+/** Limits of one tree; the largest known server has 14,000 files and 90 MB. */
 const ENTRIES_MAX = 200_000;
 const BYTES_MAX = 4 * 1024 ** 3;
 const DEPTH_MAX = 64;
@@ -43,7 +43,7 @@ function guarded<T>(action: string, path: string, work: () => T): T {
 }
 
 interface Entry {
-  /** Relative to the tree, `/`-separated. */
+  /** Path relative to the tree, `/`-separated. */
   readonly name: string;
   readonly path: string;
   readonly kind: "file" | "folder" | "link";
@@ -52,7 +52,7 @@ interface Entry {
   readonly target: string;
 }
 
-/** Lists a tree sorted by name; refuses what cannot belong to a package tree. */
+/** Lists a tree sorted by name; refuses entries that cannot belong to a package tree. */
 function walk(root: string, skip: readonly string[] = []): readonly Entry[] {
   const entries: Entry[] = [];
   const visit = (folder: string, prefix: string, depth: number) => {
@@ -82,10 +82,10 @@ function walk(root: string, skip: readonly string[] = []): readonly Entry[] {
 }
 
 /**
- * A link that leads out of the tree would let the tree's hash say nothing about what runs. Where a
- * link leads can be told from its words only while they go up before they go down: a folder on the
- * way may be a link too, and what is above that is somewhere else. So up comes first, or not at
- * all; what it names below is in the tree, because each link there is looked at in the same way.
+ * Returns the target of a link; refuses one that may leave the tree, because the tree's hash would
+ * not cover the code that runs. The text of a target shows where it leads only if every `..` comes
+ * first. A `..` after a folder is refused, because that folder may be a link itself. The rest of
+ * the target is inside the tree, where each link is checked in the same way.
  */
 function innerTarget(root: string, path: string): string {
   const target = Deno.readLinkSync(path);
@@ -120,7 +120,7 @@ function copyTree(from: string, to: string, skip: readonly string[]): void {
   }
 }
 
-/** One line per entry: kind, mode class, hash or target, and the name as JSON. */
+/** Hashes one line per entry: kind, mode class, hash or target, and the name as JSON. */
 function hashEntries(entries: readonly Entry[]) {
   const whole = createHash("sha256");
   let files = 0;
@@ -144,8 +144,8 @@ function hashEntries(entries: readonly Entry[]) {
 }
 
 /**
- * Found by `find`, because Deno shows change times in whole seconds; the check before a start makes
- * the same in `sh` (`units/render/checked.ts`).
+ * Computes the fingerprint with `find`, because Deno reports change times in whole seconds. The
+ * check before a start computes the same in `sh` (`units/render/checked.ts`).
  */
 async function fingerprintOf(root: string): Promise<string> {
   if (!Deno.lstatSync(root).isDirectory) {

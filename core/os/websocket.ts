@@ -1,8 +1,8 @@
 /**
- * One WebSocket of the `ws` package behind the `FrameConnection` port, and how to open one.
- * `ws` is used because it bounds frames before they are in memory, pings, and can drop a
- * connection; the platform's own sockets take frames up to 64 MiB without a limit to set.
- * Text frames only: a binary frame closes with 1003.
+ * One WebSocket of the `ws` package behind the `FrameConnection` port, and the client that opens
+ * one. `ws` bounds frames before they are in memory, sends pings, and can drop a connection. The
+ * platform's own sockets accept frames up to 64 MiB, with no configurable limit. Text frames only:
+ * a binary frame closes with 1003.
  *
  * @module
  */
@@ -23,11 +23,11 @@ const INVALID_TEXT = 1007;
 const TOO_BIG = 1009;
 /** Longest reason that fits a close frame (RFC 6455, 5.5). */
 const REASON_BYTES_MAX = 123;
-/** How much of an answer that refuses is read, and for how long. */
+/** Bounds for reading a refusing response: its first bytes, and the time for them. */
 const ANSWER_BYTES_MAX = 256;
 const ANSWER_MS_MAX = 2_000;
 
-/** Wraps an open `ws` socket. Nothing is delivered before there is a handler for it. */
+/** Wraps an open `ws` socket. Events wait until a handler is set. */
 export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
   const limit = frameLimitOf(socket);
   const sendShort = shortTextSender(socket);
@@ -48,7 +48,7 @@ export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
   });
   socket.on("ping", () => onAlive());
   socket.on("pong", () => onAlive());
-  // `close` follows every error; a frame of the peer that this side refused is told by its code.
+  // `close` follows every error. Keep the code with which this side refused a frame.
   socket.on("error", (error) => fault ??= faultCode(error));
   socket.on("close", (code: number, reason: Uint8Array) => {
     closed = { code: closeCode(code, fault), reason: new TextDecoder().decode(reason) };
@@ -60,7 +60,7 @@ export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
     peer,
     bufferedBytes: () => socket.bufferedAmount,
     send: (text) => {
-      // A lost connection is told by `onClose`; the frames after it have nowhere to go.
+      // `onClose` reports a lost connection; frames after it are dropped.
       if (socket.readyState !== WebSocket.OPEN || sendShort(text)) return;
       socket.send(text, () => {});
     },
@@ -88,8 +88,9 @@ export function connectionOf(socket: WebSocket, peer: string): FrameConnection {
 }
 
 /**
- * `ws` takes its limit when a socket is made and keeps it in its receiver, which is not public.
- * A release that moves it fails here, at the first connection, and not by accepting everything.
+ * Returns a setter for the frame limit. `ws` sets the limit when it creates a socket and keeps it
+ * in its receiver, which is not public. If a release moves it, this fails at the first connection
+ * instead of accepting everything.
  */
 function frameLimitOf(socket: WebSocket): { readonly set: (bytes: number) => void } {
   const receiver = (socket as unknown as { _receiver?: { _maxPayload?: unknown } })._receiver;
@@ -107,7 +108,7 @@ function frameLimitOf(socket: WebSocket): { readonly set: (bytes: number) => voi
   };
 }
 
-/** The close code that `ws` sends for a frame it refuses. */
+/** Returns the close code that `ws` sends for a frame that it refuses. */
 function faultCode(error: Error): number | undefined {
   const { code = "" } = error as { code?: string };
   switch (code) {
@@ -130,7 +131,7 @@ function textOf(data: RawData): string {
   return (data instanceof ArrayBuffer ? Buffer.from(data) : data).toString("utf8");
 }
 
-/** Cuts at a character, because a close reason must be valid UTF-8. */
+/** Cuts between characters, because a close reason must be valid UTF-8. */
 function cutReason(reason: string): string {
   const encoder = new TextEncoder();
   if (encoder.encode(reason).length <= REASON_BYTES_MAX) return reason;
@@ -151,7 +152,7 @@ export async function connectFrames(
     perMessageDeflate: false,
     followRedirects: false,
   });
-  // Stays for good: a second error after the first must not end the process.
+  // Never removed: a second error after the first must not end the process.
   socket.on("error", (error) => {
     reject(new Error(`Cannot connect to ${printTarget(url)}: ${error.message}`));
   });
@@ -173,7 +174,7 @@ export async function connectFrames(
   return await promise;
 }
 
-/** Reads the beginning of an answer; resolves at its end, its failure or the bound. */
+/** Reads the beginning of a response; resolves at its end, its failure or the limit. */
 function readStart(response: IncomingMessage): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let bytes = Buffer.alloc(0);
@@ -187,7 +188,7 @@ function readStart(response: IncomingMessage): Promise<string> {
   return promise;
 }
 
-/** A query may hold a ticket, and user information a password. */
+/** Prints a URL without query and user information: they may contain a ticket or a password. */
 function printTarget(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

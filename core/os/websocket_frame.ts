@@ -1,7 +1,6 @@
 /**
- * Short text frames of a WebSocket of `ws`, written in one piece. `ws` writes the two bytes
- * before a frame and the frame by themselves, corks the socket for that, and takes longer over
- * it than over all the rest.
+ * Writes a short text frame of a `ws` WebSocket in one piece. `ws` writes header and payload
+ * separately and corks the socket for that, which costs more than everything else.
  *
  * @module
  */
@@ -10,24 +9,24 @@ import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 
-/** Characters; at most three bytes each, so that the length fits two bytes. */
+/** In characters, of at most three bytes each, so that the length fits in two bytes. */
 const SHORT_LENGTH_MAX = 4 * 1024;
-/** A text, and nothing follows (RFC 6455, 5.2). */
+/** Final frame, text opcode (RFC 6455, 5.2). */
 const FINAL_TEXT = 0x81;
 const LENGTH_OF_ONE_BYTE = 126;
 
-/** What of a socket of `ws` is not public. */
+/** Private fields of a `ws` socket. */
 interface Inner {
   readonly _isServer?: unknown;
   readonly _socket?: Pick<Socket, "write">;
-  /** `_state` is 0 where nothing waits to be sent. */
+  /** `_state` is 0 when nothing is queued for sending. */
   readonly _sender?: { readonly _state?: unknown; readonly _firstFragment?: unknown };
 }
 
 /**
- * Makes a function that sends a short text over an open socket of a server; it returns false,
- * having sent nothing, for what `ws` has to send itself: long texts, a client's frames,
- * behind something that waits.
+ * Returns a function that sends a short text over an open server socket. It returns false, and
+ * sends nothing, when `ws` must send the text itself: for long texts, for a client's frames, and
+ * behind queued frames.
  */
 export function shortTextSender(socket: WebSocket): (text: string) => boolean {
   const { _isServer, _socket, _sender } = socket as unknown as Inner;
@@ -40,7 +39,7 @@ export function shortTextSender(socket: WebSocket): (text: string) => boolean {
   };
 }
 
-/** A whole frame, unmasked as a server sends it (RFC 6455, 5.1). */
+/** Builds a whole frame, unmasked as a server sends it (RFC 6455, 5.1). */
 function textFrame(text: string): Buffer {
   const length = Buffer.byteLength(text);
   const start = length < LENGTH_OF_ONE_BYTE ? 2 : 4;

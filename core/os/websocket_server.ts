@@ -1,6 +1,6 @@
 /**
- * A listener that takes WebSockets and answers plain HTTP on the same address, on `node:http` and
- * `ws`. Asks its owner about each upgrade; bounds frames. No policy.
+ * A listener that accepts WebSockets and answers plain HTTP on the same address, with `node:http`
+ * and `ws`. Passes each upgrade to its owner for a decision; bounds frames. No policy.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export async function serveFrames(
     noServer: true,
     maxPayload: options.frameBytesMax,
     perMessageDeflate: false,
-    // The owner has chosen already; `ws` only has to repeat it.
+    // The owner has already chosen; `ws` only repeats the choice.
     handleProtocols: (_offered, request) => chosenProtocols.get(request) ?? false,
   });
   const authority = printAddress(at);
@@ -42,7 +42,7 @@ export async function serveFrames(
   const server = nodeServer({ authority, handler: options.handler, log: deps.log });
 
   server.on("upgrade", (message, socket, head) => {
-    // Errors of a peer before it is a WebSocket concern nobody.
+    // Before the upgrade, a connection error only ends that connection.
     socket.on("error", () => socket.destroy());
     const request = requestOf(message, { authority, body: false });
     if (request === undefined) {
@@ -97,7 +97,7 @@ function refuse(response: Response, socket: Duplex): void {
   refuseUpgrade(response, socket).catch(() => socket.destroy());
 }
 
-/** Says good-bye to the open WebSockets, then drops what is left when the grace is over. */
+/** Sends a close frame on the open WebSockets; drops the remaining ones after the grace period. */
 async function closeServer(
   server: Server,
   open: { readonly upgrades: WebSocketServer; readonly tunnelled: ReadonlySet<Duplex> },
@@ -123,7 +123,7 @@ async function closeServer(
     for (const client of upgrades.clients) client.terminate();
     server.closeAllConnections();
   });
-  // What goes through a tunnel is not ours to end politely, and need not be waited for.
+  // Tunnelled connections get no closing handshake and are not waited for.
   for (const socket of tunnelled) socket.destroy();
   server.close(() => resolve());
   server.closeIdleConnections();
