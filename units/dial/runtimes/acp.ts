@@ -1,11 +1,11 @@
 /**
  * Driver for runtimes that speak the Agent Client Protocol (v1) over stdio: starts the program,
  * resumes or begins the conversation, and runs turns. Works with any ACP agent. Decides nothing
- * about permissions: requests go to `decidePermission`, and without one they are denied.
+ * about permissions: requests are passed to `decidePermission`, and without one they are denied.
  *
- * Back-pressure: messages are pulled from the runtime one by one, and a `session/update` is
- * handled to its end before the next line is read. The answer to a prompt therefore always comes
- * after every update of its turn.
+ * Back-pressure: messages are pulled from the runtime one by one. A `session/update` is handled
+ * completely before the next line is read, so the answer to a prompt always comes after every
+ * update of its turn.
  *
  * @module
  */
@@ -37,13 +37,13 @@ import { proxiedOf } from "core/runtimes/mcp_entries.ts";
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { createUntoldDenials, type UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
 
-/** Creates the driver of one agent's ACP runtime; nothing is started before `start`. */
+/** Creates the driver of one agent's ACP runtime; starts nothing until `start` is called. */
 export function acpDriver(
   launch: RuntimeLaunch,
   ports: DriverPorts,
   options: DriverOptions,
 ): RuntimeDriver {
-  // What the model has not been told outlives the program that could not tell it.
+  // Kept across restarts: these are denials that the model has not seen yet.
   const denials = createUntoldDenials();
   return { start: () => startSession({ launch, ports, options, denials }) };
 }
@@ -92,7 +92,7 @@ async function startSession(
       denials,
       endInput: () =>
         input.close().catch(() => {
-          // It has ended already, which is what closing its input is for.
+          // The process has already ended, which is what closing its input should achieve.
         }),
       cancelMs: options.cancelMs ?? CANCEL_MS,
     });
@@ -109,12 +109,12 @@ async function startSession(
   }
 }
 
-/** Output that was written before the end may still be in the pipe; after this it is given up. */
+/** How long to wait for output that is still in the pipe after the process has ended. */
 const OUTPUT_AFTER_EXIT_MS = 2_000;
 
 /**
- * Ends the connection after the process. What the runtime wrote before is still read, however long
- * its updates wait to be stored; but a grandchild that holds the pipe open is not waited for.
+ * Closes the connection after the process has ended. Output already in the pipe is still read, even
+ * if its updates take long to store. A grandchild that keeps the pipe open is not waited for.
  */
 async function endConnection(of: {
   readonly connection: ClientConnection;
@@ -125,7 +125,7 @@ async function endConnection(of: {
 }): Promise<void> {
   await of.supervised.exited;
   await of.input.abort().catch(() => {
-    // It is closed already; this only frees the descriptor.
+    // Already closed; `abort` only frees the descriptor.
   });
   const { signal } = of.connection;
   do await of.clock.sleep(OUTPUT_AFTER_EXIT_MS, signal); while (of.slot.busy && !signal.aborted);
@@ -152,7 +152,7 @@ function connect(
     });
 }
 
-/** Hands messages on, except session updates, which go to the running turn right here. */
+/** Passes messages on, except session updates. Those go directly to the running turn. */
 function messagesOf(child: Child, slot: TurnSlot): ReadableStream<AnyMessage> {
   const lines = readLines(child.stdout, { lineBytesMax: MCP_LIMITS.messageBytesMax });
   return new ReadableStream<AnyMessage>({
@@ -161,7 +161,7 @@ function messagesOf(child: Child, slot: TurnSlot): ReadableStream<AnyMessage> {
         const { value, done } = await lines.next();
         if (done) return controller.close();
         const message = parseJsonLine(value);
-        // Agents print banners on stdout; a line that is no message is no reason to end.
+        // Agents print banners on stdout, so lines that are not messages are skipped.
         if (message === undefined || message.jsonrpc !== "2.0") continue;
         if (message.method === methods.client.session.update && message.id === undefined) {
           slot.busy = true;

@@ -1,6 +1,6 @@
 /**
- * The start of an ACP conversation: greeting, resume or a new session, the MCPs that it is given
- * and the mode that it is put into. Runs no turns.
+ * Opens an ACP conversation: handshake, resumed or new session, its MCPs and its mode. Runs no
+ * turns.
  *
  * @module
  */
@@ -21,17 +21,19 @@ import {
 } from "units/dial/runtimes/launch.ts";
 import type { McpEntry } from "core/runtimes/mcp_entries.ts";
 
-/** What a conversation is opened with. */
+/** Parameters of an opening. */
 export interface Opening {
   readonly connection: ClientConnection;
   readonly launch: RuntimeLaunch;
   readonly ports: Pick<DriverPorts, "files" | "log">;
   readonly sessionFile: string;
-  /** MCPs that the program gets with its session. */
+  /** MCPs that the program receives with its session. */
   readonly entries: readonly McpEntry[];
 }
 
-/** Greets the program, resumes its conversation or begins one; returns the session's id. */
+/**
+ * Performs the handshake, then resumes the conversation or begins one; returns the session's id.
+ */
 export async function openConversation(opening: Opening): Promise<string> {
   const { connection, launch, ports, sessionFile } = opening;
   const peer = await connection.agent.request(methods.agent.initialize, {
@@ -75,7 +77,8 @@ async function resumeConversation(
       return true;
     }
     if (capabilities?.loadSession === true) {
-      // The replay that comes with it is dropped: no turn is running, and the log has it already.
+      // The agent replays the conversation here. The updates are dropped: no turn is running, and
+      // the log already contains them.
       await connection.agent.request(methods.agent.session.load, params);
       return true;
     }
@@ -91,7 +94,10 @@ async function resumeConversation(
   }
 }
 
-/** A program that does not take the mode is not used: in another one it might not ask. */
+/**
+ * Sets the mode. A program that refuses it is not used, because in another mode it might act
+ * without asking.
+ */
 async function enterMode({ connection, launch }: Opening, sessionId: string): Promise<void> {
   const modeId = launch.sessionMode;
   if (modeId === undefined) return;

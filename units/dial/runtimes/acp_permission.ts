@@ -1,7 +1,7 @@
 /**
- * A runtime's question whether it may, whatever its wire protocol, and the answer to
- * `session/request_permission`. Deny is the default on every path: no decider, a decider that
- * throws, or an agent that offers no fitting option. No I/O.
+ * A runtime's permission request, for any wire protocol, and the answer to
+ * `session/request_permission`. Denies by default on every path: no decider, a decider that throws,
+ * or an agent that offers no suitable option. No I/O.
  *
  * @module
  */
@@ -14,29 +14,29 @@ import type { RequestPermissionRequest, RequestPermissionResponse } from "@agent
 /** What the runtime wants to do. */
 export interface PermissionAsk {
   readonly callId: string;
-  /** The MCP whose tool it is, as far as the name of the tool says. */
+  /** The MCP that offers the tool, if the tool's name identifies it. */
   readonly mcp?: string | undefined;
-  /** Calls of that MCP pass our proxy, which decides about each by the gate's rule. */
+  /** Calls of that MCP go through our proxy, which decides about each by the gate's rule. */
   readonly isProxied?: boolean;
   readonly tool: string;
   readonly title: string;
   readonly arguments: unknown;
 }
 
-/** Longest names of a tool and of its server that are asked about, and longest title. */
+/** Maximum sizes of a request: names of the tool and its server, and title. */
 const NAME_BYTES_MAX = 256;
 const TITLE_BYTES_MAX = 64 * 1024;
-/** Longest sentence of a denial that a runtime is given. */
+/** Maximum size of a denial's sentence that a runtime receives. */
 const REASON_BYTES_MAX = 8 * 1024;
 
-/** What was decided. The reason of a denial is a sentence for the model. */
+/** The decision. The reason of a denial is a sentence for the model. */
 export type PermissionAnswer =
   | { readonly decision: "allow" }
   | { readonly decision: "deny"; readonly reason: string };
 
 /**
- * Decides one request; only `allow` lets the runtime go on, once. `signal` aborts when the runtime
- * does not wait for the answer any more.
+ * Decides one request; only `allow` permits the action, once. `signal` aborts when the runtime no
+ * longer waits for the answer.
  */
 export type PermissionDecider = (
   ask: PermissionAsk,
@@ -44,8 +44,8 @@ export type PermissionDecider = (
 ) => Promise<PermissionAnswer>;
 
 /**
- * Names the tool of a question. A call counts as one behind our proxy only when its name can be of
- * no other server.
+ * Identifies the tool of a request. A call counts as proxied only when its name cannot belong to
+ * another server.
  */
 export function namedTool(
   name: string,
@@ -57,7 +57,10 @@ export function namedTool(
   return { mcp, isProxied: isClear && proxied.has(mcp), tool };
 }
 
-/** Asks `decide`; denies without a decider, when deciding fails, and what nobody could read. */
+/**
+ * Calls `decide`. Denies without a decider, when `decide` throws, and when the request is too long
+ * to read.
+ */
 export async function decideSafely(
   decide: PermissionDecider | undefined,
   ask: PermissionAsk,
@@ -83,20 +86,23 @@ function denied({ tool }: PermissionAsk, why: string): PermissionAnswer {
   return { decision: "deny", reason: `Cannot call tool ${shown}: ${why}` };
 }
 
-/** What an ACP session knows that its permission requests are held against. */
+/** What an ACP session knows that helps to interpret a permission request. */
 export interface AskSight {
-  /** Names of the MCPs that the program was given, and those of them that pass our proxy. */
+  /** Names of the MCPs that the program received, and which of them go through our proxy. */
   readonly servers: readonly string[];
   readonly proxied: ReadonlySet<string>;
-  /** What the updates of the running turn have told of a call. */
+  /** What the updates of the running turn have reported about a call. */
   callOf(callId: string): KnownCall | undefined;
-  /** Hears of each denial. */
+  /** Called for each denial. */
   onDenied(callId: string, reason: string): void;
   /** Aborts when the running turn is cancelled. */
   signal(): AbortSignal | undefined;
 }
 
-/** Asks `decide` and answers in the words of the protocol; nothing is ever allowed for good. */
+/**
+ * Calls `decide` and answers in the protocol's terms. Never selects an option that allows
+ * permanently.
+ */
 export async function answerPermission(
   { toolCall, options }: RequestPermissionRequest,
   decide: PermissionDecider | undefined,
@@ -123,7 +129,9 @@ function whenAborted(signal: AbortSignal | undefined): Promise<undefined> {
   });
 }
 
-/** Programs ask with less than their updates tell: no name, no arguments. */
+/**
+ * Completes a request from earlier updates: programs often leave out the tool's name and arguments.
+ */
 function askOf(call: RequestPermissionRequest["toolCall"], sight: AskSight): PermissionAsk {
   const title = call.title ?? "";
   const known = sight.callOf(call.toolCallId);

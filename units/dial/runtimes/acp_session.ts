@@ -1,6 +1,6 @@
 /**
  * One conversation with a started ACP runtime: turns, cancel, and the end. Every failure of a turn
- * is an outcome, the death of the runtime included. Never starts or restarts a process.
+ * is an outcome, including the death of the runtime. Never starts or restarts a process.
  *
  * @module
  */
@@ -19,14 +19,14 @@ import type { UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
 /** Message with which a connection is closed after the process has ended. */
 export const RUNTIME_GONE = "the runtime has ended";
 
-/** The turn that session updates belong to, if one runs. */
+/** The running turn, if any. Session updates belong to it. */
 export interface TurnSlot {
   turn: { readonly running: RunningTurn; onUpdate(params: unknown): Promise<void> } | undefined;
-  /** Whether an update waits for its owner. */
+  /** Whether an update is being stored. */
   busy: boolean;
 }
 
-/** What a session is made of. */
+/** Dependencies of a session. */
 export interface AcpSessionParts {
   readonly connection: ClientConnection;
   readonly sessionId: string;
@@ -34,10 +34,10 @@ export interface AcpSessionParts {
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
   readonly cancelMs: number;
-  /** Names of the MCPs that the program was given. */
+  /** Names of the MCPs that the program received. */
   readonly servers: readonly string[];
   readonly denials: UntoldDenials;
-  /** Closes the runtime's stdin; resolves whatever happens. */
+  /** Closes the runtime's stdin; never rejects. */
   readonly endInput: () => Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
       cancelMs: parts.cancelMs,
       askToStop: () =>
         connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {
-          // The connection is gone: the prompt has ended or is about to, with its reason.
+          // The connection is closed: the prompt has ended or is about to end, with its own reason.
         }),
       kill: () => supervised.child.kill("SIGKILL"),
     });
@@ -87,7 +87,7 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
     ended: supervised.exited.then((ended) => supervised.sentence(ended)),
     async close(graceMs) {
       if (exit !== undefined) return;
-      // End of input is how an ACP agent learns that its client is done.
+      // An ACP agent ends when its input ends.
       void parts.endInput();
       const stopTimer = ports.clock.after(graceMs, () => supervised.child.kill("SIGKILL"));
       await supervised.exited;
@@ -113,7 +113,7 @@ async function runPrompt(
     return outcomeOfStop(answer.stopReason);
   } catch (error) {
     if (error instanceof RequestError && !connection.signal.aborted) return outcomeOfError(error);
-    // No more messages can come: a process that lives on without its output is of no use.
+    // No more messages can arrive. A process without its output is of no use, so it is killed.
     supervised.child.kill("SIGKILL");
     const ended = await supervised.exited;
     const why = ended.signal === "SIGKILL" && !isEnd(error) ? `${errorText(error)}; ` : "";
@@ -125,7 +125,7 @@ async function runPrompt(
   }
 }
 
-/** Whether a connection ended by itself, so that its error says nothing of its own. */
+/** Whether the connection's error only states that it ended, and adds nothing to the reason. */
 function isEnd(error: unknown): boolean {
   const text = errorText(error);
   return text === "ACP connection closed" || text === RUNTIME_GONE;
@@ -158,7 +158,10 @@ function outcomeOfStop(stopReason: string): TurnOutcome {
   }
 }
 
-/** Our own runtime puts code and reason into `data`; others have only a message. */
+/**
+ * Converts an error of the runtime. Our own runtime puts code and reason into `data`; others send
+ * only a message.
+ */
 function outcomeOfError(error: RequestError): TurnOutcome {
   const data = typeof error.data === "object" && error.data !== null
     ? error.data as { code?: unknown; reason?: unknown; details?: unknown }

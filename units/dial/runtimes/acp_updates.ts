@@ -1,8 +1,8 @@
 /**
- * Translation of ACP session updates into `RuntimeUpdate`s: deltas become whole messages, a tool
- * call is announced with its arguments and answered once with its result, sizes stay within
- * `TURN_LIMITS`. Lenient by intent: any ACP agent may be at the other end, so unknown updates and
- * odd fields are skipped. No I/O; the clock is a parameter.
+ * Translates ACP session updates into `RuntimeUpdate`s. Deltas become whole messages. A tool call
+ * is announced with its arguments and answered once with its result. Sizes stay within
+ * `TURN_LIMITS`. Unknown updates and fields are skipped, because any ACP agent may be the peer. No
+ * I/O; the clock is a parameter.
  *
  * @module
  */
@@ -18,12 +18,12 @@ import { isRecord } from "core/text/json_object.ts";
 type Fields = Readonly<Record<string, unknown>>;
 type ResultStatus = Extract<RuntimeUpdate, { kind: "tool_result" }>["status"];
 
-/** A call as far as its program has told it. */
+/** What the program has reported about a call. */
 export interface KnownCall {
   readonly mcp: string | undefined;
   readonly tool: string;
   readonly arguments: unknown;
-  /** The name of the tool can be of no other MCP. */
+  /** Whether the tool's name cannot belong to another MCP. */
   readonly isClear: boolean;
 }
 
@@ -33,22 +33,22 @@ interface OpenCall extends KnownCall {
   isClear: boolean;
   title: string;
   arguments: unknown;
-  /** The arguments that were announced last, printed. */
+  /** The last announced arguments, as JSON. */
   announced: string | undefined;
   text: string;
   readonly startedMs: number;
 }
 
-/** Name of a tool that the agent has not named. */
+/** Name of a tool until the agent names it. */
 const UNNAMED = "tool";
-/** Longest name of a tool that is passed on. */
+/** Maximum length of a tool name, in characters. */
 const TOOL_NAME_LENGTH_MAX = 256;
 
-/** Turns the updates of one turn into `RuntimeUpdate`s, in order. */
+/** Converts the updates of one turn into `RuntimeUpdate`s, in order. */
 export interface UpdateTranslator {
-  /** Takes the `update` field of one `session/update` and returns what it amounts to. */
+  /** Converts the `update` field of one `session/update`. */
   translate(update: unknown): readonly RuntimeUpdate[];
-  /** What is known of a call that has no result yet. */
+  /** Returns what is known of a call without a result. */
   callOf(callId: string): KnownCall | undefined;
   /** Marks a call as denied; its result is reported as denied. */
   deny(callId: string): void;
@@ -56,7 +56,7 @@ export interface UpdateTranslator {
   finish(): readonly RuntimeUpdate[];
 }
 
-/** A message of the assistant that is still being written. */
+/** A message of the assistant that is not complete. */
 interface OpenMessage {
   readonly id: string;
   readonly peerId: string | undefined;
@@ -67,20 +67,20 @@ interface OpenMessage {
 interface TurnState {
   readonly turnId: string;
   readonly clock: Pick<Clock, "monotonic">;
-  /** Names of the MCPs that the program was given. */
+  /** Names of the MCPs that the program received. */
   readonly servers: readonly string[];
   readonly calls: Map<string, OpenCall>;
   /** Calls that were denied. */
   readonly denied: Set<string>;
-  /** Calls that have their result; what an agent says of them later is dropped. */
+  /** Calls that have their result; later updates about them are dropped. */
   readonly answered: Set<string>;
   messages: number;
   open: OpenMessage | undefined;
 }
 
 /**
- * Creates the translator of one turn; message ids are made unique with `turnId`. `servers` are the
- * MCPs that the program was given, for names of tools that are joined with `_` alone.
+ * Creates the translator of one turn; `turnId` makes message ids unique. `servers` are the MCPs
+ * that the program received. They resolve tool names of the form `<server>_<tool>`.
  */
 export function createTranslator(
   turnId: string,
@@ -171,17 +171,17 @@ function onCall(state: TurnState, update: Fields): RuntimeUpdate[] {
 }
 
 /**
- * Whether a call that goes on can be announced. Programs begin a call as `pending` with no
- * arguments, or with some of them, and tell the whole ones later: when it is `in_progress`, or
- * without a status.
+ * Whether a running call can be announced. Programs begin a call as `pending`, with no arguments or
+ * some of them. They send the complete arguments later, with `in_progress` or without a status.
  */
 function isReady({ announced }: OpenCall, { status, rawInput }: Fields): boolean {
-  // Corrections of what was known wait for the end, so that an agent cannot fill the transcript.
+  // Corrected arguments are announced only with the result, so that an agent cannot flood the
+  // transcript.
   if (status === "in_progress") return announced === undefined || announced === "{}";
   return status === undefined && announced === undefined && !isEmptyInput(rawInput);
 }
 
-/** Announces a call; again when other arguments were announced. */
+/** Announces a call. Announces it again only when its arguments have changed. */
 function announce(state: TurnState, callId: string, call: OpenCall): RuntimeUpdate[] {
   const printed = JSON.stringify(call.arguments) ?? "null";
   if (call.announced === printed) return [];
@@ -239,7 +239,7 @@ function mergeCall(call: OpenCall, update: Fields, of: {
     call.isClear = true;
   } else if (name !== "") nameCall(call, name, servers);
   else if (call.tool === UNNAMED && call.title !== "") nameCall(call, call.title, servers);
-  // The end of a call may come without them, or with none.
+  // The final update may omit the arguments or send empty ones; keep the known ones then.
   if (
     update.rawInput !== undefined &&
     !(isEmptyInput(update.rawInput) && !isEmptyInput(call.arguments))
@@ -249,7 +249,7 @@ function mergeCall(call: OpenCall, update: Fields, of: {
   const isDone = update.status === "completed" || update.status === "failed";
   if (Array.isArray(update.content)) call.text = update.content.map(contentText).join("\n");
   else if ((isDone || call.text === "") && update.rawOutput !== undefined) {
-    // What was shown while it ran, such as a description, is not the result.
+    // Output shown while the call ran, such as a description, is not the result.
     call.text = typeof update.rawOutput === "string"
       ? update.rawOutput
       : JSON.stringify(update.rawOutput) ?? "";
@@ -264,7 +264,7 @@ function nameCall(call: OpenCall, name: string, servers: readonly string[]): voi
   call.tool = tool.slice(0, TOOL_NAME_LENGTH_MAX);
 }
 
-/** Whether arguments are none, or not told. */
+/** Whether arguments are empty or missing. */
 export function isEmptyInput(input: unknown): boolean {
   return input === undefined || input === null ||
     isRecord(input) && Object.keys(input).length === 0;
@@ -274,7 +274,7 @@ function shortId(callId: string): string {
   return callId.slice(0, 256);
 }
 
-/** What our own runtime adds under `_meta.fleetctl`; absent from other agents. */
+/** Fields that our own runtime adds under `_meta.fleetctl`; absent from other agents. */
 function metaOf(update: Fields): {
   readonly mcp?: string;
   readonly tool?: string;

@@ -1,10 +1,8 @@
 /**
- * Dialect of `codex app-server` (docs/runtime.md#codex): JSON-RPC without its version, one
- * message per line. A conversation is a thread, `turn/start` begins a turn, notifications tell its
- * items, `turn/completed` ends it. Decides nothing about permissions.
- *
- * The program does not tell the model why something was denied. The reason stands before the text
- * of the next turn.
+ * Dialect of `codex app-server` (docs/runtime.md#codex): JSON-RPC without its version field, one
+ * message per line. A conversation is a thread, `turn/start` begins a turn, notifications report
+ * its items, `turn/completed` ends it. Decides nothing about permissions. The program does not tell
+ * the model why something was denied, so the reason precedes the text of the next turn.
  *
  * @module
  */
@@ -26,28 +24,26 @@ import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 import { createUntoldDenials, type UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
 
-/**
- * Creates the protocol of one agent. The thread is taken up by a request, so no argument is added.
- */
+/** Creates the protocol of one agent. A request resumes the thread, so no argument is added. */
 export function codexAppServer(): LineProtocol {
-  // What the model has not been told outlives the program that could not tell it.
+  // Kept across restarts: these are denials that the model has not seen yet.
   const denials = createUntoldDenials();
   return { resumeArgs: () => [], createDialect: (parts) => createDialect(parts, denials) };
 }
 
 interface Turn {
-  /** Unknown until the program has taken the prompt. */
+  /** Unknown until the program has accepted the prompt. */
   id: string | undefined;
   isStarted: boolean;
   isCancelled: boolean;
 }
 
-/** What is done with the answer to a request. */
+/** Handler of the response to a request. */
 type Answered = (response: Message) => Reading;
 
-/** How the program says that a thread is not there. */
+/** The program's errors for a thread that does not exist. */
 const NO_THREAD = /no rollout found|thread not found|invalid (session|thread) id/i;
-/** What the program calls the states of an MCP server. */
+/** The program's names for the states of an MCP server. */
 const MCP_STATES: Readonly<Record<string, string>> = { starting: "pending", ready: "connected" };
 
 function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
@@ -108,7 +104,7 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
     return { outcome };
   }
 
-  /** The program has nothing to stop before it says that the turn has begun. */
+  /** Interrupts a started turn. Before `turn/started`, the program has nothing to interrupt. */
   async function interrupt(of: Turn): Promise<void> {
     if (!of.isStarted) return;
     await request("turn/interrupt", { threadId: thread, turnId: of.id }, () => ({}));
@@ -116,7 +112,7 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
 
   function begin(of: Turn): Reading {
     of.isStarted = true;
-    // A thread without a turn is not on disk.
+    // The program writes a thread to disk only with its first turn, so its id is stored now.
     parts.onSession(thread);
     if (of.isCancelled) void interrupt(of);
     return { updates: mcps.onTurn({ mcp_servers: servers() }) };
@@ -127,7 +123,7 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
     if (method === "serverRequest/resolved") asks.withdraw(params.requestId);
     if (method.startsWith("item/")) asks.onItem(method, fieldsOf(params.item));
     if (turn === undefined || params.threadId !== thread) return {};
-    // The program may run turns of its own; they belong to no prompt of ours.
+    // The program may run turns by itself; they do not belong to our prompt.
     const told = fieldsOf(params.turn);
     if (turn.id === undefined || turn.id !== (told.id ?? params.turnId)) return {};
     if (method === "turn/started") return begin(turn);

@@ -1,7 +1,7 @@
 /**
  * Requests of `codex app-server` to its client. Commands, file changes and MCP calls are questions
- * for the gate; each is allowed once at most. Nobody can answer other questions here, so they are
- * cancelled and shown. What is not known is answered with an error.
+ * for the gate; each is allowed once at most. Other questions cannot be answered here, so they are
+ * cancelled and shown. Unknown requests are answered with an error.
  *
  * @module
  */
@@ -13,24 +13,24 @@ import { fieldsOf, type Message, notice, textOf } from "units/dial/runtimes/mess
 
 /** The open questions of one process. */
 export interface CodexAsks {
-  /** Takes a request; returns what the person should know. */
+  /** Handles a request; returns notices for the person who watches. */
   take(request: Message): readonly unknown[];
-  /** Follows the items, which tell what a question is about. */
+  /** Records items, because a later request refers to its item. */
   onItem(method: string, item: Message): void;
-  /** The program no longer waits for an answer. */
+  /** Withdraws a question: the program no longer waits for its answer. */
   withdraw(id: unknown): void;
 }
 
-/** What questions are made of. */
+/** Dependencies of the questions. */
 export interface AskParts {
   readonly send: (message: Message) => Promise<void>;
   readonly decide: (ask: PermissionAsk, signal: AbortSignal) => Promise<PermissionAnswer>;
   readonly proxied: ReadonlySet<string>;
-  /** Hears of each denial. */
+  /** Called for each denial. */
   readonly onDenied: (callId: string, reason: string) => void;
 }
 
-/** A question, and how its answer is printed. */
+/** A question, and the function that formats its answer. */
 interface Question {
   readonly ask: PermissionAsk;
   readonly print: (isAllowed: boolean) => Message;
@@ -41,9 +41,9 @@ interface OpenItem {
   isAsked: boolean;
 }
 
-/** Calls whose beginning is remembered, for the questions about them. */
+/** Maximum number of started calls that are remembered for questions about them. */
 const OPEN_ITEMS_MAX = 1_000;
-/** What the card of a command shows. */
+/** Fields of a command that the approval shows. */
 const COMMAND_FIELDS = [
   "command",
   "cwd",
@@ -68,8 +68,9 @@ export function createCodexAsks(parts: AskParts): CodexAsks {
   }
 
   /**
-   * The call that an MCP approval is about. A server's own question can look like one, so it counts
-   * only for a call that has begun and was not asked about; the proxied ones are never asked about.
+   * Returns the call that an MCP approval is about. A server's own question can imitate one, so
+   * only a started call that has no question yet counts. The program never asks about proxied
+   * calls.
    */
   function callAskedAbout(params: Message): OpenItem | undefined {
     const meta = fieldsOf(params._meta);
@@ -107,7 +108,7 @@ export function createCodexAsks(parts: AskParts): CodexAsks {
   function askAboutFiles(id: unknown, params: Message): void {
     const callId = textOf(params.itemId);
     const call = callOfItem(items.get(callId)?.item ?? {});
-    // Allowing a whole folder is no answer to one question, and an unseen change cannot be judged.
+    // A question must not grant a whole folder, and a change without an item cannot be shown.
     if (call === undefined || (params.grantRoot ?? null) !== null) {
       return void parts.send({ id, result: { decision: "decline" } });
     }
@@ -160,7 +161,7 @@ export function createCodexAsks(parts: AskParts): CodexAsks {
   };
 }
 
-/** Arguments that are nested beyond reason are not the same as any. */
+/** Compares arguments. Returns false for arguments that are nested too deep. */
 function isSame(some: unknown, others: unknown): boolean {
   try {
     return canonicalJson(fieldsOf(some)) === canonicalJson(fieldsOf(others));

@@ -1,7 +1,7 @@
 /**
- * What the items of a codex thread amount to, in the words of ACP: text as it is written, commands,
- * file changes and MCP calls with arguments and results, notices for retries and shortening. Items
- * of kinds that are not known are left out. No I/O.
+ * Converts the items of a codex thread to ACP updates: streamed text; commands, file changes and
+ * MCP calls with arguments and results; notices for retries and for shortening. Skips items of
+ * unknown kinds. No I/O.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
   textOf,
 } from "units/dial/runtimes/message.ts";
 
-/** A call that an item stands for. */
+/** The tool call that an item represents. */
 export interface ItemCall {
   /** Undefined for a tool of the program itself. */
   readonly mcp: string | undefined;
@@ -24,19 +24,19 @@ export interface ItemCall {
   readonly arguments: Message;
 }
 
-/** Reads the notifications of one turn after the other. */
+/** Reads the notifications of one process, turn by turn. */
 export interface ItemReader {
-  /** Returns the updates of one notification; empty for what is not known. */
+  /** Returns the updates of one notification; empty for an unknown one. */
   read(method: string, params: Message): readonly unknown[];
   /** Marks a call as denied; its result is reported as denied. */
   deny(callId: string): void;
-  /** Forgets what belongs to a turn. */
+  /** Drops the state of the ended turn. */
   endTurn(): void;
 }
 
 /** Creates a reader. */
 export function createItemReader(): ItemReader {
-  /** Messages whose text has come as deltas. */
+  /** Messages whose text arrived as deltas. */
   const streamed = new Set<string>();
   const denied = new Set<string>();
 
@@ -87,7 +87,7 @@ export function createItemReader(): ItemReader {
   };
 }
 
-/** Returns the call that an item stands for; undefined for what is no call. */
+/** Returns the call that an item represents; undefined for other items. */
 export function callOfItem(item: Message): ItemCall | undefined {
   switch (item.type) {
     case "commandExecution":
@@ -115,7 +115,7 @@ function ownCall(tool: string, given: Message): ItemCall {
   return { mcp: undefined, tool, arguments: given };
 }
 
-/** Returns those fields of a message that have a value. */
+/** Returns the named fields that have a value. */
 export function pick(message: Message, names: readonly string[]): Message {
   return Object.fromEntries(
     names.flatMap((name) => {
@@ -159,7 +159,7 @@ function resultOf(item: Message): Message {
   return { content: content.map((block) => ({ type: "content", content: block })) };
 }
 
-/** Says what went wrong; programs hand the endpoint's answer on as it came. */
+/** Returns an error as text; programs pass the endpoint's answer on unchanged. */
 export function errorOf(error: unknown): string {
   const { message, additionalDetails } = fieldsOf(error);
   const details = textOf(additionalDetails);

@@ -1,6 +1,6 @@
 /**
- * From a runtime definition to the driver of one agent: placeholders filled in, the environment
- * chosen, the driver picked by wire protocol. Starts nothing.
+ * Creates the driver of one agent from a runtime definition: fills in placeholders, selects the
+ * environment, and picks the driver by wire protocol. Starts nothing.
  *
  * @module
  */
@@ -22,25 +22,25 @@ import {
 } from "core/runtimes/mcp_entries.ts";
 import { streamJson } from "units/dial/runtimes/stream_json.ts";
 
-/** The agent whose runtime is to be driven. */
+/** The agent that the driver is for. */
 export interface AgentContext {
   readonly agent: string;
   readonly home: string;
   readonly paths: Paths;
-  /** Folder of the dial unit's own state; the id of the conversation is kept in it. */
+  /** Folder of the dial unit's own state; it contains the id of the conversation. */
   readonly stateDir: string;
   /** Folder in which the runtime works; `home` when absent. */
   readonly workdir?: string;
-  /** Environment of the runtime: that of the dial unit, which systemd filled from the env files. */
+  /** Environment of the dial unit, passed to the runtime; systemd filled it from the env files. */
   readonly env: Readonly<Record<string, string>>;
   readonly decidePermission?: DriverOptions["decidePermission"];
   readonly onMcps?: DriverOptions["onMcps"];
 }
 
-/** Variables that the service manager means for the dial unit itself. */
+/** Variables that the service manager sets for the dial unit only. */
 const WITHHELD = /^(NOTIFY_SOCKET|LISTEN_(FDS|PID|FDNAMES)|CREDENTIALS_DIRECTORY|INVOCATION_ID)$/;
 
-/** Creates the driver for `definition`: its program, its protocol, its conversation's file. */
+/** Creates the driver for `definition`. */
 export function createDriver(
   definition: RuntimeDefinition,
   ports: DriverPorts,
@@ -76,7 +76,7 @@ export function createDriver(
   }
 }
 
-/** Reads the client config; one that cannot be used is logged and gives no entries. */
+/** Reads the client config. An unusable one is logged and gives no entries. */
 async function readMcpEntries(
   { name, clientConfig }: RuntimeDefinition,
   { files, log }: DriverPorts,

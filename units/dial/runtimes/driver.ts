@@ -5,12 +5,12 @@
  * @module
  */
 
-/** What a runtime reports while it works on a turn. Sizes are already within `TURN_LIMITS`. */
+/** What a runtime reports during a turn. Sizes are already within `TURN_LIMITS`. */
 export type RuntimeUpdate =
   | { readonly kind: "text_delta"; readonly messageId: string; readonly text: string }
   /** A whole message of the assistant; replaces the deltas with the same id. */
   | { readonly kind: "message"; readonly messageId: string; readonly text: string }
-  /** A call; the same `callId` again brings arguments that were not known before. */
+  /** A call. A repeated `callId` updates the arguments. */
   | {
     readonly kind: "tool_call";
     readonly callId: string;
@@ -37,12 +37,12 @@ export interface TurnOutcome {
   readonly reason?: string;
 }
 
-/** A started runtime that holds one conversation. */
+/** A started runtime with one conversation. */
 export interface RuntimeSession {
   /**
-   * Runs one turn; one at a time. Updates arrive in order; the next is not taken from the runtime
-   * before the promise of `onUpdate` resolves (back-pressure). Never rejects: every failure,
-   * the death of the runtime included, is an outcome.
+   * Runs one turn; one at a time. Updates arrive in order. The next one is not read from the
+   * runtime before the promise of `onUpdate` resolves (back-pressure). Never rejects: every failure
+   * is an outcome, including the death of the runtime.
    */
   prompt(
     turn: { readonly turnId: string; readonly text: string },
@@ -50,7 +50,7 @@ export interface RuntimeSession {
   ): Promise<TurnOutcome>;
   /** Asks the runtime to stop the running turn; its outcome is then `cancelled`. */
   cancel(): Promise<void>;
-  /** Resolves when the runtime's process has ended, with a sentence that says how. */
+  /** Resolves with a sentence that states how the runtime's process ended. */
   readonly ended: Promise<string>;
   /** Ends the runtime; SIGKILL after `graceMs`. */
   close(graceMs: number): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * What every driver needs of a program and of its host: the launch, the ports, the file that
- * remembers the conversation. Starts the process; speaks no protocol.
+ * What every driver needs: the launch, the ports, and the file that stores the conversation's id.
+ * Starts the process; speaks no protocol.
  *
  * @module
  */
@@ -23,28 +23,30 @@ export interface RuntimeLaunch {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Mode that the conversation is put into, in the program's words. */
+  /** Mode of the conversation, as the program names it. */
   readonly sessionMode?: string | undefined;
 }
 
 /** What a driver needs besides the program. */
 export interface DriverOptions {
-  /** File that remembers the id of the agent's conversation; written 0600. */
+  /** File that stores the id of the agent's conversation; written with mode 0600. */
   readonly sessionFile: string;
-  /** The agent's MCP entries, read anew for each start of the program. */
+  /** The agent's MCP entries, read again for each start of the program. */
   readonly mcps?: {
     read(): Promise<readonly McpEntry[]>;
-    /** File that they are written to for a program that takes them from one; 0600. */
+    /** Path of the file with the entries, for a program that reads them from one; mode 0600. */
     readonly file: string;
-    /** Whether an ACP program gets them with its session, and does not find them by itself. */
+    /**
+     * Whether an ACP program receives the entries with its session instead of finding them itself.
+     */
     readonly isInSession: boolean;
   };
-  /** Hears how far the MCPs are, from a program that tells. */
+  /** Called with the load states of the MCPs, if the program reports them. */
   readonly onMcps?: (loads: readonly McpLoad[]) => void;
   readonly decidePermission?: PermissionDecider;
-  /** How long the handshake and the start of the conversation may take together. */
+  /** Time limit of the handshake and the start of the conversation together. */
   readonly startMs?: number;
-  /** How long a cancelled turn may take to end before the runtime is killed. */
+  /** Time limit of a cancelled turn; after it the runtime is killed. */
   readonly cancelMs?: number;
 }
 
@@ -62,7 +64,7 @@ export const START_MS = 90_000;
 /** Default of `DriverOptions.cancelMs`. */
 export const CANCEL_MS = 15_000;
 
-/** Starts the program in a process group of its own; rejects with a sentence. */
+/** Starts the program in a separate process group; rejects with a sentence. */
 export async function spawnRuntime(launch: RuntimeLaunch, processes: Processes): Promise<Child> {
   try {
     return await processes.spawn({
@@ -79,7 +81,7 @@ export async function spawnRuntime(launch: RuntimeLaunch, processes: Processes):
   }
 }
 
-/** Returns the id of the conversation that this runtime held last, if it is remembered. */
+/** Returns the id of this runtime's last conversation, if one is stored. */
 export async function rememberedSession(
   files: Files,
   sessionFile: string,
@@ -91,7 +93,7 @@ export async function rememberedSession(
     : undefined;
 }
 
-/** Remembers the id of the conversation. */
+/** Stores the id of the conversation. */
 export async function rememberSession(
   files: Files,
   sessionFile: string,
@@ -101,7 +103,7 @@ export async function rememberSession(
   await writeOwn(files, sessionFile, `${line}\n`);
 }
 
-/** Writes a file of the driver, 0600, and makes its folder where there is none. */
+/** Writes a file of the driver with mode 0600; creates its folder if needed. */
 export async function writeOwn(files: Files, path: string, text: string): Promise<void> {
   const folder = path.slice(0, path.lastIndexOf("/"));
   if (await files.stat(folder) === undefined) await files.ensureDir(folder, { mode: 0o700 });

@@ -1,10 +1,11 @@
 /**
- * A runtime that speaks lines of JSON over stdio, whichever they are: starts the program, resumes
- * the conversation or begins one, runs turns. The words of the protocol are those of a `Dialect`.
- * Why no adapter or SDK: ADR 0032.
+ * A runtime that speaks lines of JSON over stdio, in any protocol: starts the program, resumes or
+ * begins the conversation, runs turns. A `Dialect` supplies the protocol. Why there is no adapter
+ * or SDK: ADR 0032.
  *
- * Back-pressure: a line is read when the updates of the one before it are handed over. Questions of
- * the runtime are answered beside that, so that a person who decides holds up nothing else.
+ * Back-pressure: a line is read only after the updates of the previous one are handed over.
+ * Questions of the runtime are answered in parallel, so a person's pending decision blocks nothing
+ * else.
  *
  * @module
  */
@@ -34,35 +35,35 @@ import { type McpEntry, printMcpServers, proxiedOf } from "core/runtimes/mcp_ent
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
 
-/** What one message of the runtime amounts to. */
+/** The content of one message of the runtime. */
 export interface Reading {
-  /** Updates of the running turn in the words of ACP. */
+  /** Updates of the running turn, in ACP format. */
   readonly updates?: readonly unknown[];
   /** The end of the running turn. */
   readonly outcome?: TurnOutcome;
 }
 
-/** What a dialect gets of its driver. */
+/** What the driver gives to a dialect. */
 export interface DialectParts {
-  /** Conversation to go on with; undefined begins one. */
+  /** Conversation to resume; undefined begins one. */
   readonly sessionId: string | undefined;
   readonly decidePermission: PermissionDecider | undefined;
-  /** The folder that the program works in. */
+  /** The working folder of the program. */
   readonly cwd: string;
-  /** Mode of the definition. */
+  /** Mode from the runtime definition. */
   readonly mode: string | undefined;
-  /** The MCPs that the program is given. */
+  /** The MCPs that the program receives. */
   readonly entries: readonly McpEntry[];
   /** Their names. */
   readonly mcps: readonly string[];
-  /** Those of them whose calls pass our proxy. */
+  /** Those whose calls go through our proxy. */
   readonly proxied: ReadonlySet<string>;
-  /** Hears how far they are whenever the runtime tells. */
+  /** Called with the load states of the MCPs whenever the runtime reports them. */
   readonly onMcps: (loads: readonly McpLoad[]) => void;
   readonly clock: Pick<Clock, "sleep">;
-  /** Writes a message; the runtime's end is told elsewhere, so this never rejects. */
+  /** Writes a message. Never rejects, because the runtime's end is reported elsewhere. */
   readonly send: (message: Message) => Promise<void>;
-  /** Hears the id of the conversation whenever the runtime tells one. */
+  /** Called with the id of the conversation whenever the runtime reports it. */
   readonly onSession: (sessionId: string) => void;
 }
 
@@ -71,26 +72,26 @@ export class ConversationGone extends Error {
   override readonly name = "ConversationGone";
 }
 
-/** The words of one protocol; keeps what belongs to one process. */
+/** One protocol, with the state of one process. */
 export interface Dialect {
   /**
-   * Greets the runtime; resolves when turns may come. Rejects with why they may not. `signal`
-   * aborts when the caller no longer waits.
+   * Performs the handshake. Resolves when turns may start; rejects with the reason why they may
+   * not. `signal` aborts when the caller no longer waits.
    */
   open(signal: AbortSignal): Promise<void>;
   /** Sends the text of a turn. */
   prompt(text: string): Promise<void>;
   /** Asks the runtime to stop the running turn. */
   cancel(): Promise<void>;
-  /** Reads one message; what is not known is nothing. */
+  /** Reads one message; returns an empty reading for an unknown one. */
   read(message: Message): Reading;
 }
 
-/** A protocol: its extra arguments, and its words. */
+/** A protocol: its extra arguments, and its dialect. */
 export interface LineProtocol {
   /** Arguments that resume a conversation. */
   readonly resumeArgs: (sessionId: string) => readonly string[];
-  /** Arguments that give the program its MCP entries from `file`; absent where it finds its own. */
+  /** Arguments that pass MCP entries in `file`; absent when the program finds them itself. */
   readonly mcpArgs?: (
     of: { readonly args: readonly string[]; readonly file: string },
     entries: readonly McpEntry[],
@@ -98,7 +99,7 @@ export interface LineProtocol {
   readonly createDialect: (parts: DialectParts) => Dialect;
 }
 
-/** Creates the driver of one agent's runtime; nothing is started before `start`. */
+/** Creates the driver of one agent's runtime; starts nothing until `start` is called. */
 export function lineDriver(
   protocol: LineProtocol,
   launch: RuntimeLaunch,
@@ -114,7 +115,7 @@ export function lineDriver(
       try {
         return await startSession(starter, stored);
       } catch (error) {
-        // Any other failure may pass; only a conversation that is not there is given up.
+        // Other failures may be temporary. Only a missing conversation is given up.
         if (!(error instanceof ConversationGone)) throw error;
         const fields = { runtime: launch.runtime, session: stored, reason: error.message };
         ports.log.warning("conversation lost", fields);
@@ -131,7 +132,7 @@ interface Starter {
   readonly options: DriverOptions;
 }
 
-/** Writes the MCP entries down for a program that takes them from a file. */
+/** Writes the MCP entries to the file from which the program reads them. */
 async function giveMcps({ protocol, launch, ports, options }: Starter): Promise<{
   readonly args: readonly string[];
   readonly entries: readonly McpEntry[];
@@ -139,11 +140,11 @@ async function giveMcps({ protocol, launch, ports, options }: Starter): Promise<
   const { mcps } = options;
   if (mcps === undefined) return { args: [], entries: [] };
   const entries = await mcps.read();
-  // Such a program reads the client config by itself.
+  // This program reads the client config by itself.
   if (protocol.mcpArgs === undefined) return { args: [], entries };
   const args = protocol.mcpArgs({ args: launch.args, file: mcps.file }, entries);
   if (args.length > 0) await writeOwn(ports.files, mcps.file, printMcpServers(entries));
-  // A program with arguments of its host's own has its MCPs from elsewhere.
+  // No arguments means that the host's definition supplies other MCPs.
   return { args, entries: args.length > 0 ? entries : [] };
 }
 
@@ -194,7 +195,7 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
   }
 }
 
-/** Writes the id of the conversation down when it is another one, in the order of hearing. */
+/** Stores the id of the conversation when it changes, in the order reported. */
 function sessionKeeper(of: Starter, known: string | undefined): (sessionId: string) => void {
   const { launch: { runtime }, ports, options } = of;
   let last = known;
@@ -212,17 +213,17 @@ function sessionKeeper(of: Starter, known: string | undefined): (sessionId: stri
   };
 }
 
-/** The pipes of a runtime. */
+/** The input and output of a runtime. */
 interface Link {
   readonly send: (message: Message) => Promise<void>;
-  /** Reads on until the output ends; each message is handled before the next is read. */
+  /** Reads until the output ends; handles each message before it reads the next. */
   readonly follow: (handle: (message: Message) => Promise<void>) => void;
-  /** Resolves with a sentence when nothing more can come. */
+  /** Resolves with a sentence when no more messages can arrive. */
   readonly ended: Promise<string>;
   readonly endInput: () => Promise<void>;
 }
 
-/** Output that was written before the end may still be in the pipe; after this it is given up. */
+/** How long to wait for output that is still in the pipe after the process has ended. */
 const OUTPUT_AFTER_EXIT_MS = 2_000;
 
 function openLink(child: Child, supervised: SupervisedChild, clock: Clock): Link {
@@ -237,7 +238,7 @@ function openLink(child: Child, supervised: SupervisedChild, clock: Clock): Link
       const line of readLines(child.stdout, { lineBytesMax: MCP_LIMITS.messageBytesMax })
     ) {
       const message = parseJsonLine(line);
-      // Programs print banners on stdout; a line that is no message is no reason to end.
+      // Programs print banners on stdout, so lines that are not messages are skipped.
       if (message === undefined) continue;
       isBusy = true;
       await handle(message);
@@ -245,11 +246,11 @@ function openLink(child: Child, supervised: SupervisedChild, clock: Clock): Link
     }
   }
 
-  /** Waits for what is still in the pipe, but not for a grandchild that holds it open. */
+  /** Waits for output that is still in the pipe, but not for a grandchild that keeps it open. */
   async function settle(reading: Promise<void>): Promise<void> {
     const exit = await supervised.exited;
     void input.abort().catch(() => {
-      // It is closed already; this only frees the descriptor.
+      // Already closed; `abort` only frees the descriptor.
     });
     const drained = new AbortController();
     void reading.finally(() => drained.abort());
@@ -262,21 +263,21 @@ function openLink(child: Child, supervised: SupervisedChild, clock: Clock): Link
   return {
     send: (message) =>
       input.write(encoder.encode(`${JSON.stringify(message)}\n`)).catch(() => {
-        // It has ended or closed its input, which `ended` tells.
+        // The process has ended or closed its input; `ended` reports it.
       }),
     follow(handle) {
       const reading = readAll(handle).catch((error) => {
         fault = errorText(error);
         isBusy = false;
       });
-      // A process that lives on without its output is of no use.
+      // A process without its output is of no use.
       void reading.then(() => child.kill("SIGKILL"));
       void settle(reading);
     },
     ended: ended.promise,
     endInput: () =>
       input.close().catch(() => {
-        // It has ended already, which is what closing its input is for.
+        // The process has already ended, which is what closing its input should achieve.
       }),
   };
 }
@@ -326,7 +327,7 @@ function lineSession(parts: SessionParts): RuntimeSession {
     ended: supervised.exited.then((exit) => supervised.sentence(exit)),
     async close(graceMs) {
       if (hasExited) return;
-      // End of input is how such a runtime learns that its client is done.
+      // Such a runtime ends when its input ends.
       void link.endInput();
       const stopTimer = ports.clock.after(graceMs, kill);
       await supervised.exited;

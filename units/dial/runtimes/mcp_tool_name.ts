@@ -1,5 +1,5 @@
 /**
- * Which MCP and which of its tools a program means by the name of a tool. Programs join both names:
+ * Resolves a tool's name to its MCP and the tool there. Programs join both names:
  * `mcp__<server>__<tool>`, or `<server>_<tool>`. Pure.
  *
  * @module
@@ -9,15 +9,19 @@
 export interface McpTool {
   readonly mcp: string;
   readonly tool: string;
-  /** The name can be cut at one place only: `mcp__git__x__y` may be one of `git` or of `git__x`. */
+  /**
+   * Whether the name can be split in only one way: `mcp__git__x__y` may be a tool of `git` or of
+   * `git__x`.
+   */
   readonly isClear: boolean;
 }
 
 const PREFIXED = /^mcp__(.+?)__(.+)$/s;
 
 /**
- * Splits the name of a tool; undefined for a tool of the program itself. `<server>_<tool>` counts
- * only for `servers`, the names that the program was given; of several that fit, the longest wins.
+ * Splits the name of a tool; undefined for a tool of the program itself. `<server>_<tool>` is
+ * recognized only for `servers`, the names that the program received. If several match, the longest
+ * wins.
  */
 export function mcpToolOf(name: string, servers: readonly string[] = []): McpTool | undefined {
   const [, mcp, tool] = PREFIXED.exec(name) ?? [];

@@ -1,6 +1,6 @@
 /**
- * The MCPs of a runtime by its own report: the first turn waits until they are connected, for a
- * bounded time, and a turn that lacks one says so.
+ * The MCPs of a runtime, as the runtime reports them. The first turn waits until they are
+ * connected, for a bounded time. A turn without some of them shows a notice.
  *
  * @module
  */
@@ -9,33 +9,33 @@ import type { Clock } from "core/ports/clock.ts";
 import { fieldsOf, type Message, notice, textOf } from "units/dial/runtimes/message.ts";
 import { loadText, MCP_LOAD_STATES, type McpLoad } from "core/runtimes/mcp_load.ts";
 
-/** How long the first turn waits for MCPs that are still connecting. */
+/** Longest wait of the first turn for MCPs that are still connecting. */
 export const MCPS_READY_MS = 20_000;
 const POLL_MS = 200;
 
-/** What watching needs. */
+/** Dependencies of the watch. */
 export interface McpWatchParts {
-  /** MCPs that the program was given. */
+  /** MCPs that the program received. */
   readonly names: readonly string[];
   readonly clock: Pick<Clock, "sleep">;
-  /** Asks for the report; rejects when the program has none. */
+  /** Requests the report; rejects when the program has none. */
   readonly ask: () => Promise<Message>;
   readonly onMcps: (loads: readonly McpLoad[]) => void;
 }
 
 /** Watches the MCPs of one process. */
 export interface McpWatch {
-  /** Resolves when none is connecting any more, the time is over, or `signal` aborts. */
+  /** Resolves when none is connecting any longer, the time is over, or `signal` aborts. */
   settle(signal: AbortSignal): Promise<void>;
-  /** Hands on a report that the program sent by itself. */
+  /** Passes on a report that the program sent unrequested. */
   report(servers: unknown): void;
-  /** Takes the report that begins a turn; returns what the person should know. */
+  /** Reads the report that begins a turn; returns notices for the person who watches. */
   onTurn(message: Message): readonly unknown[];
 }
 
 /** Creates the watch. */
 export function createMcpWatch({ names, clock, ask, onMcps }: McpWatchParts): McpWatch {
-  /** What was said of missing MCPs; said again when it changes. */
+  /** The last notice about missing MCPs; a new one is shown only when it changes. */
   let said = "";
 
   function loadsOf(servers: unknown): readonly McpLoad[] {
@@ -55,7 +55,7 @@ export function createMcpWatch({ names, clock, ask, onMcps }: McpWatchParts): Mc
       try {
         report = await ask();
       } catch {
-        // An older program has no report; then nothing is known, and nothing is claimed.
+        // An older program has no report, so the states stay unknown.
         return;
       }
       const loads = loadsOf(report.mcpServers);

@@ -1,5 +1,5 @@
 /**
- * Looking into messages of a peer that may send anything: what has not the wanted shape reads as
+ * Reads fields of messages from a peer that may send anything. A value of the wrong shape reads as
  * empty. Pure.
  *
  * @module
@@ -10,12 +10,12 @@ import { isRecord } from "core/text/json_object.ts";
 /** A JSON object of unknown fields. */
 export type Message = Readonly<Record<string, unknown>>;
 
-/** Returns a text, or an empty one. */
+/** Returns `value` if it is a string, otherwise an empty string. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Returns an object, or an empty one. */
+/** Returns `value` if it is an object, otherwise an empty object. */
 export function fieldsOf(value: unknown): Message {
   return isRecord(value) ? value : {};
 }
@@ -26,12 +26,12 @@ export function blocksOf(content: unknown): readonly Message[] {
   return Array.isArray(content) ? content.map(fieldsOf) : [];
 }
 
-/** A piece of an assistant's text, in the words of ACP. */
+/** A piece of an assistant's text, as an ACP update. */
 export function textChunk(messageId: string, text: string): unknown {
   return { sessionUpdate: "agent_message_chunk", messageId, content: { type: "text", text } };
 }
 
-/** A line for the person who watches, in the words of ACP. */
+/** A notice for the person who watches, as an ACP update. */
 export function notice(title: string, description?: string): unknown {
   return { sessionUpdate: "notice", title, ...(description ? { description } : {}) };
 }

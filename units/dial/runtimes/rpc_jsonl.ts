@@ -1,10 +1,11 @@
 /**
  * Dialect of runtimes that are driven by commands, one JSON object per line
- * (docs/runtime.md#another-runtime): `prompt`, `abort`, `get_state`, `switch_session` in; a
- * `response` to each and events out. Written from the published description of that protocol.
+ * (docs/runtime.md#another-runtime). Input: `prompt`, `abort`, `get_state`, `switch_session`.
+ * Output: a `response` to each, and events. Written from the published description of that
+ * protocol.
  *
- * A turn may take several runs of the model: after `agent_end` such a runtime may try again or
- * shorten the conversation and go on. It is over with `agent_settled`.
+ * A turn may need several runs of the model: after `agent_end` the runtime may retry, or shorten
+ * the conversation and continue. The turn ends with `agent_settled`.
  *
  * @module
  */
@@ -23,7 +24,7 @@ import { createRpcDialogs } from "units/dial/runtimes/rpc_jsonl_dialogs.ts";
 import { createRpcReader } from "units/dial/runtimes/rpc_jsonl_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 
-/** The protocol. The conversation is taken up by a command, so no argument is added. */
+/** The protocol. A command resumes the conversation, so no argument is added. */
 export const RPC_JSONL: LineProtocol = { resumeArgs: () => [], createDialect };
 
 interface Turn {
@@ -32,7 +33,7 @@ interface Turn {
   isCancelled: boolean;
 }
 
-/** What is done with the answer to a command. */
+/** Handler of the response to a command. */
 type Answered = (response: Message) => Reading;
 
 function createDialect(parts: DialectParts): Dialect {
@@ -64,7 +65,7 @@ function createDialect(parts: DialectParts): Dialect {
 
   function end(of: Turn, outcome: TurnOutcome): Reading {
     turn = undefined;
-    // What it says of an aborted run is for its own makers.
+    // The runtime's message about an aborted run is of no use to the person, so it is dropped.
     const isAborted = of.isCancelled && outcome.outcome !== "completed";
     return { outcome: isAborted ? { outcome: "cancelled" } : outcome };
   }
@@ -76,7 +77,7 @@ function createDialect(parts: DialectParts): Dialect {
     return answered?.(message) ?? {};
   }
 
-  /** Follows the end of the turn; what the event shows is read elsewhere. */
+  /** Updates the state of the turn; `reader` handles what the event shows. */
   function follow(event: Message): Reading {
     if (turn === undefined) return {};
     if (event.type === "agent_end") turn.ended = outcomeOf(event.messages);
@@ -103,14 +104,14 @@ function createDialect(parts: DialectParts): Dialect {
       await command({ type: "prompt", message }, (response) => {
         if (turn !== begun) return {};
         if (response.success !== true) return end(begun, refused(response));
-        // A command of the runtime itself is done without the model.
+        // The runtime handled one of its own commands without the model.
         const isDone = fieldsOf(response.data).disposition === "handled";
         return isDone ? end(begun, { outcome: "completed" }) : {};
       });
     },
     async cancel() {
       if (turn !== undefined) turn.isCancelled = true;
-      // It stops only when no question is open.
+      // It stops only when no dialog is open.
       await Promise.all([command({ type: "abort" }), dialogs.dismiss()]);
     },
     read(message) {
@@ -125,7 +126,7 @@ function refused(response: Message): TurnOutcome {
   return failed("runtime-error", textOf(response.error) || "The runtime took no prompt");
 }
 
-/** How the last answer of the model ended. */
+/** Returns how the last answer of the model ended. */
 function outcomeOf(messages: unknown): TurnOutcome {
   const last = blocksOf(messages).findLast((message) => message.role === "assistant") ?? {};
   switch (last.stopReason) {

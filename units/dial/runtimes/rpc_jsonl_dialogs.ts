@@ -1,7 +1,8 @@
 /**
- * Questions of a command-driven runtime: dialogs that its extensions open. Our own extension
- * (`units/render/pi_gate.js`) asks for permission in a text dialog, whose answer holds the reason
- * of a denial; a yes-or-no dialog of another one is decided as well. No other dialog is answered.
+ * Dialogs that the extensions of a command-driven runtime open. Our own extension
+ * (`units/render/pi_gate.js`) asks for permission in a text dialog; its answer contains the reason
+ * of a denial. Yes-or-no dialogs of other extensions are decided too. Other dialogs are not
+ * answered.
  *
  * @module
  */
@@ -15,34 +16,37 @@ import {
 import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
 import { type Message, textOf } from "units/dial/runtimes/message.ts";
 
-/** Title of the dialog of our extension. */
+/** Title of our extension's dialog. */
 const GATE_TITLE = "fleetctl.permission";
-/** Dialogs that wait for an answer; other requests of extensions only show something. */
+/** Requests that need an answer; other requests of extensions only show something. */
 const DIALOGS: ReadonlySet<string> = new Set(["select", "confirm", "input", "editor"]);
 
 /** The open dialogs of one process. */
 export interface RpcDialogs {
-  /** Takes a message if it is a dialog; its answer is sent when there is one. */
+  /**
+   * Accepts a message if it is a dialog, and sends its answer once there is one. Returns whether it
+   * is a dialog.
+   */
   take(message: Message): boolean;
-  /** Denies what is open. */
+  /** Denies the open dialogs. */
   dismiss(): Promise<void>;
 }
 
-/** What dialogs are made of. */
+/** Dependencies of the dialogs. */
 export interface DialogParts {
   readonly send: (message: Message) => Promise<void>;
   readonly decide: (ask: PermissionAsk, signal: AbortSignal) => Promise<PermissionAnswer>;
   readonly proxied: ReadonlySet<string>;
-  /** Hears of each denied call. */
+  /** Called for each denied call. */
   readonly onDenied: (callId: string) => void;
 }
 
 const CANCELLED: PermissionAnswer = { decision: "deny", reason: "The turn was cancelled" };
 
-/** A dialog as a question, and how its answer is printed. */
+/** A dialog as a question, and the function that formats its answer. */
 interface Question {
   readonly ask: PermissionAsk;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the runtime no longer waits for the answer. */
   readonly over: AbortController;
   readonly print: (answer: PermissionAnswer) => Message;
 }
@@ -66,7 +70,7 @@ export function createRpcDialogs(parts: DialogParts): RpcDialogs {
       const id = textOf(message.id);
       const question = questionOf(message, parts.proxied);
       if (question === undefined) {
-        // A person who could choose or type is not here.
+        // No person can choose or type here.
         void parts.send({ type: "extension_ui_response", id, cancelled: true });
         return true;
       }

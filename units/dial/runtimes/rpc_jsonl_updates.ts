@@ -1,7 +1,6 @@
 /**
- * What the events of a command-driven runtime amount to, in the words of ACP: text as it is
- * written, tool calls with arguments and results, notices for retries, shortening and extensions.
- * No I/O.
+ * Converts the events of a command-driven runtime to ACP updates: streamed text; tool calls with
+ * arguments and results; notices for retries, shortening and extensions. No I/O.
  *
  * @module
  */
@@ -17,7 +16,7 @@ import {
 
 /** Reads the events of one process. */
 export interface RpcReader {
-  /** Returns the updates of one event; empty for what is not known. */
+  /** Returns the updates of one event; empty for an unknown one. */
   read(event: Message): readonly unknown[];
   /** Marks a call as denied; its result is reported as denied. */
   deny(callId: string): void;
@@ -26,7 +25,7 @@ export interface RpcReader {
 /** Creates a reader. */
 export function createRpcReader(): RpcReader {
   const denied = new Set<string>();
-  /** Messages of the model so far: its deltas do not say which one they belong to. */
+  /** Number of messages of the model so far: its deltas do not identify their message. */
   let messages = 0;
 
   function readDelta(event: Message): readonly unknown[] {

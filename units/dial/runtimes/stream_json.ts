@@ -1,8 +1,8 @@
 /**
- * Dialect of runtimes with a headless mode that streams JSON both ways
- * (docs/runtime.md#another-runtime): `user` messages in, `stream_event`, `assistant`, `user` and
- * `result` messages out, and control requests of either side (`initialize`, `interrupt`,
- * `can_use_tool`) with their responses. Written from the published types of that protocol. Decides
+ * Dialect of runtimes with a headless mode that streams JSON in both directions
+ * (docs/runtime.md#another-runtime). Input: `user` messages. Output: `stream_event`, `assistant`,
+ * `user` and `result` messages. Both sides send control requests (`initialize`, `interrupt`,
+ * `can_use_tool`) and their responses. Written from the published types of that protocol. Decides
  * nothing about permissions.
  *
  * @module
@@ -24,7 +24,7 @@ import { createMcpWatch } from "units/dial/runtimes/mcp_watch.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 
-/** Creates the protocol; `random` names control requests. */
+/** Creates the protocol; `random` supplies the ids of control requests. */
 export function streamJson(random: Random): LineProtocol {
   return {
     resumeArgs: (sessionId) => ["--resume", sessionId],
@@ -34,11 +34,12 @@ export function streamJson(random: Random): LineProtocol {
 }
 
 /**
- * The program reads this file and no other, so neither the folder that it works in nor a project's
- * own file changes which MCPs it has. It does not ask about calls that our proxy decides.
+ * Arguments that pass the MCP entries. The program reads only this file, so neither its working
+ * folder nor a project's own file changes its MCPs. It does not ask about calls that our proxy
+ * decides.
  */
 const mcpArgs: NonNullable<LineProtocol["mcpArgs"]> = ({ args, file }, entries) => {
-  // Arguments of a host's own definition win.
+  // Arguments of the host's own definition take precedence.
   if (args.some((arg) => arg === "--mcp-config" || arg.startsWith("--mcp-config="))) return [];
   const proxied = entries.filter((entry) => entry.isProxied).map(({ name }) => `mcp__${name}`);
   return [
@@ -56,7 +57,7 @@ interface Waiter {
 
 function createDialect(parts: DialectParts, random: Random): Dialect {
   const waiters = new Map<string, Waiter>();
-  /** Questions of the runtime that are not answered yet; aborted when it takes one back. */
+  /** Open questions of the runtime; each is aborted when the runtime withdraws it. */
   const asked = new Map<string, AbortController>();
   const reader = createStreamReader();
   let isOpen = false;
@@ -86,12 +87,12 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
   }
 
   async function answer(id: string, response: Message): Promise<void> {
-    // The runtime may have taken its question back, and then waits for nothing.
+    // If the runtime has withdrawn its question, it waits for no answer.
     if (!asked.delete(id)) return;
     await parts.send({ type: "control_response", response: { request_id: id, ...response } });
   }
 
-  /** The runtime waits for no answer any more, and nobody is asked any longer. */
+  /** Withdraws a question: the runtime no longer waits for its answer. */
   function takeBack(id: string): void {
     const question = asked.get(id);
     asked.delete(id);
@@ -130,7 +131,7 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
       for (const waiter of waiters.values()) waiter.reject(gone);
     }
     const updates = reader.endTurn(textOf(message.result));
-    // What it says of an interrupted turn is for its own makers.
+    // The runtime's message about an interrupted turn is of no use to the person, so it is dropped.
     const settled = isInterrupted && outcome.outcome === "failed"
       ? { outcome: "cancelled" as const }
       : outcome;
@@ -156,7 +157,7 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
       try {
         await request({ subtype: "interrupt" });
       } catch {
-        // A runtime that refuses to stop is killed when the time of the cancel is over.
+        // A runtime that refuses to stop is killed after the time limit of the cancel.
       }
     },
     read(message) {

@@ -1,8 +1,7 @@
 /**
- * What the messages of a streaming JSON runtime amount to, in the words of ACP: text as it is
- * written, tool calls with their arguments, results. A message that is told twice, as deltas and as
- * a whole, counts once. Messages of sub-agents are their parent's tool call, and
- * nothing else. Pure.
+ * Converts the messages of a streaming JSON runtime to ACP updates: streamed text, tool calls with
+ * their arguments, results. A message that arrives both as deltas and as a whole counts once.
+ * Messages of sub-agents are skipped: they belong to their parent's tool call. Pure.
  *
  * @module
  */
@@ -18,23 +17,23 @@ import {
 
 /** Reads the messages of one process. */
 export interface StreamReader {
-  /** Returns the updates of one message; empty for what is not known. */
+  /** Returns the updates of one message; empty for an unknown one. */
   read(message: Message): readonly unknown[];
   /** Marks a call as denied; its result is reported as denied. */
   deny(callId: string): void;
   /**
-   * Ends a turn. Its `result` is the last text over again, or the only one when the runtime has
-   * answered without its model; then it is returned as an update.
+   * Ends a turn. `result` repeats the last text. If the runtime answered without its model,
+   * `result` is the only text and is returned as an update.
    */
   endTurn(result: string): readonly unknown[];
 }
 
-/** A message that this process makes up by itself has this model. */
+/** Model of a message that the runtime itself generated. */
 const SYNTHETIC = "<synthetic>";
 
 /** Creates a reader. */
 export function createStreamReader(): StreamReader {
-  /** Messages whose text has come as deltas. */
+  /** Messages whose text arrived as deltas. */
   const streamed = new Set<string>();
   const denied = new Set<string>();
   let streaming = "";
@@ -53,7 +52,7 @@ export function createStreamReader(): StreamReader {
   }
 
   function readAssistant(message: Message): readonly unknown[] {
-    // What went wrong is told by the result, which also says how the turn ended.
+    // The result reports the failure, together with the end of the turn.
     if (message.model === SYNTHETIC) return [];
     const id = textOf(message.id);
     hasText ||= blocksOf(message.content).some((block) => block.type === "text");
@@ -114,7 +113,7 @@ function resultOf(block: Message, isDenied: boolean): unknown {
   };
 }
 
-/** Says what makes a turn slow or changes what the model sees. */
+/** Returns a notice for events that slow down a turn or change what the model sees. */
 function noticeOf(message: Message): readonly unknown[] {
   if (message.subtype === "compact_boundary") {
     return [notice("The runtime shortened the conversation")];

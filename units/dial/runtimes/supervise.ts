@@ -1,6 +1,6 @@
 /**
- * Watching a runtime's process: its stderr goes to the log, its end becomes a sentence with the
- * exit code or signal and its last lines, and is the end of its whole process group. Never restarts
+ * Watches a runtime's process. Logs its stderr. Describes its end in a sentence with the exit code
+ * or signal and the last lines. When the process ends, ends its whole process group. Never restarts
  * anything: that is the dial unit's decision.
  *
  * @module
@@ -13,26 +13,26 @@ import type { Child, ProcessExit } from "core/ports/processes.ts";
 import { tellingLine } from "core/text/last_words.ts";
 import { readLines } from "core/text/lines.ts";
 
-/** Longest line of stderr that is kept and logged, in bytes. */
+/** Maximum size of a line of stderr that is kept and logged, in bytes. */
 const STDERR_LINE_BYTES_MAX = 64 * 1024;
 const LINES = { lineBytesMax: STDERR_LINE_BYTES_MAX, longLines: "split" } as const;
-/** Lines of stderr that tell the end: what went wrong often stands above the last one. */
+/** Number of stderr lines in the sentence: the cause is often above the last line. */
 const LAST_LINES = 3;
-/** How long the last lines are waited for when a grandchild holds stderr open. */
+/** How long to wait for the last lines when a grandchild keeps stderr open. */
 const DRAIN_MS = 500;
 
-/** A child whose stderr is drained. */
+/** A child whose stderr is read. */
 export interface SupervisedChild {
   readonly child: Child;
   /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<ProcessExit>;
-  /** Says how it ended: `the runtime ended with exit code 3; last line: "…"`. */
+  /** Describes the end: `the runtime ended with exit code 3; last line: "…"`. */
   sentence(exit: ProcessExit): string;
-  /** The end of stderr as `; last line: "…"`, or `; last lines: "…" "…"`, or nothing. */
+  /** The end of stderr as `; last line: "…"` or `; last lines: "…" "…"`; empty without output. */
   lastWords(): string;
 }
 
-/** Starts draining the stderr of a child. */
+/** Starts reading the stderr of a child. */
 export function superviseChild(
   child: Child,
   ports: { readonly clock: Clock; readonly log: Log },
@@ -63,7 +63,8 @@ export function superviseChild(
   return {
     child,
     exited: child.exited.then(async (exit) => {
-      // What a program started and left behind would go on without anybody who knows of it.
+      // Ends the whole group: otherwise processes that the program left behind would run
+      // unsupervised.
       child.kill("SIGKILL");
       const drainedSoon = new AbortController();
       await Promise.race([drained, ports.clock.sleep(DRAIN_MS, drainedSoon.signal)]);

@@ -1,6 +1,7 @@
 /**
- * One running turn, whatever the wire protocol: updates are delivered one after the other, a
- * cancel is asked once and enforced after its time, and the end names what really happened. No I/O.
+ * One running turn, for any wire protocol. Updates are delivered one after the other. A cancel is
+ * requested once and enforced after its time limit. The outcome states what really happened. No
+ * I/O.
  *
  * @module
  */
@@ -10,33 +11,38 @@ import type { Clock } from "core/ports/clock.ts";
 import type { RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { createTranslator, type KnownCall } from "units/dial/runtimes/acp_updates.ts";
 
-/** What a turn needs of its session. */
+/** Dependencies of a turn. */
 export interface TurnParts {
   readonly turnId: string;
   readonly clock: Clock;
-  /** Names of the MCPs that the program was given. */
+  /** Names of the MCPs that the program received. */
   readonly servers?: readonly string[];
   readonly onUpdate: (update: RuntimeUpdate) => Promise<void>;
-  /** How long a cancelled turn may take to end before `kill`. */
+  /** Time limit of a cancelled turn; after it `kill` is called. */
   readonly cancelMs: number;
   /** Asks the runtime to stop; must not reject. */
   readonly askToStop: () => Promise<void>;
   readonly kill: () => void;
 }
 
-/** A turn that has begun. */
+/** A turn that has started. */
 export interface RunningTurn {
-  /** Takes one update in the words of ACP; resolves when it was handed over. */
+  /** Accepts one ACP update; resolves when it was handed over. */
   take(update: unknown): Promise<void>;
-  /** What is known of a call without a result. */
+  /** Returns what is known of a call without a result. */
   callOf(callId: string): KnownCall | undefined;
-  /** Marks a call as denied; false when the turn was cancelled, which says it all. */
+  /**
+   * Marks a call as denied. Returns false when the turn was cancelled, which already explains the
+   * denial.
+   */
   deny(callId: string): boolean;
   /** Aborts when the turn is cancelled. */
   readonly cancelled: AbortSignal;
-  /** Asks the runtime to stop; a second call does nothing. */
+  /** Asks the runtime to stop; later calls do nothing. */
   cancel(): Promise<void>;
-  /** Completes what is open and returns the outcome, given what the runtime said of its end. */
+  /**
+   * Completes the open updates and returns the outcome; `said` supplies the runtime's own outcome.
+   */
   end(said: () => Promise<TurnOutcome>): Promise<TurnOutcome>;
 }
 
@@ -45,7 +51,7 @@ export function beginTurn(parts: TurnParts): RunningTurn {
   const translator = createTranslator(parts.turnId, parts.clock, parts.servers);
   const cancelling = new AbortController();
   let stopTimer = () => {};
-  /** Why the owner of the updates could not take one; ends the turn. */
+  /** Why an update could not be stored; ends the turn. */
   let refusedUpdate: string | undefined;
   let delivered: Promise<void> = Promise.resolve();
 
@@ -67,7 +73,7 @@ export function beginTurn(parts: TurnParts): RunningTurn {
       }
     }
   }
-  // One after the other, whoever calls: the end of a turn must not overtake its last update.
+  // In order, across all callers: the end of a turn must not overtake its last update.
   const deliver = (updates: readonly RuntimeUpdate[]) =>
     delivered = delivered.then(() => deliverAll(updates));
 
@@ -75,7 +81,7 @@ export function beginTurn(parts: TurnParts): RunningTurn {
     if (refusedUpdate !== undefined) {
       return failed("event-not-stored", `An event of the turn was not stored: ${refusedUpdate}`);
     }
-    // A runtime that answers a cancel with an error, or had to be killed, was still cancelled.
+    // A turn counts as cancelled even if the runtime answered with an error or was killed.
     return cancelling.signal.aborted && outcome.outcome !== "completed"
       ? { ...outcome, outcome: "cancelled" }
       : outcome;

@@ -1,22 +1,25 @@
 /**
- * Reasons of denials that a program does not pass on: the model reads them before the text of the
- * next turn, each once, in brackets on a separate line. Pure.
+ * Reasons of denials that a program does not pass to the model. The model reads them before the
+ * text of the next turn, each once, in brackets on a separate line. Pure.
  *
  * @module
  */
 
 import { cutText } from "core/text/cut_text.ts";
 
-/** Denials that wait for a turn. */
+/** Denials that wait for the next turn. */
 export interface UntoldDenials {
   add(reason: string): void;
-  /** Returns a line for each, until `told`; empty when there is none. */
+  /** Returns one line for each, repeatedly until `told` is called; empty when there is none. */
   take(): readonly string[];
-  /** The model has read what was taken last. A turn that fails does not say so: they wait again. */
+  /**
+   * Drops the lines returned last, because the model has read them. After a failed turn this is not
+   * called, so they are returned again.
+   */
   told(): void;
 }
 
-/** Reasons with one turn; of further ones only the count is given. */
+/** Maximum number of reasons with one turn; for further ones only the count is given. */
 const AT_ONCE_MAX = 8;
 const REASON_BYTES_MAX = 2_000;
 
@@ -46,7 +49,7 @@ export function createUntoldDenials(): UntoldDenials {
   };
 }
 
-/** Nothing in a reason may look like the end of its line, or like a line of its own. */
+/** Removes line breaks and brackets, so that a reason can neither end its line nor imitate one. */
 function oneLine(reason: string): string {
   return cutText(reason.replace(/[\p{Cc}\s[\]]+/gu, " ").trim(), REASON_BYTES_MAX).text;
 }
