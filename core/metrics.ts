@@ -1,24 +1,24 @@
 /**
- * Counters and gauges in the Prometheus text format. No I/O. A role declares its names with their
- * help in two tables; what is not declared does not compile.
+ * Counters and gauges in the Prometheus text format. A role declares its names and help texts in
+ * two tables; an undeclared name does not compile. No I/O.
  *
  * @module
  */
 
-/** Labels of one sample; values must be few, never names of users. */
+/** Labels of one sample; values must come from a small set, never names of users. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** Counting and reading. */
+/** Records and renders metrics. */
 export interface MetricSet<Counter extends string, Gauge extends string> {
   count(name: Counter, labels?: Labels, by?: number): void;
-  /** A gauge that is asked when the metrics are read. */
+  /** Registers a gauge; `read` is called when the metrics are rendered. */
   gauge(name: Gauge, read: () => number): void;
   /** The current value of a counter. */
   value(name: Counter, labels?: Labels): number;
   render(): string;
 }
 
-/** Makes empty metrics; `prefix` stands before each name, the tables give the help. */
+/** Creates an empty set; `prefix` precedes each name, the tables contain the help texts. */
 export function createMetricSet<Counter extends string, Gauge extends string>(
   prefix: string,
   tables: {

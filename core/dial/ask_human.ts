@@ -1,8 +1,8 @@
 /**
- * Asking a human about one call, through the agent's dial unit and its local socket: one
- * connection, which asks, waits for as long as it takes, and claims the approval right
- * before the call. Every door that asks does it with this function. Human time is not
- * counted against anything.
+ * Requests a human decision about one call through the agent's dial unit. One connection to its
+ * local socket sends the question, waits for the decision without a time limit, and claims the
+ * approval right before the call. Every endpoint uses this function. The wait counts against no
+ * time limit of the call.
  *
  * @module
  */
@@ -21,35 +21,38 @@ import { callDigest, policyDigest, type ToolCall } from "core/risk/call.ts";
 import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 
-/** What asking needs. */
+/** Dependencies of a request for approval. */
 export interface AskParts {
   /** The dial unit's local socket. */
   readonly socket: string;
   connect(path: string): Promise<ByteStream>;
-  /** The gate, read again after the decision: approved under other rules is not approved. */
+  /** The gate, read again after the decision: an approval under other rules is not valid. */
   readonly gate: GateReader;
-  /** Whether the tool may destroy something, as far as anybody knows. */
+  /** Tells whether the tool may be destructive; when absent, every tool counts as destructive. */
   readonly isDestructive?: (tool: string) => boolean;
-  /** Told when the question is open. */
+  /** Called when the question is open. */
   readonly onAsked?: (asked: { readonly id: string; readonly expires: number }) => void;
-  /** Withdraws the question. */
+  /** Aborting it withdraws the question. */
   readonly signal?: AbortSignal;
 }
 
-/** Longest line of the dial unit. */
+/** Longest line that a dial unit sends, in bytes. */
 const LINE_BYTES_MAX = 64 * 1024;
-/** A list of approvals holds their arguments. */
+/** A list of approvals includes their arguments. */
 const LIST_BYTES_MAX = 2 * APPROVAL_LIMITS.openMax * APPROVAL_LIMITS.argumentsBytesMax;
 
-/** The dial unit answers these out of its memory; an agent may have put another program there. */
+/**
+ * Time limit of a short question. A dial unit answers from memory, but an agent may have put
+ * another program at its socket.
+ */
 export const ANSWER_MS_MAX = 3_000;
 
-/** Where a short question is put: one that waits for no human. */
+/** Target of a short question: one that needs no human. */
 export interface ShortQuestion extends Pick<AskParts, "socket" | "connect"> {
   readonly clock: Clock;
 }
 
-/** Creates the question of a door. */
+/** Creates the function that an endpoint uses to request approval. */
 export function humanAsker(parts: AskParts): AskHuman {
   return async (call) => {
     const line = await openLocalLine(parts.socket, parts.connect, LINE_BYTES_MAX);
@@ -60,7 +63,7 @@ export function humanAsker(parts: AskParts): AskHuman {
     try {
       return await askOnce(call, line.value, parts);
     } catch (thrown) {
-      // Not decided, or decided and not claimed: either way the call is not made.
+      // Not decided, or decided but not claimed: in both cases the call is not made.
       return err(nobodyToAsk(call, `the question was lost: ${errorText(thrown)}`));
     } finally {
       parts.signal?.removeEventListener("abort", withdraw);
@@ -69,7 +72,7 @@ export function humanAsker(parts: AskParts): AskHuman {
   };
 }
 
-/** Looks at the approvals of one agent. */
+/** Returns the approvals of one agent. */
 export async function listApprovals(
   at: ShortQuestion,
 ): Promise<Result<readonly ApprovalView[]>> {
@@ -80,7 +83,7 @@ export async function listApprovals(
     : err(unexpected(answer.value));
 }
 
-/** Decides about one approval; the first decision counts. */
+/** Sends a decision about one approval; the first decision is final. */
 export async function sendDecision(
   at: ShortQuestion,
   decision: Omit<Extract<LocalRequest, { type: "approval_decide" }>, "type">,
@@ -119,7 +122,9 @@ async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promis
   return await claim(call, id, line, parts);
 }
 
-/** The rules may have changed while a human thought: they are read and asked again. */
+/**
+ * Claims the approval. The rules may have changed during the wait, so the call is decided again.
+ */
 async function claim(
   call: ToolCall,
   id: string,
@@ -137,7 +142,7 @@ async function claim(
   return used.type === "error" ? err(refusalOf(used)) : err(unexpected(used));
 }
 
-/** Asks one short question; who does not answer it in time is not waited for. */
+/** Sends one short question; fails if there is no answer in time. */
 async function askLine(at: ShortQuestion, request: LocalRequest): Promise<Result<LocalAnswer>> {
   const late = Promise.withResolvers<Result<LocalAnswer>>();
   const giveUp = new AbortController();
@@ -152,7 +157,7 @@ async function askLine(at: ShortQuestion, request: LocalRequest): Promise<Result
   }
 }
 
-/** Never rejects, because nobody may be there any more to see it. */
+/** Sends a request and returns its answer. Never rejects, because the caller may have timed out. */
 async function exchange(
   at: ShortQuestion,
   request: LocalRequest,
@@ -173,7 +178,7 @@ async function exchange(
   }
 }
 
-/** The refusal that a dial unit answered with. */
+/** Returns the refusal that a dial unit answered with. */
 export function refusalOf(answer: Extract<LocalAnswer, { type: "error" }>): Refusal {
   const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";
   const kind = code.endsWith("-not-yours") ? "denied" : "refused";
@@ -181,12 +186,12 @@ export function refusalOf(answer: Extract<LocalAnswer, { type: "error" }>): Refu
   return { ...refusal("dial-refused", answer.message, { kind, hints }), code };
 }
 
-/** Refuses an answer that belongs to another request. */
+/** Returns the refusal for an answer that belongs to another request. */
 export function unexpected(answer: LocalAnswer): Refusal {
   return unreachable(`it answered with ${answer.type}`);
 }
 
-/** Refuses because a dial unit cannot be asked. */
+/** Returns the refusal for a dial unit that cannot be reached. */
 export function unreachable(state: string): Refusal {
   return refusal("dial-unreachable", `Cannot reach the agent's dial unit: ${state}`, {
     hints: ["fleetctl status"],

@@ -1,6 +1,6 @@
 /**
- * Recognizes a browser at the dial-in listener. No I/O. Any page could open a WebSocket to it and
- * speak as an agent from inside the network, so browsers are refused before the upgrade.
+ * Detects a browser at the dial-in listener. Any web page could open a WebSocket to it and act as
+ * an agent from inside the network. So browsers are refused before the upgrade. No I/O.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import type { IsOwnName } from "core/net/host_name.ts";
 import { hostnameOf } from "core/net/host_name.ts";
 
-/** Returns why a request must come from a browser, or undefined when nothing shows that it does. */
+/** Returns which sign shows that a browser sent the request; undefined if there is none. */
 export function browserSign(headers: Headers, isOwn: IsOwnName): string | undefined {
   for (const name of headers.keys()) {
     if (name.toLowerCase().startsWith("sec-fetch-")) return "sec-fetch-header";

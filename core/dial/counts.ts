@@ -1,12 +1,12 @@
 /**
- * What every gateway that agents dial counts; each adds its own names beside these. No I/O.
+ * Metrics that all dial-in gateways share; each gateway adds its own. No I/O.
  *
  * @module
  */
 
 import type { MetricSet } from "core/metrics.ts";
 
-/** Counters with their help. */
+/** Counters with their help texts. */
 export const DIAL_COUNTERS = {
   registers: "Registrations by result and reason.",
   refused: "Upgrades that were refused.",
@@ -16,11 +16,11 @@ export const DIAL_COUNTERS = {
   paced: "Times that an agent over its pace was not read from for a while.",
 } as const;
 
-/** Gauges with their help. */
+/** Gauges with their help texts. */
 export const DIAL_GAUGES = {
   agents: "Agents connected.",
   unregistered: "Connections that have not registered yet.",
 } as const;
 
-/** The counting side of any set of metrics that holds these names. */
+/** The counting interface of any metric set that contains these names. */
 export type DialCounts = Pick<MetricSet<keyof typeof DIAL_COUNTERS, never>, "count">;

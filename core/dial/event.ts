@@ -1,13 +1,13 @@
 /**
- * Events of an agent: what is stored and replayed (durable), and what is shown and forgotten
- * (previews). Wire shapes with zod; documented in `docs/protocol.md`. No I/O.
+ * Events of an agent: durable ones, which are stored and replayed, and previews, which are shown
+ * and dropped. Wire schemas with zod; documented in `docs/protocol.md`. No I/O.
  *
  * @module
  */
 
 import { z } from "zod";
 
-/** Agent process states. `offline` is never sent: it is the gateway's own finding. */
+/** Agent process states. `offline` is never sent: the gateway derives it. */
 export const AGENT_STATES = [
   "stopped",
   "starting",
@@ -22,12 +22,12 @@ export type AgentState = typeof AGENT_STATES[number];
 
 const turnId = z.string().min(1).max(64);
 
-/** Latest moment that a date can hold, in milliseconds. */
+/** Latest time that a `Date` can represent, in milliseconds. */
 const MOMENT_MAX = 8.64e15;
 /**
- * Milliseconds since the epoch by the clock of somebody else, which may be set to anything: taken
- * to the nearest whole moment that stores and dates can hold, because the event itself still
- * counts.
+ * Milliseconds since the epoch by another machine's clock, which may be set to anything. Clamped to
+ * the range of whole milliseconds that stores and dates can represent, because the event itself is
+ * still valid.
  */
 const moment = z.number().overwrite((ms) => Math.trunc(Math.min(Math.max(ms, 0), MOMENT_MAX)));
 
@@ -37,14 +37,14 @@ export const EVENT_PAYLOADS = {
   turn_queued: z.object({
     text: z.string(),
     origin: z.string(),
-    /** Messages between agents that led to this turn; 0 for an owner's own. */
+    /** Messages between agents that led to this turn; 0 if the owner wrote it. */
     hops: z.number().int().nonnegative().default(0),
   }),
   /** Gateway: the agent's dial unit has stored the turn; it will run exactly once. */
   turn_delivered: z.object({}),
-  /** Agent: a turn from its own host; `by` is who asked, as root told the dial unit. */
+  /** Agent: a turn requested on its own host; `by` is the person, as root told the dial unit. */
   turn_asked: z.object({ text: z.string(), by: z.string() }),
-  /** Agent: the runtime was given the turn. */
+  /** Agent: the turn was passed to the runtime. */
   turn_started: z.object({}),
   /** Agent: a whole message of the assistant. */
   message: z.object({
@@ -61,7 +61,7 @@ export const EVENT_PAYLOADS = {
     arguments: z.unknown(),
     cut_bytes: z.number().int().nonnegative().default(0),
   }),
-  /** Agent: what the call gave. */
+  /** Agent: the result of a call. */
   tool_result: z.object({
     call_id: z.string(),
     status: z.enum(["completed", "failed", "denied", "stopped"]),
@@ -81,7 +81,7 @@ export const EVENT_PAYLOADS = {
     reason: z.string().optional(),
     since: moment,
   }),
-  /** Agent: a call waits for a human; everything that the decision is about. */
+  /** Agent: a call waits for a human; contains everything that the decision is about. */
   approval_asked: z.object({
     approval_id: z.string().min(1).max(64),
     /** Null for a tool of the runtime itself. */
@@ -92,10 +92,10 @@ export const EVENT_PAYLOADS = {
     origin: z.string(),
     is_destructive: z.boolean(),
     expires: moment,
-    /** What a decision has to name, so that it is about this call and no other. */
+    /** A decision must repeat this digest, so that it applies to this call only. */
     digest: z.string().max(128),
   }),
-  /** Agent: somebody decided; the first decision, and the only one. */
+  /** Agent: a human decided; the first decision is final. */
   approval_decided: z.object({
     approval_id: z.string().min(1).max(64),
     decision: z.enum(["approved", "denied"]),
@@ -103,7 +103,7 @@ export const EVENT_PAYLOADS = {
     surface: z.string(),
     reason: z.string().optional(),
   }),
-  /** Agent: nothing more comes of it. `delivered` ends a denial, `applied` an approved call. */
+  /** Agent: the approval is closed. `delivered` ends a denial, `applied` an approved call. */
   approval_ended: z.object({
     approval_id: z.string().min(1).max(64),
     state: z.enum(["delivered", "applied", "expired", "superseded"]),
@@ -115,22 +115,20 @@ export const EVENT_PAYLOADS = {
 /** Kind of a durable event. */
 export type EventKind = keyof typeof EVENT_PAYLOADS;
 
-/** A durable event as its sender numbers it: `seq` counts from 1 without gaps within `epoch`. */
+/** A durable event with its sender's number: `seq` counts from 1 without gaps within `epoch`. */
 export const durableEvent = z.object({
   seq: z.number().int().positive(),
   /** Milliseconds since the epoch, by the sender's clock. */
   at: moment,
   turn_id: turnId.optional(),
-  /** One of `EVENT_PAYLOADS`, or a kind that only the sender's version knows. */
+  /** A key of `EVENT_PAYLOADS`, or a kind that only a newer sender knows. */
   kind: z.string().regex(/^[a-z][a-z_]{0,39}$/),
   payload: z.record(z.string(), z.unknown()),
 });
-/** Parsed durable event; its payload still has to go through `readAgentEvent`. */
+/** Parsed durable event; its payload still needs `readAgentEvent`. */
 export type DurableEvent = z.infer<typeof durableEvent>;
 
-/**
- * Kinds that only the gateway writes; from an agent they would be a forged message of the owner.
- */
+/** Kinds that only the gateway writes; from an agent they would forge a message of the owner. */
 const GATEWAY_KINDS: ReadonlySet<string> = new Set(["turn_queued", "turn_delivered"]);
 
 /** Tells whether this version knows the payload of `kind`. */
@@ -139,9 +137,9 @@ export function isEventKind(kind: string): kind is EventKind {
 }
 
 /**
- * Returns what is stored for an event of an agent. A kind of a newer version is kept as it is; a
- * payload that does not fit its kind, or a kind that is the gateway's own, becomes a notice: its
- * number must be taken, or the sender's outbox would offer it for ever.
+ * Returns what to store for an event of an agent. A kind of a newer version is kept unchanged. An
+ * invalid payload, or a kind reserved for the gateway, becomes a notice. Its sequence number must
+ * still be stored, or the sender's outbox would resend it for ever.
  */
 export function readAgentEvent(
   event: DurableEvent,
@@ -157,14 +155,14 @@ function unreadable(kind: string) {
   return { kind: "notice", payload: { text: `An event of kind "${kind}" could not be read` } };
 }
 
-/** A preview: never stored, never numbered, dropped first when a buffer is full. */
+/** A preview: not stored, not numbered, dropped first when a buffer is full. */
 export const previewEvent = z.object({
   turn_id: turnId,
   kind: z.literal("text_delta"),
   payload: z.object({
     message_id: z.string(),
     text: z.string(),
-    /** Characters of the message before this text, so that a reader notices a dropped preview. */
+    /** Characters of the message before this text, so that a reader detects a dropped preview. */
     offset: z.number().int().nonnegative().optional(),
   }),
 });

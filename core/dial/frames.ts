@@ -1,7 +1,7 @@
 /**
  * Frames between a dial unit and the gateway, one JSON object per WebSocket text frame
- * (`docs/protocol.md`). Unknown fields are ignored, unknown types are skipped, so
- * that one minor version of skew works both ways. No I/O. Why no broker: ADR 0029.
+ * (`docs/protocol.md`). Unknown fields are ignored and unknown types are skipped, so that versions
+ * one minor release apart work together. No I/O. Why no broker: ADR 0029.
  *
  * @module
  */
@@ -11,9 +11,9 @@ import { durableEvent, previewEvent } from "core/dial/event.ts";
 import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** Subprotocol whose clients get a `challenge` first and may prove a key. */
+/** Subprotocol whose clients first get a `challenge` and may prove a key. */
 export const DIAL_SUBPROTOCOL = "fleetctl.dial.1";
-/** Version of the frames; counts up when a frame changes meaning. */
+/** Version of the frames; increases when a frame changes its meaning. */
 export const DIAL_PROTOCOL = 1;
 
 /** Close codes (RFC 6455 section 7.4.1 and the private range). */
@@ -22,13 +22,13 @@ export const CLOSE = {
   goingAway: 1001,
   policyViolation: 1008,
   tooBig: 1009,
-  /** The receiver cannot store at the moment; come back later. */
+  /** The receiver cannot store at the moment; reconnect later. */
   tryAgainLater: 1013,
   /** Another connection registered as the same agent. */
   replaced: 4000,
 } as const;
 
-/** Reason of a `tryAgainLater`, and code of the refusal: the agent has its share of the disk. */
+/** Reason of a `tryAgainLater`, and refusal code: the agent has used its share of the disk. */
 export const AGENT_STORAGE_FULL = "agent-storage-full";
 
 /** Dial unit → gateway. */
@@ -41,11 +41,11 @@ export const clientFrame = z.discriminatedUnion("type", [
     version: z.string().optional(),
     protocol: z.number().int().optional(),
     capabilities: z.array(z.string()).optional(),
-    /** Identity of the sender's outbox; a new one starts its numbers from 1 again. */
+    /** Identity of the sender's outbox; the numbers of a new one start at 1 again. */
     epoch: z.string().max(64).optional(),
-    /** Last number the outbox has given out in `epoch`. */
+    /** Last sequence number that the outbox has assigned in `epoch`. */
     last_seq: z.number().int().nonnegative().optional(),
-    /** Turns accepted whose end is not acknowledged; others that were delivered are lost. */
+    /** Accepted turns whose end is not acknowledged; other delivered turns are lost. */
     open_turns: z.array(z.string().max(64)).max(1024).optional(),
     /** Raw Ed25519 public key, base64url. */
     key: z.string().max(64).optional(),
@@ -56,14 +56,14 @@ export const clientFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("preview"), event: previewEvent }),
   /** The turn is stored at the agent and will run exactly once; sent again for a repeated turn. */
   z.object({ type: z.literal("turn_accepted"), turn_id: z.string().max(64) }),
-  /** A message of this agent to another one; `id` makes a repeated frame harmless. */
+  /** A message of this agent to another agent; `id` makes a repeated frame harmless. */
   z.object({
     type: z.literal("message"),
     id: z.string().min(1).max(64),
     to: z.string().max(64),
     text: z.string(),
   }),
-  /** Asks for the names of the agents that can be written to. */
+  /** Requests the names of the agents that accept messages. */
   z.object({ type: z.literal("agents"), id: z.string().min(1).max(64) }),
   /** Team-chat gateway: a message to this agent's owner; `id` makes a repeated frame harmless. */
   z.object({
@@ -71,14 +71,14 @@ export const clientFrame = z.discriminatedUnion("type", [
     id: z.string().min(1).max(64),
     text: z.string(),
   }),
-  /** Bytes of a `file` that the agent holds; the last ones are on its disk. */
+  /** Acknowledges the bytes of a `file` up to `next`; after the last ones the file is on disk. */
   z.object({
     type: z.literal("file_taken"),
     turn_id: z.string().max(64),
     n: z.number().int().positive().max(64),
     next: z.number().int().nonnegative(),
   }),
-  /** Team-chat gateway: a piece of a file that the owner is offered. */
+  /** Team-chat gateway: a chunk of a file that the agent offers to its owner. */
   z.object({
     type: z.literal("owner_file"),
     id: z.string().min(1).max(64),
@@ -89,10 +89,10 @@ export const clientFrame = z.discriminatedUnion("type", [
     /** Base64. */
     data: z.string(),
   }),
-  /** Team-chat gateway: the agent has an `owner_event` on its own disk. */
+  /** Team-chat gateway: the agent has stored an `owner_event` on disk. */
   z.object({ type: z.literal("owner_event_taken"), id: z.string().min(1).max(64) }),
   z.object({ type: z.literal("bye"), reason: z.string() }),
-  /** A host's own unit: where a job stands, and how it ended. */
+  /** A host's own unit: the progress and the result of a job. */
   hostJobProgress,
   hostJobResult,
 ]);
@@ -105,10 +105,10 @@ const turnFile = z.object({
   name: z.string().max(256),
   size: z.number().int().nonnegative().optional(),
   content_type: z.string().max(128).optional(),
-  /** Why it is not there, in words. */
+  /** Why the file is missing, in words. */
   fault: z.string().max(256).optional(),
 });
-/** A file of a turn. */
+/** Parsed file of a turn. */
 export type TurnFile = z.infer<typeof turnFile>;
 
 /** Gateway → dial unit. */
@@ -118,7 +118,7 @@ export const serverFrame = z.discriminatedUnion("type", [
     type: z.literal("registered"),
     version: z.string(),
     protocol: z.number().int(),
-    /** Last number of the client's epoch that is stored at the gateway. */
+    /** Last sequence number of the client's epoch that is stored at the gateway. */
     acked_seq: z.number().int().nonnegative(),
     heartbeat_seconds: z.number(),
   }),
@@ -129,10 +129,10 @@ export const serverFrame = z.discriminatedUnion("type", [
     text: z.string(),
     origin: z.string(),
     created: z.number(),
-    /** Files that came with it: handed over before, in `file` frames, or why one is not there. */
+    /** Its files: sent before in `file` frames, or with the reason why one is missing. */
     files: z.array(turnFile).max(64).optional(),
   }),
-  /** A piece of a file of a turn that follows; the next piece comes after `file_taken`. */
+  /** A chunk of a file whose turn follows; the next chunk follows after `file_taken`. */
   z.object({
     type: z.literal("file"),
     turn_id: z.string().max(64),
@@ -143,14 +143,14 @@ export const serverFrame = z.discriminatedUnion("type", [
     /** Base64. */
     data: z.string(),
   }),
-  /** Team-chat gateway: bytes of an `owner_file` that it holds; the next piece may come. */
+  /** Team-chat gateway: acknowledges an `owner_file` up to `next`; the next chunk may follow. */
   z.object({
     type: z.literal("owner_file_taken"),
     id: z.string(),
     next: z.number().int().nonnegative(),
   }),
   z.object({ type: z.literal("cancel"), turn_id: z.string() }),
-  /** What somebody decided about an approval of this agent; sent again until its end is known. */
+  /** A decision about an approval of this agent; repeated until the approval's end is known. */
   z.object({
     type: z.literal("approval_decision"),
     approval_id: z.string().max(64),
@@ -160,7 +160,7 @@ export const serverFrame = z.discriminatedUnion("type", [
     surface: z.string(),
     reason: z.string().optional(),
   }),
-  /** Answer to `message`: the turn is stored for the other agent, or why not. */
+  /** Answer to `message`: the turn is stored for the other agent, or the reason why not. */
   z.object({
     type: z.literal("message_result"),
     id: z.string(),
@@ -169,8 +169,8 @@ export const serverFrame = z.discriminatedUnion("type", [
     message: z.string().optional(),
   }),
   /**
-   * Team-chat gateway: what became of the answer to a turn, so that no agent believes a
-   * lost one sent.
+   * Team-chat gateway: delivery outcome of the answer to a turn, so that an agent learns of a lost
+   * answer.
    */
   z.object({
     type: z.literal("delivery"),
@@ -180,7 +180,7 @@ export const serverFrame = z.discriminatedUnion("type", [
     ids: z.array(z.string()),
     reason: z.string().optional(),
   }),
-  /** Team-chat gateway: what became of an `owner_message`. */
+  /** Team-chat gateway: delivery outcome of an `owner_message`. */
   z.object({
     type: z.literal("owner_message_result"),
     id: z.string(),
@@ -189,13 +189,13 @@ export const serverFrame = z.discriminatedUnion("type", [
     ids: z.array(z.string()),
     reason: z.string().optional(),
   }),
-  /** Team-chat gateway: what the owner did with an answer; sent again until it is taken. */
+  /** Team-chat gateway: the owner's reaction to an answer; repeated until it is acknowledged. */
   z.object({
     type: z.literal("owner_event"),
     id: z.string().min(1).max(64),
     kind: z.string().max(40),
     at: z.number(),
-    /** The turn whose answer it is about, and when it was asked for, where that is known. */
+    /** The turn that was answered, and its creation time, if known. */
     turn_id: z.string().optional(),
     turn_created: z.number().optional(),
     payload: z.record(z.string(), z.unknown()),
@@ -204,26 +204,26 @@ export const serverFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("agents_result"), id: z.string(), names: z.array(z.string()) }),
   /** To a host's own unit: run one of the jobs of `core/dial/host_job.ts`. */
   hostJob,
-  /** Planned shutdown: come back after this long (jittered by the gateway). */
+  /** Planned shutdown: reconnect after this many milliseconds (jittered by the gateway). */
   z.object({ type: z.literal("closing"), reason: z.string(), retry_after_ms: z.number() }),
 ]);
 /** Parsed frame of the gateway. */
 export type ServerFrame = z.infer<typeof serverFrame>;
 
-/** What a received text turned out to be. */
+/** Result of decoding a received text. */
 export type Decoded<F> =
   | { readonly kind: "frame"; readonly frame: F }
   /** A type that this version does not know: skip it. */
   | { readonly kind: "unknown"; readonly type: string }
-  /** No frame at all, or a known type with fields that do not fit. */
+  /** Not a frame, or a known type with invalid fields. */
   | { readonly kind: "garbage"; readonly why: string };
 
-/** Reads a frame of a dial unit. */
+/** Decodes a frame of a dial unit. */
 export function decodeClientFrame(text: string): Decoded<ClientFrame> {
   return decode(clientFrame, text);
 }
 
-/** Reads a frame of the gateway. */
+/** Decodes a frame of the gateway. */
 export function decodeServerFrame(text: string): Decoded<ServerFrame> {
   return decode(serverFrame, text);
 }
@@ -232,7 +232,7 @@ type Union<F> = z.ZodType<F> & {
   readonly options: readonly { readonly shape: { type: z.ZodLiteral } }[];
 };
 
-/** The shape of each type, found once: every frame asks for it. */
+/** Schemas by type, cached because every frame is looked up. */
 const shapes = new WeakMap<object, ReadonlyMap<string, unknown>>();
 
 function optionsOf<F>(union: Union<F>): ReadonlyMap<string, z.ZodType<F>> {
@@ -268,7 +268,8 @@ function decode<F>(schema: Union<F>, text: string): Decoded<F> {
 }
 
 /**
- * Returns the exact text that a dial key signs; binds the nonce to who, where and to which gateway.
+ * Returns the exact text that a dial key signs. It binds the nonce to the agent, its owner, its
+ * host and the dialled gateway.
  */
 export function dialProofText(of: {
   readonly nonce: string;

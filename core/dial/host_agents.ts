@@ -1,31 +1,31 @@
 /**
- * How a host asks the gateway of another host which agents are connected from it: one `GET` at the
- * dial-in listener, with a statement that the host's own dial key signs. No I/O.
+ * How a host queries the gateway on another host for its own connected agents: one `GET` at the
+ * dial-in listener, with a statement that the host's dial key signs. No I/O.
  *
- * The statement names the gateway as it was dialled, the host and a moment, so that it is of no use
- * elsewhere or later. It asks for nothing but what the same host could see of its own agents.
+ * The statement names the dialled gateway address, the host and the time, so it cannot be reused
+ * elsewhere or later. It grants only what the same host could see of its own agents.
  *
  * @module
  */
 
 import { parseHostName } from "core/names.ts";
 
-/** Where it is asked. */
+/** Path of the query at the dial-in listener. */
 export const HOST_AGENTS_PATH = "/host/agents";
-/** How far the clocks of the two hosts may differ. */
+/** Largest difference between the clocks of the two hosts, in milliseconds. */
 export const STATEMENT_MS_MAX = 60_000;
 
 const SCHEME = "Fleetctl-Host";
 const HEADER = /^Fleetctl-Host ([^ ]{1,64}) (\d{13}) ([A-Za-z0-9_-]{86})$/;
 
-/** What a host states. */
+/** The claims of a host. */
 export interface HostStatement {
   readonly host: string;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
 }
 
-/** Returns the text that is signed; `gateway` is `host:port` as it was dialled. */
+/** Returns the text to sign; `gateway` is the dialled `host:port`. */
 export function statementText({ host, atMs }: HostStatement, gateway: string): string {
   return ["fleetctl-host-agents 1", gateway, host, String(atMs)].join("\n");
 }
@@ -35,7 +35,7 @@ export function printStatement({ host, atMs }: HostStatement, proof: string): st
   return `${SCHEME} ${host} ${atMs} ${proof}`;
 }
 
-/** Parses the header; undefined for anything else. */
+/** Parses the header; returns undefined if it is invalid. */
 export function parseStatement(
   header: string | null,
 ): HostStatement & { readonly proof: string } | undefined {

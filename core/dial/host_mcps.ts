@@ -1,7 +1,7 @@
 /**
- * The MCPs of an agent's running program, as its dial unit writes them down for verbs on this host.
- * The file is the agent's to bend: it is read in a bounded way and believed only about that agent.
- * No I/O.
+ * The MCPs of an agent's running program, as its dial unit writes them to a file for verbs on this
+ * host. The agent controls the file, so its size is bounded and it is trusted only about that
+ * agent. No I/O.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 import { MCP_LOAD_STATES, type McpLoadState } from "core/runtimes/mcp_load.ts";
 import { isRecord, parseJsonObject } from "core/text/json_object.ts";
 
-/** What a dial unit has written into the file. */
+/** Contents of the file. */
 export interface ToldMcps {
   /** When the writing program started, in milliseconds since the epoch. */
   readonly startedMs: number;
@@ -18,7 +18,7 @@ export interface ToldMcps {
 
 /** Name of the file in the folder of the dial unit. */
 export const MCPS_FILE = "mcps.json";
-/** The largest file that is looked at. */
+/** Largest file that is read. */
 export const MCPS_FILE_BYTES_MAX = 64 * 1024;
 
 /** Prints the file. */
@@ -26,7 +26,7 @@ export function printToldMcps({ startedMs, states }: ToldMcps): string {
   return `${JSON.stringify({ started: startedMs, mcps: Object.fromEntries(states) })}\n`;
 }
 
-/** Parses the file; undefined for anything that is none. */
+/** Parses the file; returns undefined if it is invalid. */
 export function parseToldMcps(text: string): ToldMcps | undefined {
   const told = parseJsonObject(text);
   if (told === undefined || typeof told.started !== "number" || !isRecord(told.mcps)) {

@@ -1,14 +1,14 @@
 /**
- * How an agent is doing as its own host sees it: what the service manager says of its dial unit,
- * and what that unit has written down. `offline` is the gateway's finding and not told here.
- * No I/O, no clock.
+ * The state of an agent as its own host sees it: from the service manager's status of its dial
+ * unit, and from the state file that the unit writes. `offline` is derived by the gateway and does
+ * not occur here. No I/O, no clock.
  *
- * | unit | written down | state |
+ * | unit | state file | state |
  * |---|---|---|
- * | not there, inactive | | `stopped` |
- * | activating | | `starting`; `failed` while it waits to be started again after a fault |
- * | active | by this run | what was written |
- * | active | nothing yet | `starting` at first, then `idle`, for a program that writes nothing |
+ * | not found, inactive | | `stopped` |
+ * | activating | | `starting`; `failed` while it waits for a restart after a fault |
+ * | active | of this run | as written |
+ * | active | none of this run | `starting` at first, then `idle`, for a program that writes no file |
  * | deactivating | | `stopping` |
  * | failed | | `failed` |
  *
@@ -20,7 +20,7 @@ import { AGENT_STATES, type AgentState } from "core/dial/event.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 import { parseJsonObject } from "core/text/json_object.ts";
 
-/** What a dial unit has written into its state file. */
+/** Contents of a dial unit's state file. */
 export interface ToldState {
   /** When the writing program started, in milliseconds since the epoch. */
   readonly startedMs: number;
@@ -29,7 +29,7 @@ export interface ToldState {
   readonly reason: string | undefined;
 }
 
-/** A state with why and since when. */
+/** A state with its reason and start time. */
 export interface HostState {
   readonly state: AgentState;
   readonly reason: string | undefined;
@@ -38,12 +38,12 @@ export interface HostState {
 
 /** Name of the file in the folder of the dial unit. */
 export const STATE_FILE = "state.json";
-/** The largest file that is looked at: it is the agent's to write. */
+/** Largest file that is read; the agent controls its content. */
 export const STATE_FILE_BYTES_MAX = 4_096;
 const REASON_LENGTH_MAX = 500;
-/** A dial unit that writes its state does so within this time. */
+/** A dial unit that writes a state file does so within this time, in milliseconds. */
 const FIRST_WORD_MS = 30_000;
-/** The service manager and the program read the clock one after the other. */
+/** Tolerance: the service manager and the program read the clock at slightly different times. */
 const CLOCK_SLACK_MS = 1_000;
 
 /** Prints the state file. */
@@ -60,8 +60,7 @@ export function printToldState(told: ToldState): string {
 }
 
 /**
- * Parses a state file; undefined for anything that is none, because an agent may write
- * what it likes.
+ * Parses a state file; returns undefined if it is invalid, because the agent controls its content.
  */
 export function parseToldState(text: string): ToldState | undefined {
   const told = parseJsonObject(text);
@@ -83,11 +82,11 @@ function isMoment(value: unknown): value is number {
     value <= 8.64e15;
 }
 
-/** Decides the state of an agent on its host. */
+/** Returns the state of an agent on its host. */
 export function stateOnHost(seen: {
-  /** When the agent was stopped on purpose (`agents stop`), as the ledger has it. */
+  /** When the agent was stopped on purpose (`agents stop`), according to the ledger. */
   readonly stopped: string | undefined;
-  /** Undefined when no service manager answers. */
+  /** Undefined if no service manager answers. */
   readonly unit: UnitStatus | undefined;
   readonly told: ToldState | undefined;
   readonly now: number;
@@ -113,7 +112,7 @@ export function stateOnHost(seen: {
   }
 }
 
-/** Whether a program that started then belongs to the run of its unit that goes on now. */
+/** Tells whether a program that started at `startedMs` belongs to the current run of its unit. */
 export function isOfThisRun(startedMs: number, { since }: Pick<UnitStatus, "since">): boolean {
   return since === undefined || startedMs >= since - CLOCK_SLACK_MS;
 }

@@ -1,7 +1,7 @@
 /**
- * Events of connected agents on their way to the disk: what arrives together is one write, an event
- * is acknowledged after it is stored. An agent that is over its pace is read from more slowly, one
- * that ignores the window is sent away.
+ * Stores the events of connected agents. Events that arrive together are one write, and an event is
+ * acknowledged after it is stored. An agent above its rate limit is read more slowly. An agent that
+ * ignores the window is disconnected.
  *
  * @module
  */
@@ -17,44 +17,44 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 
-/** What became of events that were handed to a store. */
+/** Result of handing events to a store. */
 export interface AppendedEvents {
-  /** Last number that is stored without a gap before it. */
+  /** Last sequence number that is stored without a gap before it. */
   readonly ackedSeq: number;
-  /** Events that were stored before. */
+  /** Events that were already stored. */
   readonly repeated: number;
-  /** Events under a turn that is not the agent's. */
+  /** Events that name a turn of another agent. */
   readonly foreign: number;
-  /** A number is missing; nothing behind it was stored. */
+  /** A sequence number is missing; nothing after it was stored. */
   readonly hasGap: boolean;
 }
 
-/** What inboxes are made of. */
+/** Dependencies of the inboxes. */
 export interface InboxParts<Appended extends AppendedEvents> {
   readonly append: (
     session: DialSession,
     events: readonly DurableEvent[],
   ) => Result<Appended> | Promise<Result<Appended>>;
-  /** Told of what is stored, before it is acknowledged. */
+  /** Receives what was stored, before it is acknowledged. */
   readonly onStored: (appended: Appended) => void;
-  /** Runs a write of the agent, soon; what comes until then goes with it. */
+  /** Schedules a write of the agent; events that arrive before it runs are written with it. */
   readonly run: (agent: string, write: () => Promise<void>) => void;
   readonly metrics: DialCounts;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Takes an event of a session. */
+/** Accepts an event of a session. */
 export type TakeEvent = (session: DialSession, event: DurableEvent) => void;
 
-/** Events of one session that wait to be stored. */
+/** Events of one session that are not stored yet. */
 interface Inbox {
   events: DurableEvent[];
   bytes: number;
   isBusy: boolean;
 }
 
-/** Makes empty inboxes, one for each session that sends. */
+/** Creates the inboxes, one for each session that sends. */
 export function createInboxes<Appended extends AppendedEvents>(
   parts: InboxParts<Appended>,
 ): TakeEvent {
@@ -86,7 +86,7 @@ export function createInboxes<Appended extends AppendedEvents>(
   };
 }
 
-/** Holds the connection of an agent that sends faster than its share: nothing is lost by that. */
+/** Pauses reading from an agent that sends above its rate; no event is lost. */
 function paceKeeper(
   { metrics, clock, log }: Pick<InboxParts<AppendedEvents>, "metrics" | "clock" | "log">,
 ): (session: DialSession, bytes: number) => void {

@@ -1,11 +1,11 @@
 /**
  * The enrolled dial keys as `apply` rendered them from the ledger (`dial-keys.json`). Reads only.
  *
- * What decides about access is never older than the question: each question looks at the file, and
- * those that come together share one look, which begins after all of them. The content is read
- * again unless the look finds the very file that was read (device, inode, size, times) and it had
- * been left alone for a while by then: a file that was changed a moment ago may be changed once
- * more without a trace, since times are coarse and inodes are used again.
+ * An access decision must never use data older than the query. So each query checks the file.
+ * Concurrent queries share one check, which begins after all of them. The content is read again
+ * unless the file is unchanged (device, inode, size, times) and was already settled when it was
+ * read. A file that was changed a moment ago may change again undetected, because timestamps are
+ * coarse and inodes are reused.
  *
  * @module
  */
@@ -18,15 +18,16 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** Asking the file; all reject when it cannot be used. */
+/** Queries of the key file; all reject if it cannot be used. */
 export interface KeyList {
   /**
-   * Keys of an agent, empty when all were revoked; undefined for one that the file does not name.
+   * Returns the keys of an agent, empty if all were revoked; undefined if the file does not name
+   * it.
    */
   listed(agent: string): Promise<readonly string[] | undefined>;
-  /** All agents that the file names. */
+  /** Returns all agents that the file names. */
   agents(): Promise<ReadonlySet<string>>;
-  /** Counts the times that the content was found changed; keys of a damaged file are nobody's. */
+  /** Counts how often the content was found changed. Rejects while the file is damaged. */
   generation(): Promise<number>;
 }
 
@@ -34,14 +35,14 @@ type Keys = ReadonlyMap<string, readonly string[]>;
 
 interface KeyFile {
   readonly keys: Keys;
-  /** Undefined where there was no file. */
+  /** Undefined if there was no file. */
   readonly text: string | undefined;
-  /** What the file was when it was read; undefined when that cannot be told apart from a change. */
+  /** Identity of the file when it was read; undefined if a later change might go undetected. */
   readonly version: string | undefined;
   readonly generation: number;
 }
 
-/** Opens the list; nothing is read until somebody asks. */
+/** Creates the list; reads nothing before the first query. */
 export function openKeyList(
   files: Pick<Files, "readText" | "stat">,
   path: string,
@@ -62,7 +63,9 @@ export function openKeyList(
     return last;
   }
 
-  /** A look that is under way may have begun before a change: it serves nobody who asks now. */
+  /**
+   * Shares the next check. A running one may have begun before a change, so no new query uses it.
+   */
   function look(): Promise<KeyFile> {
     next ??= (async () => {
       await Promise.allSettled([underWay]);

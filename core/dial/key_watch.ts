@@ -1,8 +1,7 @@
 /**
- * Ends sessions whose key no longer counts, within a fraction of a second and without a restart.
- * Looks at the file's time at a short pace while anybody is connected, so that it works whoever
- * rendered the file, needs no right but to read it, and cannot miss a notice
- * (docs/adr/0010-dial-keys-in-the-ledger.md).
+ * Ends sessions whose key is no longer valid, within a fraction of a second and without a restart.
+ * Polls the file while any agent is connected. So it works no matter who rendered the file, needs
+ * only read access, and cannot miss a notification (docs/adr/0010-dial-keys-in-the-ledger.md).
  *
  * @module
  */
@@ -14,7 +13,7 @@ import { DIAL_LIMITS } from "core/limits/dial.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 
-/** A connection that stands or falls with its key. */
+/** A connection that depends on its key. */
 export interface KeyedSession {
   readonly agent: string;
   readonly peer: string;
@@ -23,7 +22,7 @@ export interface KeyedSession {
   end(code: number, reason: string): void;
 }
 
-/** What the watch is made of. */
+/** Dependencies of the watch. */
 export interface KeyWatchParts {
   readonly keys: {
     enrolled(agent: string): Promise<readonly string[] | undefined>;
@@ -34,10 +33,10 @@ export interface KeyWatchParts {
   readonly log: Log;
 }
 
-/** Starts to watch; the returned function ends it. */
+/** Starts the watch; the returned function stops it. */
 export function watchKeys(parts: KeyWatchParts): () => void {
   const { keys, registry, clock, log } = parts;
-  /** Generation of the file by which a session was last found good. */
+  /** Generation of the key file at which a session was last found valid. */
   const good = new WeakMap<KeyedSession, number>();
   let isStopped = false;
   let told = "";
@@ -64,7 +63,7 @@ export function watchKeys(parts: KeyWatchParts): () => void {
   const arm = () => {
     cancel = clock.after(DIAL_LIMITS.keyFileLookMs, () => {
       look().catch((thrown) => {
-        // Who is connected stays: nobody revoked anything. Nobody else gets in meanwhile.
+        // Connected agents stay: no key was revoked. New connections are refused meanwhile.
         const error = errorText(thrown);
         if (error !== told) log.error("dial keys not read", { error });
         told = error;
@@ -80,9 +79,9 @@ export function watchKeys(parts: KeyWatchParts): () => void {
   };
 }
 
-/** Tells whether a session may go on; one without a key only while its agent never had one. */
+/** Tells whether a session may continue; one without a key only if its agent never had one. */
 function isAdmitted(enrolled: readonly string[] | undefined, provenKey: string | undefined) {
   if (provenKey === undefined) return enrolled === undefined;
-  // A proven key that nobody lists any more was taken out of the ledger by hand.
+  // A proven key that is no longer listed was removed from the ledger by hand.
   return enrolled?.includes(provenKey) ?? false;
 }

@@ -1,6 +1,6 @@
 /**
- * A connection to a dial unit's local socket that speaks in lines: requests out, answers in.
- * Knows nothing of what they mean.
+ * A client connection to a dial unit's local socket: one JSON request per line, one answer per
+ * line. Transport only; it does not interpret requests.
  *
  * @module
  */
@@ -11,15 +11,15 @@ import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { readLines } from "core/text/lines.ts";
 
-/** One connection that speaks in lines. */
+/** One line-based connection. */
 export interface LocalLine {
   send(request: LocalRequest): Promise<void>;
-  /** Rejects when the other end is gone. */
+  /** Rejects if the dial unit has closed the connection. */
   receive(): Promise<LocalAnswer>;
   close(): void;
 }
 
-/** Connects; the error says what was found. */
+/** Connects; the error is part of a sentence about the state found. */
 export async function openLocalLine(
   socket: string,
   connect: (path: string) => Promise<ByteStream>,

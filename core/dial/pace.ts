@@ -1,15 +1,15 @@
 /**
- * How fast the stored events of one agent are taken: a bucket of events and one of bytes for each
- * agent, whatever its connections. Both begin full and refill at a steady rate. An event is always
- * taken; where it leaves a bucket in debt, the answer is how long nothing more may be read.
- * No I/O; `now` comes in.
+ * Rate limits on the stored events of each agent: one token bucket of events and one of bytes,
+ * shared by all its connections. Both start full and refill at a steady rate. An event is always
+ * accepted. If it leaves a bucket in debt, the result is how long reading must pause. No I/O; `now`
+ * is a parameter.
  *
  * @module
  */
 
 import { EVENT_LIMITS } from "core/limits/event.ts";
 
-/** Notes an event and returns the milliseconds until the next may be read; 0 within the pace. */
+/** Counts an event; returns milliseconds until the next read, 0 within the limits. */
 export type NoteEvent = (agent: string, bytes: number, nowMs: number) => number;
 
 interface Bucket {
@@ -18,7 +18,7 @@ interface Bucket {
   filledAt: number;
 }
 
-/** Makes full buckets, one for each agent that sends. */
+/** Creates the limiter; each agent's buckets are created full at its first event. */
 export function createDialPace(): NoteEvent {
   const buckets = new Map<string, Bucket>();
   return (agent, bytes, nowMs) => {

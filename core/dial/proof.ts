@@ -1,7 +1,7 @@
 /**
- * The Ed25519 proof of a dial key: made on the agent's host, checked at the gateway.
- * Pure apart from WebCrypto. The signed text binds the gateway's nonce to the agent, its identity,
- * its host and the gateway as it was dialled, so that a proof is of no use anywhere else.
+ * The Ed25519 proof of a dial key: signed on the agent's host, verified at the gateway. Pure apart
+ * from WebCrypto. The signed text binds the gateway's nonce to the agent, its owner, its host and
+ * the dialled gateway address. So a proof cannot be reused elsewhere.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** A dial key as its owner holds it. */
+/** A dial key pair, loaded for signing. */
 export interface DialKey {
   /** Raw 32 bytes, base64url. */
   readonly publicKey: string;
@@ -26,7 +26,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
-/** Decodes base64url without padding; undefined when the text is not that. */
+/** Decodes base64url without padding; returns undefined if the text is invalid. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text)) return undefined;
   try {
@@ -36,7 +36,7 @@ export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined
   }
 }
 
-/** Makes a key pair and the text under which its owner stores it (mode 0600). */
+/** Generates a key pair, and the text of the file that stores it (mode 0600). */
 export async function generateDialKey(): Promise<{ key: DialKey; stored: string }> {
   const pair = await crypto.subtle.generateKey("Ed25519", true, [
     "sign",
@@ -50,7 +50,7 @@ export async function generateDialKey(): Promise<{ key: DialKey; stored: string 
   return { key: { publicKey, privateKey: pair.privateKey }, stored: `${stored}\n` };
 }
 
-/** Reads what `generateDialKey` stored. */
+/** Parses the text that `generateDialKey` returned as `stored`. */
 export async function parseDialKey(stored: string): Promise<Result<DialKey>> {
   const broken = err(
     refusal("dial-key-unreadable", "Cannot use the dial key: its file is damaged, must be as made"),
@@ -72,13 +72,13 @@ export function isPublicKey(text: string): boolean {
   return fromBase64Url(text)?.length === PUBLIC_KEY_LENGTH;
 }
 
-/** Signs a proof text; base64url. */
+/** Signs a proof text; returns the signature in base64url. */
 export async function signProof(key: DialKey, text: string): Promise<string> {
   const bytes = new TextEncoder().encode(text);
   return toBase64Url(new Uint8Array(await crypto.subtle.sign("Ed25519", key.privateKey, bytes)));
 }
 
-/** Checks a proof; false for anything that is not a signature of exactly this text by this key. */
+/** Verifies a proof; returns false unless it is a signature of exactly this text by this key. */
 export async function verifyProof(
   publicKey: string,
   text: string,

@@ -1,7 +1,7 @@
 /**
- * The URL at which an agent finds its gateway.
- * No I/O. A marker is a hostname; written as `wss://<hostname>[:port]` it names a gateway behind
- * TLS. An IP address is refused: the gateway host is recognized by its name.
+ * The URL at which an agent reaches its gateway. A marker is a hostname; `wss://<hostname>[:port]`
+ * names a gateway behind TLS. An IP address is refused, because the gateway host is recognized by
+ * its name. No I/O.
  *
  * @module
  */
@@ -14,13 +14,13 @@ import { err, ok, type Result } from "core/result.ts";
 /** Port of the dial-in listener. */
 export const DIAL_PORT = 8735;
 
-/** Addresses that stand for every address, loopback included. */
+/** Listen addresses that mean every address, loopback included. */
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "[::]", ""]);
 
 /**
- * Returns the register URL of a host: the gateway's own listener when it is this host or no marker
- * exists (over loopback where it listens on every address), else the gateway's name. `listen` is
- * the dial-in listener of this installation, `host:port`.
+ * Returns the register URL of a host. If this host is the gateway or there is no marker, it is the
+ * local listener (loopback if that listens on every address). Otherwise it is the marker's host.
+ * `listen` is the dial-in listener of this installation, `host:port`.
  */
 export function registerUrl(of: {
   readonly marker: GatewayMarker | undefined;
@@ -38,7 +38,8 @@ export function registerUrl(of: {
 }
 
 /**
- * Parses `CHANNEL_WEBVIEW_GATEWAY_URL`; only `ws:` and `wss:` without credentials, query or path.
+ * Parses `CHANNEL_WEBVIEW_GATEWAY_URL`: only `ws:` and `wss:`, without credentials, query or
+ * fragment.
  */
 export function parseRegisterUrl(text: string): Result<URL> {
   const bad = (why: string) =>

@@ -1,7 +1,7 @@
 /**
- * One connection of a dialling agent at its gateway, from the upgrade to its end: runs the machine
- * of `server_session.ts`, keeps the heartbeat, bounds the buffer. Who may register is for the role
- * to decide; the peer learns nothing but "not authorized".
+ * Serves one connection of a dialling agent at its gateway, from the upgrade to its end. It runs
+ * the state machine of `server_session.ts`, sends heartbeats and limits the send buffer. The role
+ * decides who may register; a refused peer sees only "not authorized".
  *
  * @module
  */
@@ -24,15 +24,15 @@ import type { Log } from "core/ports/log.ts";
 import type { Random } from "core/ports/random.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
 
-/** Takes what registered agents send. */
+/** Receives sessions and the frames that registered agents send. */
 export interface SessionRouter {
-  /** Takes over an accepted session; `openTurns` is what the agent says it holds. */
+  /** Adds an accepted session; `openTurns` lists the turns that the agent states it has open. */
   attach(session: DialSession, openTurns: readonly string[] | undefined): void;
   receive(session: DialSession, frame: AgentFrame): void;
   detach(session: DialSession, code: number): void;
 }
 
-/** What a role decides about a register frame. */
+/** A role's decision about a register frame. */
 export type Admission =
   | {
     readonly accept: true;
@@ -40,24 +40,24 @@ export type Admission =
     /** The key that was proven, if any. */
     readonly provenKey: string | undefined;
     /**
-     * Why the decision no longer stands, asked right before the session is registered; undefined
-     * while it stands. Only a role that ends sessions at the moment of a change needs it: a role
-     * that looks at all sessions again and again finds this one too.
+     * Returns why the decision no longer applies, or undefined while it does. Called right before
+     * the session is registered. Only a role that ends sessions once, at the moment of a change,
+     * needs it. A role that polls all sessions finds this one too.
      */
     readonly withdrawn?: () => string | undefined;
   }
   | { readonly accept: false; readonly reason: string };
 
-/** What the peer said it is, not yet believed; both empty before its register frame. */
+/** The peer's unverified claims; both empty before its register frame. */
 export interface RegisterClaim {
   readonly agent: string;
   readonly userEmail: string;
 }
 
-/** What the connections of one listener share. */
+/** Dependencies that the connections of one listener share. */
 export interface SessionParts {
   readonly router: SessionRouter;
-  /** Last number of an outbox that is stored. */
+  /** Returns the last stored sequence number of an outbox. */
   readonly ackedSeq: (agent: string, epoch: string) => number | Promise<number>;
   readonly metrics: DialCounts;
   readonly clock: Clock;
@@ -66,21 +66,21 @@ export interface SessionParts {
   readonly version: string;
 }
 
-/** What is particular to one connection. */
+/** Dependencies of one connection. */
 export interface SessionSite {
-  /** Sent first, to a client that may prove a key. */
+  /** Challenge sent first, to a client that may prove a key; undefined for other clients. */
   readonly nonce: string | undefined;
   readonly admit: (frame: RegisterFrame) => Promise<Admission>;
-  /** Words the log lines of the two outcomes. */
+  /** Called on an accepted and on a refused registration, to log it. */
   readonly onAccepted: (agent: string, frame: RegisterFrame) => void;
   readonly onRejected: (claim: RegisterClaim, reason: string) => void;
-  /** Told once the connection is registered or over. */
+  /** Called once the connection is registered, or has ended before that. */
   readonly onSettled: () => void;
 }
 
-/** Missed heartbeats that end a connection. */
+/** Missed pongs that end a connection. */
 const MISSED_PONGS_MAX = 2;
-/** A peer whose session was closed has this long to take part in closing. */
+/** Milliseconds that a peer has to complete the close handshake. */
 const CLOSE_GRACE_MS = 1_000;
 
 /** Serves one connection to its end. */
@@ -128,7 +128,8 @@ class ServedSession {
   }
 
   /**
-   * Nobody is above the listener: what is thrown here would end the connections of everybody else.
+   * Handles one message. The listener catches nothing, so an exception here would end all
+   * connections.
    */
   #hear(text: string): void {
     try {
@@ -175,7 +176,7 @@ class ServedSession {
     const { agent, provenKey } = admission;
     const epoch = frame.epoch ?? `plain:${random.uuid()}`;
     const acked = await ackedSeq(agent, epoch);
-    // The peer may have gone, or said too much, while it was looked up.
+    // The peer may have disconnected, or sent too much, during the lookup.
     if (this.#isOver || this.#state.phase !== "checking") return;
     const withdrawn = admission.withdrawn?.();
     if (withdrawn !== undefined) return this.#refuse(withdrawn);
@@ -257,12 +258,12 @@ class ServedSession {
     if (this.#isOver) return;
     this.#state = { phase: "ended" };
     this.#connection.close(code, reason);
-    // A peer that takes no part in closing keeps no place.
+    // Terminate a peer that does not complete the close handshake.
     this.#stopGrace();
     this.#stopGrace = this.#parts.clock.after(CLOSE_GRACE_MS, () => this.#connection.terminate());
   }
 
-  /** Ends the session here and now, whether or not the peer takes part in closing. */
+  /** Ends the session at once, whether or not the peer completes the close handshake. */
   #endNow(code: number, reason: string): void {
     if (this.#isOver || this.#session === undefined) return;
     this.#close(code, reason);
@@ -280,7 +281,7 @@ class ServedSession {
   }
 }
 
-/** Pings at a fixed pace and drops a connection that stayed silent for two of them. */
+/** Pings at a fixed interval and terminates a connection that missed two pongs. */
 function keepHeartbeat(connection: FrameConnection, clock: Clock): () => void {
   let missed = 0;
   let stop = () => {};

@@ -1,16 +1,16 @@
 /**
- * The gateway's end of a connection as a pure machine: state × input → state, effects.
+ * The gateway's side of a connection as a pure state machine: state × input → state, effects.
  *
  * | State | Input | Next | Effects |
  * |---|---|---|---|
  * | waiting | first frame is a register | checking | check it |
- * | waiting | anything else, or time is up | ended | reject with its reason |
+ * | waiting | anything else, or the time limit | ended | reject with its reason |
  * | checking | accepted | registered | – |
  * | checking | rejected | ended | close 1008 "not authorized" |
  * | checking | any frame | checking | kept until the check is done, up to a few |
- * | registered | event, preview, turn_accepted, message, agents, job_progress, job_result | registered | hand it on |
+ * | registered | event, preview, turn_accepted, message, agents, job_progress, job_result | registered | deliver it |
  * | registered | register again, or garbage | ended | close 1008 |
- * | registered | bye | registered | hand it on |
+ * | registered | bye | registered | deliver it |
  * | any | closed | ended | – |
  *
  * Unknown frame types are skipped once registered.
@@ -20,23 +20,23 @@
 
 import { type ClientFrame, CLOSE, decodeClientFrame } from "core/dial/frames.ts";
 
-/** Reason text of every refused registration: the peer learns no more than that. */
+/** Close reason of every refused registration; the peer gets no further detail. */
 export const NOT_AUTHORIZED = "not authorized";
 
-/** Frames that are handed on once registered. */
+/** Frames that are delivered once the session is registered. */
 export type AgentFrame = Exclude<ClientFrame, { type: "register" }>;
 /** The frame that opens a session. */
 export type RegisterFrame = Extract<ClientFrame, { type: "register" }>;
 
-/** Where the connection stands. */
+/** State of the connection. */
 export type ServerState =
   | { readonly phase: "waiting" }
-  /** `early` are frames that a hasty peer sent before the answer. */
+  /** `early` contains frames that the peer sent before the answer to `register`. */
   | { readonly phase: "checking"; readonly early: readonly string[] }
   | { readonly phase: "registered" }
   | { readonly phase: "ended" };
 
-/** What happens to the connection. */
+/** An event of the connection. */
 export type ServerInput =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "accepted" }
@@ -44,16 +44,16 @@ export type ServerInput =
   | { readonly kind: "time-is-up" }
   | { readonly kind: "closed" };
 
-/** What has to be done. */
+/** An action for the caller to run. */
 export type ServerEffect =
   | { readonly kind: "check"; readonly frame: RegisterFrame }
-  /** The peer is to be turned away: log this reason, then close. */
+  /** Log this reason; the closing effect follows. */
   | { readonly kind: "reject"; readonly reason: string }
   | { readonly kind: "deliver"; readonly frame: AgentFrame }
   | { readonly kind: "skip"; readonly type: string }
   | { readonly kind: "close"; readonly code: number; readonly reason: string };
 
-/** The next state and what has to be done. */
+/** The next state and the effects to run. */
 export interface ServerStep {
   readonly state: ServerState;
   readonly effects: readonly ServerEffect[];
@@ -68,7 +68,7 @@ const CLOSE_UNAUTHORIZED: ServerEffect = {
   reason: NOT_AUTHORIZED,
 };
 
-/** Takes one step. */
+/** Computes the next state and the effects of one input. */
 export function stepServer(state: ServerState, input: ServerInput): ServerStep {
   if (state.phase === "ended") return { state, effects: [] };
   switch (input.kind) {

@@ -1,6 +1,7 @@
 /**
- * Who is connected. The connection itself is the route to an agent: there is no record beside it
- * that could outlive it or vanish before it. A newer connection of an agent replaces the older one.
+ * The registry of connected agents. The connection itself is the route to an agent; there is no
+ * separate record that could outlive it or vanish before it. A newer connection of an agent
+ * replaces the older one.
  *
  * @module
  */
@@ -17,9 +18,9 @@ export interface DialSession {
   readonly host: string | undefined;
   readonly version: string | undefined;
   readonly protocol: number | undefined;
-  /** What the client says it can do; none for a client that says nothing. */
+  /** What the client states it can do; empty if it states nothing. */
   readonly capabilities?: readonly string[];
-  /** Identity of the agent's outbox; one of this connection for a client that names none. */
+  /** Identity of the agent's outbox; unique to this connection if the client names none. */
   readonly epoch: string;
   /** The key that was proven, if any. */
   readonly provenKey: string | undefined;
@@ -27,24 +28,24 @@ export interface DialSession {
   readonly since: number;
   /** Sends a frame; false when the connection is gone or its buffer is full, which ends it. */
   send(frame: ServerFrame): boolean;
-  /** Reads nothing more from the peer for so long; what is sent to it still goes. */
+  /** Stops reading from the peer for `ms` milliseconds; sending still works. */
   pauseReading(ms: number): void;
   close(code: number, reason: string): void;
-  /** Closes, and is gone from here at once: a peer that does not answer keeps nothing. */
+  /** Closes and removes the session at once, without waiting for the peer's close frame. */
   end(code: number, reason: string): void;
 }
 
-/** How an agent went away. */
+/** When an agent disconnected, and with which close code. */
 export interface LastSeen {
   readonly at: number;
   readonly code: number;
 }
 
-/** Finding and changing who is connected. */
+/** Finds, adds and removes connected agents. */
 export interface SessionRegistry {
   /** Adds a session and closes the older one of the same agent. */
   put(session: DialSession): void;
-  /** Removes exactly this session; false when another one took its place before. */
+  /** Removes exactly this session; returns false if another one has already replaced it. */
   remove(session: DialSession, code: number): boolean;
   get(agent: string): DialSession | undefined;
   lastSeen(agent: string): LastSeen | undefined;
@@ -73,7 +74,7 @@ export function createSessionRegistry(clock: Clock): SessionRegistry {
   };
 }
 
-/** Tells each agent when to come back, then closes; agents keep running and buffer. */
+/** Sends each agent its time to reconnect, then closes. Agents keep running and buffer events. */
 export function sayGoodbye(registry: SessionRegistry, reason: string, random: Random): void {
   for (const session of registry.all()) {
     const retryAfterMs = Math.floor(random.fraction() * DIAL_LIMITS.returnSpreadMs);

@@ -1,8 +1,7 @@
 /**
- * Who may wait for registration at the dial-in listener: a share for each address and one bound for
- * all. A newcomer always gets in; when there is no room, the oldest of the address that holds most
- * goes, because a dial unit registers at once and only a connection that does not
- * stays to grow old.
+ * Limits the connections at the dial-in listener that have not registered yet: per address and in
+ * total. A new connection always gets in. If there is no room, the oldest one of the address with
+ * the most is evicted. A dial unit registers at once, so only idle connections grow old.
  *
  * @module
  */
@@ -10,12 +9,12 @@
 import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { clientKey, type IpAddress, parsePeer } from "core/net/ip.ts";
 
-/** The connections that have not registered yet. */
+/** The unregistered connections. */
 export interface WaitingRoom {
   size(): number;
   /**
-   * Lets one in; `evict` drops it to make room. Returns what takes it out again, any
-   * number of times.
+   * Adds a connection; `evict` is called to drop it if another needs the room. Returns an
+   * idempotent function that removes it.
    */
   enter(peer: string, evict: () => void): () => void;
 }
@@ -24,9 +23,9 @@ interface Seat {
   readonly evict: () => void;
 }
 
-/** Makes an empty room. */
+/** Creates an empty registry of unregistered connections. */
 export function createWaitingRoom(onEvict: (peer: string) => void): WaitingRoom {
-  // By address; a set keeps the order of coming.
+  // By address; a set keeps insertion order, so the oldest is first.
   const byAddress = new Map<string, Set<Seat>>();
   let size = 0;
 
@@ -65,7 +64,7 @@ export function createWaitingRoom(onEvict: (peer: string) => void): WaitingRoom 
 
 const LOOPBACK = "loopback";
 
-/** One text for all addresses of one client: all of loopback, an IPv4 address, an IPv6 /64. */
+/** Returns one key for all addresses of a client: all of loopback, an IPv4 address, an IPv6 /64. */
 function addressOf(peer: string): string {
   const address = parsePeer(peer);
   if (address === undefined) return peer;
@@ -79,7 +78,7 @@ function isLoopback(address: IpAddress): boolean {
     : address.every((byte, index) => byte === (index === 15 ? 1 : 0));
 }
 
-/** The address that holds most; among equals the one that has been here longest. */
+/** Returns the address with the most connections; among equals, the one present the longest. */
 function fullest(byAddress: ReadonlyMap<string, ReadonlySet<Seat>>): string {
   let most = { address: "", count: 0 };
   for (const [address, { size: count }] of byAddress) {

@@ -1,5 +1,5 @@
 /**
- * How people call what stands at a path. No I/O.
+ * The kind of a path in words. No I/O.
  *
  * @module
  */
@@ -13,7 +13,7 @@ const TEXTS: Readonly<Record<FileStat["kind"], string>> = {
   other: "a device, pipe or socket",
 };
 
-/** Returns what a path is, with its article: `a folder`. */
+/** Returns the kind with its article: `a folder`. */
 export function fileKindText(kind: FileStat["kind"]): string {
   return TEXTS[kind];
 }

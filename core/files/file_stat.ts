@@ -1,10 +1,10 @@
 /**
- * What is told of a file without opening it, and whether it is still the file that was read.
+ * File metadata, and an identity that tells whether a file is still the one that was read.
  *
  * @module
  */
 
-/** What `Files.stat` tells; links are not followed. */
+/** Result of `Files.stat`; links are not followed. */
 export interface FileStat {
   readonly kind: "file" | "directory" | "symlink" | "other";
   /** Permission bits only, such as 0o640. */
@@ -13,24 +13,26 @@ export interface FileStat {
   readonly gid: number;
   readonly size: number;
   readonly mtimeMs: number;
-  /** Time of the last change to content or inode; nobody can set it back, unlike `mtimeMs`. */
+  /** Time of the last change to content or inode; unlike `mtimeMs`, it cannot be set back. */
   readonly ctimeMs: number;
-  /** Device and inode: another pair is another file. A number of a removed file is used again. */
+  /**
+   * Device and inode; a different pair means a different file. Inodes of removed files are reused.
+   */
   readonly dev: number;
   readonly ino: number;
 }
 
 /**
- * Names a file as it is; undefined for none, for a link, and for one that was changed less than
- * `settledMs` before `now`: times are coarse and inodes are used again, so it may be changed
- * once more without a trace.
+ * Returns a text that identifies the current state of a file. Returns undefined if there is no
+ * file, for a link, and for a file that changed less than `settledMs` before `now`. Timestamps are
+ * coarse and inodes are reused, so such a file may change again undetected.
  */
 export function fileVersion(
   stat: FileStat | undefined,
   now: number,
   settledMs: number,
 ): string | undefined {
-  // What a link says of itself tells nothing of the file that it leads to.
+  // The metadata of a link do not change when its target does.
   if (stat === undefined || stat.kind !== "file") return undefined;
   const { dev, ino, size, mtimeMs, ctimeMs } = stat;
   if (now - ctimeMs < settledMs) return undefined;

@@ -1,10 +1,10 @@
 /**
- * A file as a renderer wants it on disk: path, text, mode and owner. No I/O.
+ * A desired file of a renderer: path, text, mode and owner. No I/O.
  *
  * @module
  */
 
-/** Owner by name; resolved to ids by the executor, and left alone when not running as root. */
+/** Owner by name. The executor resolves it to ids; it is ignored unless root runs it. */
 export interface FileOwner {
   readonly user: string;
   readonly group: string;
@@ -16,7 +16,9 @@ export interface OwnerIds {
   readonly gid: number;
 }
 
-/** One desired file. `secret` files are never printed: a diff shows the names of their keys. */
+/**
+ * One desired file. `secret` files are never printed; a diff shows only the names of their keys.
+ */
 export interface RenderedFile {
   readonly path: string;
   readonly content: string;

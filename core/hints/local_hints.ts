@@ -1,6 +1,6 @@
 /**
- * Hints as they can be pasted here: a `fleetctl` that is started from its tree is not on PATH, and
- * a root other than the usual one has to be named. Pure; what is printed as JSON is not changed.
+ * Adapts hints to how `fleetctl` runs here: started from a source tree, it is not on PATH, and a
+ * root other than the default must be named. Pure. JSON output is not adapted.
  *
  * @module
  */
@@ -8,17 +8,17 @@
 import type { Refusal } from "core/errors.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** How to call this program here. */
+/** How to run this program here. */
 export interface Calling {
   /** `./dev up`, or `fleetctl up`. */
   readonly up: string;
-  /** The option of `up` that names the root, with a blank before it; empty for the usual root. */
+  /** The `--root` option of `up` with a leading blank; empty for the default root. */
   readonly upRoot: string;
-  /** `./dev run fleetctl`, or `fleetctl`, with the root in front when it is not the usual one. */
+  /** `./dev run fleetctl`, or `fleetctl`; preceded by the root if it is not the default one. */
   readonly verb: string;
 }
 
-/** Returns how to call this program for a root; without a tree every root is named. */
+/** Returns how to run this program for a root; without a tree, every root is named. */
 export function callingFor(tree: string | undefined, root: string): Calling {
   const isUsual = tree !== undefined && root === `${tree}/.fleetctl`;
   const quoted = quoteShell(root);
@@ -31,7 +31,7 @@ export function callingFor(tree: string | undefined, root: string): Calling {
   };
 }
 
-/** Returns the refusal with hints that can be pasted; outside of a tree they are as they were. */
+/** Returns the refusal with hints that work here; unchanged outside a source tree. */
 export function withLocalHints(
   reason: Refusal,
   env: Readonly<Record<string, string>>,
@@ -42,8 +42,8 @@ export function withLocalHints(
 }
 
 /**
- * Returns a line of a report whose command can be pasted: one that the line is, or that it ends
- * with after a colon.
+ * Adapts the command in a line of a report: the whole line, or the part after a colon or
+ * indentation.
  */
 export function withLocalCommand(line: string, env: Readonly<Record<string, string>>): string {
   const calling = callingOf(env);
@@ -60,12 +60,12 @@ function callingOf(env: Readonly<Record<string, string>>): Calling | undefined {
 }
 
 function localHint(hint: string, { up, upRoot, verb }: Calling): string {
-  // A value that is piped in, or what is to be done first.
+  // A command before the last one: a pipe that supplies a value, or a step to run first.
   const [, before, last] = /^(.* (?:\||&&) )(fleetctl .*)$/s.exec(hint) ?? [];
   if (before !== undefined) return before + localHint(last ?? "", { up, upRoot, verb });
   const [, word = "", rest = ""] = /^fleetctl(?: (\S+)(.*))?$/s.exec(hint) ?? [];
   if (word === "") return hint;
   if (word !== "up") return `${verb} ${word}${rest}`;
-  // A hint that names a root means another one than this.
+  // A hint with its own `--root` means another root.
   return `${up}${/ --(root|help)\b/.test(rest) ? "" : upRoot}${rest}`;
 }

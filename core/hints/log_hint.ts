@@ -1,6 +1,6 @@
 /**
- * The command that shows what a unit said last: the journal of systemd on a host of its own, the
- * log file of the embedded service manager under another root. No I/O.
+ * The command that shows a unit's recent log: the systemd journal under root `/`, the log file of
+ * the embedded service manager under any other root. No I/O.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import type { Paths } from "core/paths.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** Lines that such a command shows. */
+/** Lines that the command shows. */
 const LINES = 50;
 
 /** Returns the command, ready to paste. */

@@ -1,5 +1,5 @@
 /**
- * Why a root folder cannot be used, as one refusal with its next step. No I/O.
+ * Refusals for a root folder that cannot be used, with their next steps. No I/O.
  *
  * @module
  */
@@ -9,15 +9,15 @@ import { FileFault } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** What is asked about the folder of a root that is there already. */
+/** Metadata of an existing root folder. */
 export interface RootFolder {
   readonly uid: number;
   readonly mode: number;
 }
 
 /**
- * Refuses a root folder that another user could change: the programs in it run with the rights of
- * the user who starts them, and the folder's owner is the operator of its host.
+ * Refuses a root folder that another user could change. Its programs run with the rights of the
+ * user who starts them, and the folder's owner is the operator of its host.
  */
 export function checkRootFolder(
   root: string,
@@ -49,7 +49,7 @@ const STATES: Readonly<Record<string, string>> = {
   EEXIST: "a part of the path is a file, must be a folder",
 };
 
-/** Tells what stops a root from being used. */
+/** Returns the refusal that explains why a root cannot be used. */
 export function rootRefusal(root: string, thrown: unknown): Refusal {
   const code = thrown instanceof FileFault ? thrown.code : "";
   return refusal(

@@ -1,16 +1,16 @@
 /**
- * Tells a broken JSON-RPC message from other output of an MCP server. No I/O.
- * Servers print banners and log lines on stdout, which are skipped. A message that cannot be read
- * must end the call that waits for it, because no other answer will come.
+ * Distinguishes a broken JSON-RPC message from other output of an MCP server. Servers print banners
+ * and log lines on stdout, which are skipped. A broken message must end the pending call, because
+ * no other answer will come. No I/O.
  *
  * @module
  */
 
 const OPEN_OBJECT = 0x7b;
-/** Spaces, NUL bytes of UTF-16, and the bytes of a byte order mark in UTF-8 or UTF-16. */
+/** Blanks, NUL bytes of UTF-16, and the bytes of a byte order mark in UTF-8 or UTF-16. */
 const LEADING = new Set([0x00, 0x09, 0x0d, 0x20, 0xef, 0xbb, 0xbf, 0xfe, 0xff]);
 
-/** Returns what is wrong with a line that was meant as a message; undefined when it was not. */
+/** Returns what is wrong with a line that is meant as a message; undefined for other output. */
 export function brokenMessage(line: Uint8Array): string | undefined {
   const first = line.findIndex((byte) => !LEADING.has(byte));
   if (first === -1 || line[first] !== OPEN_OBJECT) return undefined;
@@ -19,7 +19,7 @@ export function brokenMessage(line: Uint8Array): string | undefined {
   return isUtf8(line) ? brokenText(text) : "it is not UTF-8";
 }
 
-/** The same for a line that was decoded already. */
+/** The same for a line that is already decoded. */
 export function brokenText(line: string): string | undefined {
   if (!/^[\s\0\ufeff]*\{/.test(line) || !mentionsProtocol(line)) return undefined;
   try {

@@ -1,24 +1,24 @@
 /**
- * Through which door a tool call came: told to whoever approves it, and part of what an approval is
- * bound to. An origin widens nothing. No I/O.
+ * How a tool call was made. The approver sees it, and an approval is bound to it. An origin grants
+ * nothing. No I/O.
  *
  * @module
  */
 
-/** Through which door a call came. */
+/** How a call was made. */
 export type CallOrigin =
   /** The model called the tool itself. */
   | { readonly kind: "direct" }
-  /** The `call`-th call, from 1, of the script whose text has the digest `script`. */
+  /** Call number `call`, from 1, of the script whose text has the digest `script`. */
   | { readonly kind: "script"; readonly script: string; readonly call: number }
   /** `fleetctl mcp read` or `mcp call` by the agent itself. */
   | { readonly kind: "verb"; readonly verb: CallVerb }
-  /** The same verbs by somebody else: the call runs as the target agent. */
+  /** The same verbs run by another user: the call runs as the target agent. */
   | {
     readonly kind: "relayed";
     readonly verb: CallVerb;
     readonly by: string;
-    /** Root asked, who may call anything across agents; anybody else may only read. */
+    /** Root may call any tool across agents; other users may only read. */
     readonly root?: true;
   };
 
@@ -28,9 +28,9 @@ export type CallVerb = "mcp read" | "mcp call";
 /** A call of the model itself. */
 export const DIRECT: CallOrigin = { kind: "direct" };
 
-/** Longest text of an origin's own fields; what is longer is no origin of ours. */
+/** Longest text in an origin's own fields; an origin with a longer one is ignored. */
 const ORIGIN_TEXT_MAX = 128;
-/** Names an origin for people: `direct`, `call 3 of a script`, `mcp call by root`. */
+/** Returns an origin in words: `direct`, `call 3 of a script`, `mcp call by root`. */
 export function originText(origin: CallOrigin): string {
   switch (origin.kind) {
     case "direct":
@@ -45,8 +45,9 @@ export function originText(origin: CallOrigin): string {
 }
 
 /**
- * Reads an origin that another program of ours stated (`_meta.fleetctl.origin` of a call). Anything
- * else is `direct`: an origin widens nothing, it tells the approver where a call comes from.
+ * Reads an origin that another fleetctl program stated (`_meta.fleetctl.origin` of a call).
+ * Anything else is `direct`. This is safe because an origin grants nothing; it only informs the
+ * approver.
  */
 export function readOrigin(value: unknown): CallOrigin {
   if (typeof value !== "object" || value === null) return DIRECT;

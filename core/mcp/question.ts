@@ -1,7 +1,7 @@
 /**
- * What an MCP server may ask a person in the middle of a call (elicitation: form and URL mode of
- * 2025-11-25, the same inside of `input_required` of 2026-07-28), read and checked. No I/O. A
- * server is not trusted: what it asks is bounded, and a URL is shown, never opened.
+ * Reads and checks a question that an MCP server asks a person during a call (elicitation: form and
+ * URL mode of 2025-11-25, the same inside `input_required` of 2026-07-28). A server is not trusted:
+ * the size of its question is bounded, and a URL is shown, never opened. No I/O.
  * https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
  *
  * @module
@@ -16,7 +16,7 @@ export interface QuestionField {
   readonly label: string;
   readonly description: string;
   readonly type: "string" | "number" | "integer" | "boolean" | "choice" | "choices";
-  /** Of `choice` and `choices`: the value, and what a person reads. */
+  /** For `choice` and `choices`: the value, and the label that a person reads. */
   readonly choices: readonly { readonly value: string; readonly label: string }[];
   readonly isRequired: boolean;
   readonly fallback: unknown;
@@ -29,13 +29,13 @@ export type McpQuestion =
   | { readonly mode: "form"; readonly message: string; readonly fields: readonly QuestionField[] }
   | { readonly mode: "url"; readonly message: string; readonly url: string };
 
-/** What the person did. */
+/** The person's reply. */
 export type McpReply =
   | { readonly action: "accept"; readonly content?: Readonly<Record<string, unknown>> }
   | { readonly action: "decline" }
   | { readonly action: "cancel" };
 
-/** Bounds of a question; one that is larger is no question to a person. */
+/** Limits of a question; a larger one is refused. */
 const FIELDS_MAX = 32;
 const CHOICES_MAX = 64;
 const TEXT_LENGTH_MAX = 2_000;
@@ -43,7 +43,7 @@ const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Reads the parameters of `elicitation/create`; an error is a sentence part. */
+/** Reads the parameters of `elicitation/create`; an error is part of a sentence. */
 export function readQuestion(params: unknown): Result<McpQuestion, string> {
   if (!isRecord(params)) return err("it has no parameters");
   const message = text(params["message"]);
@@ -96,7 +96,7 @@ function readField(name: string, value: unknown, isRequired: boolean): QuestionF
   };
 }
 
-/** Both spellings of choices: `enum` (with `enumNames`), and `oneOf` or `anyOf` with titles. */
+/** Reads both forms of choices: `enum` (with `enumNames`), and `oneOf` or `anyOf` with titles. */
 function choicesOf(schema: Json): QuestionField["choices"] | undefined {
   const titled = schema["oneOf"] ?? schema["anyOf"];
   if (Array.isArray(titled)) {
@@ -115,8 +115,8 @@ function choicesOf(schema: Json): QuestionField["choices"] | undefined {
 }
 
 /**
- * Reads what somebody typed for a field; nothing typed is the default, or nothing where the field
- * may be left out. An error is what it must be.
+ * Parses what a person typed for a field. An empty text gives the default, or undefined if the
+ * field is optional. An error states what the value must be.
  */
 export function parseReply(field: QuestionField, typed: string): Result<unknown, string> {
   const { type, fallback, isRequired, choices } = field;
@@ -161,7 +161,7 @@ function rangeText({ min, max }: QuestionField, unit: string): string {
   return min === undefined ? `must be at most ${max}${unit}` : `must be ${min} to ${max}${unit}`;
 }
 
-/** Text for a terminal: of one line, bounded, and without what steers it. */
+/** Returns safe text for a terminal: one line, bounded, without control characters. */
 function text(value: unknown): string {
   return typeof value === "string"
     ? value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim().slice(0, TEXT_LENGTH_MAX)
