@@ -1,7 +1,7 @@
 /**
- * Settings of the webview gateway, read in one go with every fault named.
- * No I/O. The cockpit trusts a header or an assertion, so it never listens beyond loopback: the
- * host part of its address is rewritten, as described, with a warning.
+ * Settings of the webview gateway. Reads all of them at once and reports every fault. No I/O. The
+ * cockpit trusts a header or an assertion, so it must listen on loopback only. The host part of
+ * its address is rewritten to loopback, with a warning.
  *
  * @module
  */
@@ -90,13 +90,13 @@ export interface GatewayConfig {
   readonly dial: ListenAddress;
   readonly dialNames: readonly string[];
   readonly requireKey: boolean;
-  /** Bytes that are kept of one agent. */
+  /** Bytes of transcript stored for one agent. */
   readonly agentBytesMax: number;
-  /** Days after which events go by themselves; undefined: never. */
+  /** Days after which events are deleted; undefined: never. */
   readonly eventsDays: number | undefined;
   readonly roster: Roster;
   readonly trust: Trust;
-  /** Names that `Host` may have besides loopback ones; undefined: any. */
+  /** Values of `Host` allowed besides loopback names; undefined: any. */
   readonly hosts: readonly string[] | undefined;
   /** Present whenever `trust` is "assertion". */
   readonly assertionKeys: AssertionKeys | undefined;
@@ -105,12 +105,12 @@ export interface GatewayConfig {
 }
 
 const COCKPIT_HOST = "127.0.0.1";
-/** The absence of `WEBVIEW_ADMINS` has one cause. */
+/** The only cause of a missing `WEBVIEW_ADMINS`: an older version rendered the environment. */
 const ADMINS_ABSENT =
   "WEBVIEW_ADMINS: not set, so the environment was rendered by an older version; run fleetctl " +
   "apply";
 
-/** Reads the settings; every fault is in the details of the refusal. */
+/** Reads the settings. The details of the refusal list every fault. */
 export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>> {
   const read = readSettings(GATEWAY_SETTINGS, env);
   const keys = await readKeys(env);
@@ -138,7 +138,8 @@ export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>
       "X-User-Email is believed without an assertion: any local program can name any identity",
     );
   }
-  // A site that asked for the header by name also names its hosts. One with older settings goes on.
+  // With trust in the header set explicitly, the names must be set too: none are allowed by
+  // default. Older settings, without an explicit trust, allow any name.
   const hosts = values.hosts ?? (values.trust === "header" ? [] : undefined);
   if (trust === "header" && hosts === undefined) {
     warnings.push(

@@ -1,6 +1,7 @@
 /**
- * Runs a verb through the root daemon, which knows the gateway by its user and lets it run the few
- * verbs whose scope names it. One connection for each verb; what it prints as JSON is the answer.
+ * Runs verbs through the root daemon. The daemon identifies the gateway by its user and allows
+ * only the few verbs whose scope names it. Each verb uses its own connection; the answer is the
+ * JSON document that the verb prints.
  *
  * @module
  */
@@ -12,25 +13,30 @@ import type { ByteStream, Sockets } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
 
-/** A verb waits for others that change the host; `up` holds them for a while at its start. */
+/**
+ * A verb waits for other verbs that change the host; `up` keeps the lock for a while at its start.
+ */
 const ANSWER_MS_MAX = 300_000;
-/** Characters of the daemon's answer that are kept. */
+/** Characters of the daemon's answer that are kept; the rest is dropped. */
 const ANSWER_LENGTH_MAX = 64 * 1024;
 
-/** A verb to run, `--json` among its words. */
+/** A verb to run; its words include `--json`. */
 export interface VerbCall {
   /** For messages: `enroll a dial key of agent "ada"`. */
   readonly what: string;
   readonly argv: readonly string[];
-  /** Value of a secret option; it travels over the socket and stdin only. */
+  /**
+   * Value of a secret option. It is sent over the socket to the verb's stdin, never as an
+   * argument.
+   */
   readonly stdin?: string;
-  /** Ends the wait; what has begun goes on at the daemon. */
+  /** Ends the wait only; the daemon finishes a verb that has started. */
   readonly signal?: AbortSignal;
 }
 
 /** Runs verbs. */
 export interface VerbRunner {
-  /** Returns the JSON document of the verb, or the refusal that it printed. */
+  /** Returns the verb's JSON document, or the refusal that the verb printed. */
   run(call: VerbCall): Promise<Result<unknown>>;
 }
 
@@ -88,12 +94,12 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The verb was cut short: its exit code is all there is.
+    // The output was cut off, so only the exit code is usable.
     return undefined;
   }
 }
 
-/** The refusal that a verb printed as JSON; its kind is in the exit code. */
+/** Returns the refusal that a verb printed as JSON. The exit code gives its kind. */
 function refusalOf(document: unknown, code: number): Refusal | undefined {
   const { error } = (document ?? {}) as { readonly error?: Record<string, unknown> };
   if (typeof error?.code !== "string" || typeof error.message !== "string") return undefined;

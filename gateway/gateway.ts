@@ -1,6 +1,6 @@
 /**
- * Wires the gateway: store, router, dial-in listener, cockpit. Takes ports, reads no environment;
- * `gateway/main.ts` and the tests start it the same way.
+ * Wires the gateway: store, router, dial-in listener, cockpit. Receives its ports and reads no
+ * environment, so `gateway/main.ts` and the tests start it identically.
  *
  * @module
  */
@@ -35,14 +35,14 @@ export type GatewayPorts = Pick<
   "clock" | "random" | "files" | "sockets" | "databases" | "log"
 >;
 
-/** What the gateway gets besides its settings. */
+/** Options of the gateway besides its settings. */
 export interface GatewayOptions {
   readonly version: string;
   /** Names and addresses of this host. */
   readonly hostNames: readonly string[];
-  /** Brings first keys into the ledger; without it they count on this gateway only. */
+  /** Enrolls first keys in the ledger. Without it, they are valid at this gateway only. */
   readonly forwardKey?: EnrollKey;
-  /** Runs the verbs that owners ask for; without it they are refused. */
+  /** Runs the verbs that owners request. Without it, those requests are refused. */
   readonly verbs?: VerbRunner;
 }
 
@@ -51,7 +51,7 @@ export interface Gateway {
   readonly cockpit: ListenAddress;
   readonly dial: ListenAddress;
   readonly metrics: Metrics;
-  /** Says good-bye to agents and pages, then closes. */
+  /** Notifies agents and pages, then closes. */
   close(reason?: string): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export async function startGateway(
 type Parts = Awaited<ReturnType<typeof openParts>>;
 type Work = ReturnType<typeof startWork>;
 
-/** Opens what is asked and told by both listeners. */
+/** Opens the dependencies that both listeners share. */
 async function openParts({ paths, roster, agentBytesMax }: GatewayConfig, ports: GatewayPorts) {
   const { clock, random, files, databases, log } = ports;
   const folder = paths.role("gateway");
@@ -106,7 +106,7 @@ async function openParts({ paths, roster, agentBytesMax }: GatewayConfig, ports:
   return { store, metrics, hub, registry, router, streams, web };
 }
 
-/** Starts what works without being asked: keys that change or are new, and old events that go. */
+/** Starts the background work: key changes, new keys, and deletion of old events. */
 function startWork(
   { paths, eventsDays }: GatewayConfig,
   { files, clock, random, log, store, registry, router, hub }: GatewayPorts & Parts,
@@ -139,7 +139,7 @@ function startWork(
   };
 }
 
-/** Listens for agents and for the cockpit; rejects when either address cannot be had. */
+/** Listens for agents and for the cockpit. Rejects when either address is unavailable. */
 async function listen(
   config: GatewayConfig,
   parts: GatewayPorts & Parts & Work,

@@ -1,6 +1,5 @@
 /**
- * Bounds of what the gateway alone decides, each with its unit in its name and its
- * reason beside it.
+ * Limits that only the gateway uses. Each has its unit in its name and its reason in a comment.
  *
  * @module
  */
@@ -9,13 +8,13 @@ const MIB = 1024 * 1024;
 
 /** Streams from the gateway to browsers. */
 export const STREAM_LIMITS = {
-  /** Bytes queued for one client before it is told `lagged` and must refetch. */
+  /** Bytes queued for one client before it gets `lagged` and must refetch. */
   clientBufferBytesMax: MIB,
-  /** Events replayed at once from the log for one resume; more means `lagged`. */
+  /** Events replayed from the log for one resume; a client that needs more gets `lagged`. */
   replayEventsMax: 10_000,
   keepAliveSeconds: 15,
   requestBodyBytesMax: MIB,
-  /** Events, turns and bytes of one page of a transcript, and bytes of one turn on it. */
+  /** Events, turns and bytes of one transcript page, and bytes of one turn on a page. */
   pageEventsMax: 500,
   pageEventsDefault: 100,
   pageTurnsMax: 50,
@@ -27,7 +26,7 @@ export const STREAM_LIMITS = {
   streamsPerViewerMax: 64,
 } as const;
 
-/** Questions of pages about models, each of which starts a program as root. */
+/** Requests from pages about models. Each one starts a program as root. */
 export const MODEL_DESK_LIMITS = {
   /** Open at the same time, for all agents of a gateway. */
   openMax: 4,

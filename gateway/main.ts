@@ -1,6 +1,6 @@
 /**
  * Composition root of `fleetctl-gateway`: the cockpit on loopback and the dial-in listener.
- * Permission set `gateway`: its state folder, the rendered dial keys, its two addresses, the
+ * Permission set `gateway`: its state folder, the rendered dial keys, its two addresses, and the
  * daemon's socket.
  *
  * @module

@@ -1,5 +1,5 @@
 /**
- * What the gateway counts. No I/O.
+ * Metrics of the gateway. No I/O.
  *
  * @module
  */
@@ -27,7 +27,7 @@ const GAUGES = {
 /** Name of a gauge without its prefix. */
 export type GaugeName = keyof typeof GAUGES;
 
-/** Counting and reading. */
+/** The gateway's counters and gauges. */
 export type Metrics = MetricSet<CounterName, GaugeName>;
 
 /** Makes empty metrics. */

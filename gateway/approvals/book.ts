@@ -1,7 +1,7 @@
 /**
- * The gateway's copy of the agents' approvals, and the decisions that were made here. The dial unit
- * has the last word: what it says in its events overwrites what stands here. A decision is on disk
- * before it is answered for, and is sent again until its end is known.
+ * The gateway's copy of the agents' approvals, and the decisions made here. The dial unit is the
+ * authority: its events overwrite this copy. A decision is on disk before it is acknowledged, and
+ * is sent again until the agent has confirmed its outcome.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import type { ApprovalState } from "core/risk/approval.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import type { z } from "zod";
 
-/** Tables of the book. */
+/** Tables of the approval store. */
 export const APPROVAL_TABLES = `
 create table if not exists approvals (
   place integer primary key autoincrement,
@@ -37,7 +37,7 @@ create index if not exists approvals_open on approvals (agent, place)
   where state in ('asked', 'decided');
 `;
 
-/** What an agent asked. */
+/** Payload of an agent's request for approval. */
 export type Asked = z.infer<typeof EVENT_PAYLOADS["approval_asked"]>;
 
 /** An approval as the gateway knows it. */
@@ -45,7 +45,7 @@ export interface BookedApproval {
   readonly id: string;
   readonly agent: string;
   readonly turnId: string | undefined;
-  /** When it was asked, by the agent's clock. */
+  /** Time of the request, by the agent's clock. */
   readonly at: number;
   readonly asked: Asked;
   readonly state: ApprovalState;
@@ -53,11 +53,11 @@ export interface BookedApproval {
   readonly by: string | undefined;
   readonly surface: string | undefined;
   readonly reason: string | undefined;
-  /** Whether the agent has said that this is the decision. */
+  /** Whether the agent has confirmed this decision. */
   readonly isConfirmed: boolean;
 }
 
-/** A decision that is made at this gateway. */
+/** A decision made at this gateway. */
 export interface GatewayDecision {
   readonly agent: string;
   readonly id: string;
@@ -69,17 +69,20 @@ export interface GatewayDecision {
   readonly now: number;
 }
 
-/** The book. */
+/** The approval store. */
 export interface ApprovalBook {
-  /** Approvals that wait for somebody or something, oldest first. */
+  /** Approvals that wait for a decision or a confirmation, oldest first. */
   openOf(agents: readonly string[], now: number): Promise<readonly BookedApproval[]>;
-  /** Takes the first decision; refuses what is not open, not this agent's, or another call. */
+  /**
+   * Records the first decision. Refuses an approval that is not open, is another agent's, or is
+   * for another call.
+   */
   decide(decision: GatewayDecision): Promise<Result<BookedApproval>>;
   /** Decisions made here that the agent has not confirmed. */
   unconfirmedOf(agent: string): Promise<readonly BookedApproval[]>;
 }
 
-/** Follows an agent's event; only to be called inside the transaction that stores it. */
+/** Applies an agent's event to its approval. Call it only inside the transaction that stores it. */
 export type ApplyToApproval = (
   agent: string,
   event: {
@@ -90,7 +93,7 @@ export type ApplyToApproval = (
   },
 ) => void;
 
-/** Opens the book of a prepared database, and its hook for events of agents. */
+/** Opens the approval store of a prepared database, and its hook for agents' events. */
 export function openApprovalBook(
   db: Database,
 ): { readonly book: ApprovalBook; readonly applyToApproval: ApplyToApproval } {
@@ -157,7 +160,7 @@ function applyEvent(
   sql: ReturnType<typeof statements>,
   ...[agent, { kind, payload, turnId, at }]: Parameters<ApplyToApproval>
 ): void {
-  // The payload has been through its schema: `readAgentEvent` gives nothing else under these kinds.
+  // The payload is validated: for these kinds, `readAgentEvent` returns nothing else.
   const id = String(payload.approval_id);
   const text = (value: unknown) => typeof value === "string" ? value : null;
   if (kind === "approval_asked") {
@@ -195,7 +198,7 @@ function readRow(
 }
 
 function unfit(approval: BookedApproval | undefined, decision: GatewayDecision) {
-  // An approval of another agent is not found: its owner alone may know that it exists.
+  // Another agent's approval is reported as not found: only its owner may know that it exists.
   if (approval === undefined || approval.agent !== decision.agent) {
     return unknownApproval(decision);
   }

@@ -1,6 +1,6 @@
 /**
- * What the cockpit shows of an agent: the last state that it told, and whether it is connected.
- * Without a connection it is offline, whatever it said last.
+ * What the cockpit shows of an agent: its last reported state, and whether it is connected.
+ * Without a connection it is offline, whatever it reported last.
  *
  * @module
  */
@@ -14,29 +14,27 @@ export const agentCard = z.object({
   agent: z.string(),
   is_own: z.boolean(),
   is_online: z.boolean(),
-  /** A state that the client tells, `offline`, or `unknown` for a client that tells none. */
+  /** State that the client reported, `offline`, or `unknown` for a client that reports none. */
   state: z.string(),
   reason: z.string().nullable(),
-  /** Milliseconds since the epoch; since when the state holds. */
+  /** Milliseconds since the epoch; when the state began. */
   since: z.number().nullable(),
   host: z.string().nullable(),
   version: z.string().nullable(),
   protocol: z.number().nullable(),
-  /** When and with which close code the last connection ended. */
+  /** When the last connection ended, and its close code. */
   last_seen: z.object({ at: z.number(), close_code: z.number() }).nullable(),
-  /**
-   * What the gateway keeps of it and how much that may be; `oldest` is when its first event was.
-   */
+  /** Stored bytes and their limit; `oldest` is the time of its first event. */
   storage: z.object({ bytes: z.number(), bytes_max: z.number(), oldest: z.number().nullable() }),
 });
 /** One card. */
 export type AgentCard = z.infer<typeof agentCard>;
 
-/** What root of the host is told of an agent. */
+/** What root of the host may see of an agent. */
 export const connectionRow = agentCard.pick({ agent: true, is_online: true, storage: true })
   .extend({ user_email: z.string() });
 
-/** Tells for each identity of the ledger whether its agent is connected, and what is kept of it. */
+/** Reports for each identity of the ledger whether its agent is connected, and its storage. */
 export function describeConnections(
   parts: Pick<CockpitParts, "roster" | "store" | "registry">,
 ): readonly z.infer<typeof connectionRow>[] {
@@ -53,12 +51,12 @@ function storageOf(agent: string, { store }: Pick<CockpitParts, "store">): Agent
   return { bytes, bytes_max: bytesMax, oldest: oldest ?? null };
 }
 
-/** Tells whether a viewer may see an agent. */
+/** Reports whether a viewer may see an agent. */
 export function canSee(viewer: Viewer, agent: string): boolean {
   return viewer.kind === "owner" && (viewer.isAdmin || viewer.agent === agent);
 }
 
-/** Describes the agents that a viewer may see, in the order of their names. */
+/** Describes the agents that a viewer may see, sorted by name. */
 export async function describeAgents(
   viewer: Viewer,
   parts: Pick<CockpitParts, "roster" | "store" | "registry">,

@@ -1,6 +1,7 @@
 /**
- * The cockpit as a Hono application: every request takes the same way, whatever its route — request
- * id, other sites, viewer, input, gate, handler — so that no handler has to remember a check.
+ * The cockpit as a Hono application. Every request passes the same checks in the same order,
+ * whatever its route: request id, cross-site check, viewer, input, gate, handler. So no handler
+ * has to repeat a check.
  *
  * @module
  */
@@ -17,7 +18,7 @@ import { readInput } from "gateway/cockpit/input.ts";
 import type { CockpitParts } from "gateway/cockpit/parts.ts";
 import type { Route } from "gateway/cockpit/route.ts";
 
-/** Header with the id of a request, taken over from the proxy in front. */
+/** Header with the request id; an id from the proxy in front is reused. */
 const REQUEST_ID_HEADER = "X-Request-Id";
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -29,7 +30,7 @@ export interface CockpitEnv {
 /** Makes the application. */
 export function createCockpit(routes: readonly Route[], parts: CockpitParts): Hono<CockpitEnv> {
   const app = new Hono<CockpitEnv>();
-  // Before every route: who reaches us under a name that is not ours may be any page of the web.
+  // Runs before every route: a request with another host name may come from any page of the web.
   app.use(async (context, next) => {
     const host = hostnameOf(context.req.header("host") ?? "");
     if (parts.isOwnHost(host)) return await next();
@@ -63,7 +64,7 @@ export function createCockpit(routes: readonly Route[], parts: CockpitParts): Ho
   return app;
 }
 
-/** A browser that goes to an address asks for a page; programs and scripts get the problem. */
+/** A browser's navigation gets a page; programs and scripts get the problem document. */
 function isForPerson({ method, headers, url }: Request): boolean {
   const isApi = new URL(url).pathname.startsWith("/api/");
   return method === "GET" && !isApi && (headers.get("accept") ?? "").includes("text/html");
@@ -112,7 +113,7 @@ async function decide(request: Request, id: string, asked: Asked): Promise<Resul
   return route.handle({ parts, viewer, request, requestId: id }, input.value);
 }
 
-/** Turns callers away before their input is looked at, when no input could let them in. */
+/** Rejects callers before their input is read, when no input could give them access. */
 function decideEarly(route: Route, viewer: Viewer, isLocal: boolean): GateDecision {
   const gate = route.gate === "allowAgent" ? "viewer" : route.gate;
   return decideGate(gate, { viewer, isLocalProgram: isLocal, agents: [] });

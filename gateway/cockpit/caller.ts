@@ -1,6 +1,6 @@
 /**
- * Finds out who sends a request: the viewer by header and assertion, whether it is a program of
- * this host, and whether it came from a page of another site. Decisions are in `core/access/`.
+ * Identifies the sender of a request: the viewer by header and assertion, whether it is a program
+ * of this host, and whether it came from a page of another site. Decisions are in `core/access/`.
  *
  * @module
  */
@@ -19,12 +19,12 @@ import type { CockpitParts } from "gateway/cockpit/parts.ts";
 const IDENTITY_HEADER = "X-User-Email";
 
 /**
- * Header with the viewer whom a page was made for, percent-encoded. It proves nothing: it lets a
- * page notice that somebody else is signed in by now.
+ * Header with the viewer that a page was rendered for, percent-encoded. It proves nothing. It lets
+ * a page notice that another person has signed in since.
  */
 const PAGE_VIEWER_HEADER = "Fleetctl-Page-Viewer";
 
-/** Headers that show a proxy between the caller and us. */
+/** Headers that reveal a proxy between the caller and the cockpit. */
 const PROXY_HEADERS = [
   IDENTITY_HEADER,
   ASSERTION_HEADER,
@@ -36,7 +36,7 @@ const PROXY_HEADERS = [
   "X-Real-IP",
 ] as const;
 
-/** Decides who the viewer of a request is. */
+/** Determines the viewer of a request. */
 export async function viewerOf(
   request: Request,
   parts: Pick<CockpitParts, "roster" | "trust" | "assertionKeys" | "clock">,
@@ -63,19 +63,19 @@ async function readAssertion(
   return await verifyHostAssertion(keys, token, asked) ? { kind: "host" } : { kind: "invalid" };
 }
 
-/** Tells whether a page sent the request that was made for another viewer than who asks now. */
+/** Reports whether the page that sent the request was rendered for another viewer. */
 export function isOfOtherViewer(request: Request, viewer: Viewer): boolean {
   const told = request.headers.get(PAGE_VIEWER_HEADER);
   return told !== null && viewer.kind === "owner" && told !== encodeURIComponent(viewer.email);
 }
 
-/** Tells whether a request comes straight from a program of this host. */
+/** Reports whether a request comes directly from a program of this host. */
 export function isLocalProgram(request: Request, peer: string): boolean {
   return isLoopbackName(peerHost(peer)) && !isFromPage(request) &&
     PROXY_HEADERS.every((name) => !request.headers.has(name));
 }
 
-/** Tells whether a browser sent the request for a page of another site. */
+/** Reports whether a browser sent the request for a page of another site. */
 export function isCrossSite(request: Request): boolean {
   const site = request.headers.get("sec-fetch-site");
   return site === "cross-site" || site === "same-site";
@@ -85,7 +85,7 @@ function isFromPage(request: Request): boolean {
   return [...request.headers.keys()].some((name) => name.toLowerCase().startsWith("sec-fetch-"));
 }
 
-/** Takes the port off `host:port` or `[v6]:port`; a bare address stays as it is. */
+/** Removes the port from `host:port` or `[v6]:port`; returns a bare address unchanged. */
 function peerHost(peer: string): string {
   const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(peer);
   if (bracketed !== null) return bracketed[1] ?? "";

@@ -4,18 +4,18 @@
  * @module
  */
 
-/** A place in a log. */
+/** A position in a log. */
 export interface Cursor {
   readonly epoch: string;
   readonly seq: number;
 }
 
-/** Prints an id. */
+/** Formats an id. */
 export function printCursor(epoch: string, seq: number): string {
   return `${epoch}:${seq}`;
 }
 
-/** Reads an id; undefined when it is none. */
+/** Parses an id; undefined when it is malformed. */
 export function parseCursor(text: string): Cursor | undefined {
   const match = /^([A-Za-z0-9-]{1,64}):(\d{1,15})$/.exec(text);
   return match === null ? undefined : { epoch: match[1] ?? "", seq: Number(match[2]) };

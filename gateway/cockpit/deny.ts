@@ -1,6 +1,6 @@
 /**
- * The cockpit's one error mapper: refusal → problem details (RFC 9457) with a stable code; the
- * request id is in the header. A viewer learns what it may know and no more.
+ * The cockpit's only error mapper: refusal → problem details (RFC 9457) with a stable code. The
+ * request id is in the header. A viewer learns only what it may know.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 /** Media type of a problem. */
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** Status of codes that do not follow from their kind. */
+/** HTTP status of codes that do not use the status of their kind. */
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "route-unknown": 404,
   "turn-unknown": 404,
@@ -65,10 +65,10 @@ const TITLES: Readonly<Record<number, string>> = {
   507: "Insufficient storage",
 };
 
-/** What the application itself denies, before a gate is asked. */
+/** Denials of the application itself, before a gate runs. */
 type Denial = GateDenial | "cross-site" | "viewer-changed";
 
-/** The public sentences of denials. */
+/** Public messages of denials. */
 const DENIALS: Readonly<Record<Denial, string>> = {
   "viewer-denied": "Cannot answer: not signed in, must be a user in the ledger",
   "agent-denied": "Cannot answer: this agent belongs to someone else, must be your own",
@@ -80,7 +80,7 @@ const DENIALS: Readonly<Record<Denial, string>> = {
     "Cannot answer: another user is signed in now, must be the user who opened the page",
 };
 
-/** Returns the status of a refusal. */
+/** Returns the HTTP status of a refusal. */
 function statusOf(fault: Refusal): number {
   return STATUS_BY_CODE[fault.code] ?? STATUS_BY_KIND[fault.kind];
 }
@@ -90,7 +90,7 @@ export function denial(code: Denial): Refusal {
   return refusal(code, DENIALS[code], { kind: "denied" });
 }
 
-/** Prints a refusal as a response; request id and cache headers are added by the application. */
+/** Formats a refusal as a response. The application adds request id and cache headers. */
 export function problem(fault: Refusal, headers: Readonly<Record<string, string>> = {}): Response {
   const status = statusOf(fault);
   const body = {

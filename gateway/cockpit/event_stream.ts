@@ -1,6 +1,6 @@
 /**
- * Opens a stream of server-sent events for one client, within the number of streams that a viewer
- * may have. What is sent when is in `gateway/cockpit/stream_client.ts`.
+ * Opens a stream of server-sent events for one client, within the viewer's limit of streams.
+ * `gateway/cockpit/stream_client.ts` decides what is sent and when.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Reads what a request carries, within bounds, by the schemas of its row; every fault is named.
+ * Reads the input of a request within limits, by the schemas of its row. Reports every fault.
  *
  * @module
  */
@@ -51,7 +51,7 @@ async function readBody(request: Request): Promise<Result<unknown>> {
       }),
     );
   }
-  // The client went away, or sent what is no body: nothing of ours failed.
+  // The client disconnected or sent a malformed body: this is not a server error.
   const body = await readJson(request.body, STREAM_LIMITS.requestBodyBytesMax)
     .catch(() => err("broken" as const));
   return body.ok ? body : err(bodyRefusal(body.error));

@@ -1,7 +1,7 @@
 /**
- * Shows and chooses the model of an agent for its owner, through the root daemon. The key passes
- * through here to the daemon's socket and is kept nowhere; what comes back never holds one
- * (docs/adr/0011-a-model-from-the-page.md). The gate of the route decides whose agent it is.
+ * Shows and sets an agent's model for its owner, through the root daemon. The key passes through
+ * to the daemon's socket and is never stored; no answer contains one
+ * (docs/adr/0011-a-model-from-the-page.md). The route's gate checks whose agent it is.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { MODEL_PROVIDERS, type ModelChoice } from "core/runtimes/model_choice.ts";
 import type { VerbCall, VerbRunner } from "gateway/daemon_verbs.ts";
 
-/** What is told of a model; never its key. */
+/** Public properties of a model; never its key. */
 export const modelCardShape = z.object({
   agent: z.string(),
   provider: z.enum(MODEL_PROVIDERS),
@@ -25,20 +25,20 @@ export const modelCardShape = z.object({
 /** Model of one agent. */
 export type AgentModel = z.infer<typeof modelCardShape>;
 
-/** Asks and tells about models. */
+/** Reads and sets models. */
 export interface ModelDesk {
   show(agent: string): Promise<Result<AgentModel>>;
-  /** Tries the endpoint unless told otherwise, stores, and restarts the agent. */
+  /** Tests the endpoint if `isChecked`, stores the model, and restarts the agent. */
   set(agent: string, choice: ModelChoice, isChecked: boolean): Promise<Result<AgentModel>>;
 }
 
-/** Opens the desk; without a runner every question is refused. */
+/** Creates the endpoint for models. Without a runner every request is refused. */
 export function createModelDesk(verbs: VerbRunner | undefined): ModelDesk {
   let open = 0;
   const changing = new Set<string>();
   const ask = async (call: VerbCall): Promise<Result<AgentModel>> => {
     if (verbs === undefined) return err(away(call));
-    // Each question starts a program that runs as root: a page must not start them at will.
+    // Each request starts a program as root: a page must not start them without limit.
     if (open >= MODEL_DESK_LIMITS.openMax) return err(busy(call));
     open++;
     try {

@@ -1,6 +1,6 @@
 /**
- * Publishes the route table as OpenAPI 3.1. No I/O; made from the rows themselves, so
- * that it cannot say anything else than what is served.
+ * Publishes the route table as OpenAPI 3.1. No I/O. It is generated from the rows, so it always
+ * matches what is served.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What the cockpit is made of; handlers get it with each request. Types only.
+ * Dependencies of the cockpit; each handler gets them with its request. Types only.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import type { Metrics } from "gateway/metrics.ts";
 export interface CockpitParts {
   readonly roster: Roster;
   readonly trust: Trust;
-  /** Tells whether the cockpit answers under this host name, without port and in lowercase. */
+  /** Whether the cockpit serves this host name; without port, lowercase. */
   readonly isOwnHost: IsOwnName;
   readonly assertionKeys: AssertionKeys | undefined;
   readonly store: GatewayStore;
@@ -40,6 +40,6 @@ export interface CockpitParts {
   readonly random: Random;
   readonly log: Log;
   readonly version: string;
-  /** Name of this host, for those who add another one; empty when it is not known. */
+  /** Name of this host, shown in the steps to add another host; empty when unknown. */
   readonly hostname: string;
 }

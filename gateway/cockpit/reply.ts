@@ -7,7 +7,7 @@
 /** Media type of an event stream. */
 export const STREAM_TYPE = "text/event-stream";
 
-/** Prints JSON. */
+/** Formats JSON. */
 export function json(value: unknown, status = 200): Response {
   return new Response(`${JSON.stringify(value)}\n`, {
     status,
@@ -15,7 +15,7 @@ export function json(value: unknown, status = 200): Response {
   });
 }
 
-/** Prints plain text. */
+/** Formats plain text. */
 export function plain(text: string, type = "text/plain; charset=utf-8"): Response {
   return new Response(text, { headers: { "content-type": type } });
 }

@@ -1,7 +1,7 @@
 /**
- * What a route of the cockpit is. The gate is a required field of the row, and the gate that looks
- * at agents cannot be named without saying which: a route without its check does not compile
- * (law 6). Why: ADR 0006.
+ * Definition of a route of the cockpit. The gate is a required field of the row, and a gate on
+ * agents must state which agents. So a route without its check does not compile (law 6). Why: ADR
+ * 0006.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import type { Viewer } from "core/access/viewer.ts";
 import type { Result } from "core/result.ts";
 import type { CockpitParts } from "gateway/cockpit/parts.ts";
 
-/** A viewer that is somebody. */
+/** A viewer with an identity. */
 export type Owner = Extract<Viewer, { kind: "owner" }>;
 
-/** What a handler knows of its request besides the parsed input. */
+/** Context of a request besides the parsed input. */
 export interface RouteContext {
   readonly parts: CockpitParts;
   readonly viewer: Viewer;
@@ -23,7 +23,7 @@ export interface RouteContext {
   readonly requestId: string;
 }
 
-/** Parsed and bounded input. */
+/** Parsed and limited input. */
 export interface RouteInput<Query, Headers, Body> {
   readonly query: Query;
   readonly headers: Headers;
@@ -42,7 +42,7 @@ type Schema = z.ZodObject;
 type NoFields = Record<string, never>;
 type Parsed<S> = S extends Schema ? z.infer<S> : NoFields;
 
-/** The gate of a row: `allowAgent` has to say which agents a request is about. */
+/** The gate of a row. `allowAgent` requires the agents that a request concerns. */
 export type RouteGate<Input> =
   | { readonly gate: Exclude<Gate, "allowAgent"> }
   | {
@@ -50,7 +50,7 @@ export type RouteGate<Input> =
     readonly agents: (input: Input, viewer: Owner) => readonly string[];
   };
 
-/** One row as it is written down. */
+/** One row of the table, as declared. */
 export type RouteRow<
   Q extends Schema | undefined = undefined,
   H extends Schema | undefined = undefined,
@@ -61,7 +61,7 @@ export type RouteRow<
     readonly path: string;
     readonly summary: string;
     readonly query?: Q;
-    /** Names in lowercase. */
+    /** Header names in lowercase. */
     readonly headers?: H;
     readonly body?: B;
     readonly answers: readonly RouteAnswer[];
@@ -72,7 +72,7 @@ export type RouteRow<
   }
   & RouteGate<RouteInput<Parsed<Q>, Parsed<H>, Parsed<B>>>;
 
-/** A row whose schemas are checked at run time only; what the application mounts. */
+/** A row with its types erased, as the application mounts it; schemas are checked at run time. */
 export interface Route {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -92,7 +92,7 @@ export interface Route {
   ) => Promise<Result<Response>>;
 }
 
-/** Makes a route of a row; the types of its schemas hold inside the row. */
+/** Creates a route from a row; inside the row, the types of its schemas apply. */
 export function route<
   Q extends Schema | undefined = undefined,
   H extends Schema | undefined = undefined,
@@ -107,7 +107,8 @@ export function route<
     headers: row.headers,
     body: row.body,
     answers: row.answers,
-    // The application parses with the row's own schemas, so that the input has the row's types.
+    // The cast is safe: the application parses with the row's schemas, so the input has their
+    // types.
     agents: (row.gate === "allowAgent" ? row.agents : () => []) as Route["agents"],
     handle: row.handle as Route["handle"],
   };

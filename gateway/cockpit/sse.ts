@@ -7,7 +7,7 @@
 import { printCursor } from "gateway/cockpit/cursor.ts";
 import type { StoredEvent } from "gateway/transcript/event_log.ts";
 
-/** Prints one event in the wire format; `data` is one line because JSON has no raw line ends. */
+/** Formats one event; `data` is one line because JSON contains no raw line ends. */
 export function printSse(of: {
   readonly id?: string;
   readonly event: string;
@@ -17,7 +17,7 @@ export function printSse(of: {
   return `${id}event: ${of.event}\ndata: ${JSON.stringify(of.data)}\n\n`;
 }
 
-/** The JSON form of a stored event, in streams and pages alike. */
+/** The JSON form of a stored event, used in streams and pages. */
 export function showEvent(epoch: string, event: StoredEvent) {
   return {
     id: printCursor(epoch, event.seq),

@@ -1,10 +1,10 @@
 /**
- * One client of an event stream. The log is the queue: a client that reads slowly is served from it
- * when it reads again, so that nothing piles up here but one buffer.
+ * One client of an event stream. The log is the queue: a slow client is served from the log when
+ * it reads again, so only one buffer exists per client.
  *
- * Durable events carry an id and are never lost or doubled. Previews, presence and hosts carry
- * none; previews are dropped as soon as the client is not at the head of the log. A client too far
- * behind is told `lagged`, refetches a page, and goes on from the id of that event.
+ * Durable events have an id and are never lost or duplicated. Previews, presence and hosts have no
+ * id. Previews are dropped while the client is behind the head of the log. A client that is too
+ * far behind gets `lagged`, refetches a page, and resumes from the id of that event.
  *
  * @module
  */
@@ -16,39 +16,39 @@ import { printSse, showEvent } from "gateway/cockpit/sse.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { HubItem } from "gateway/transcript/hub.ts";
 
-/** What one client wants. */
+/** What one client subscribes to. */
 export interface StreamWish {
   /** For the count of streams. */
   readonly viewer: string;
   /** Agents whose transcripts are sent. */
   readonly agents: readonly string[];
-  /** Where to go on; undefined for only what comes from now on. */
+  /** Where to resume; undefined for new events only. */
   readonly from: Cursor | undefined;
-  /** Describes agents for the `agents` topic; undefined when it is not wanted. */
+  /** Describes agents for the `agents` topic; undefined without that topic. */
   readonly presence:
     | {
       readonly isVisible: (agent: string) => boolean;
       readonly describe: (agents: readonly string[] | undefined) => Promise<readonly unknown[]>;
     }
     | undefined;
-  /** Describes hosts for the `hosts` topic; undefined when it is not wanted. */
+  /** Describes hosts for the `hosts` topic; undefined without that topic. */
   readonly hosts?: {
     readonly all: () => Promise<unknown>;
     readonly some: (hosts: ReadonlySet<string>) => Promise<readonly unknown[]>;
   };
 }
 
-/** What a stream is made of. */
+/** Dependencies of a stream. */
 export type StreamParts = Pick<
   CockpitParts,
   "store" | "hub" | "streams" | "metrics" | "clock" | "log"
 >;
 
-/** Events read from the log at once. */
+/** Events read from the log per query. */
 const BATCH = 100;
-/** Previews that wait for the events before them. */
+/** Previews that wait until the events before them are sent. */
 const WAITING_PREVIEWS_MAX = 64;
-/** When a browser comes back after a lost connection. */
+/** Delay before a browser reconnects after a lost connection. */
 const RETRY_MS = 1_000;
 
 /** Feeds one client's stream. */
@@ -57,13 +57,15 @@ export class StreamClient {
   readonly #parts: StreamParts;
   readonly #wanted: ReadonlySet<string>;
   readonly #encoder = new TextEncoder();
-  /** Agents whose card has changed since it was sent. */
+  /** Agents whose card has changed since it was last sent. */
   readonly #dirty = new Set<string>();
-  /** The same of hosts. */
+  /** Hosts whose card has changed since it was last sent. */
   readonly #dirtyHosts = new Set<string>();
   #previews: { readonly turnId: string; readonly text: string }[] = [];
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** Number of the last event that was sent, or that is known to concern others. */
+  /**
+   * Sequence number of the last event that was sent or skipped because it concerns other agents.
+   */
   #cursor = 0;
   #isStarted = false;
   #isPumping = false;
@@ -78,7 +80,7 @@ export class StreamClient {
     this.#wanted = new Set(wish.agents);
   }
 
-  /** Says hello, then sends what the log holds; `remove` is called when the stream is over. */
+  /** Sends `hello`, then the events of the log. Calls `remove` when the stream ends. */
   async start(
     controller: ReadableStreamDefaultController<Uint8Array>,
     remove: () => void,
@@ -95,14 +97,14 @@ export class StreamClient {
     await this.pump();
   }
 
-  /** Lets go of everything; the client is gone. */
+  /** Releases everything; the client has disconnected. */
   stop(): void {
     this.#isOver = true;
     for (const release of this.#releases) release();
     this.#releases = [];
   }
 
-  /** Says good-bye and ends the stream. */
+  /** Sends `closing` and ends the stream. */
   end(): void {
     if (this.#isOver) return;
     this.#send(printSse({ event: "closing", data: { reason: "the gateway stops" } }));
@@ -110,7 +112,7 @@ export class StreamClient {
     this.#controller?.close();
   }
 
-  /** Sends what there is, as far as there is room. */
+  /** Sends what is pending, as far as the buffer has room. */
   async pump(): Promise<void> {
     if (!this.#isStarted || this.#isOver) return;
     this.#isAskedAgain = true;
@@ -121,7 +123,7 @@ export class StreamClient {
         this.#isAskedAgain = false;
         this.#hasFreshEvent = false;
         const isAtHead = await this.#drain();
-        // An event that came meanwhile belongs before the previews that came after it.
+        // An event that arrived meanwhile must precede the previews that arrived after it.
         if (!this.#hasFreshEvent || !isAtHead) this.#sendPreviews(isAtHead);
         await this.#sendPresence();
         await this.#sendHosts();
@@ -148,7 +150,7 @@ export class StreamClient {
     const head = await events.head();
     const isKnown = from === undefined || (from.epoch === events.epoch && from.seq <= head);
     this.#cursor = isKnown ? from?.seq ?? head : head;
-    // Its id lets a client that is cut off before the first event resume without a hole.
+    // The id lets a client that disconnects before the first event resume without a gap.
     const id = printCursor(events.epoch, this.#cursor);
     const hello = printSse({ id, event: "hello", data: { cursor: id } });
     this.#send(`retry: ${RETRY_MS}\n${hello}`);
@@ -169,7 +171,10 @@ export class StreamClient {
     this.#send(printSse({ id, event: "lagged", data: { reason, resume: id } }));
   }
 
-  /** Sends what the log holds after the cursor, as far as there is room; true at its end. */
+  /**
+   * Sends the log's events after the cursor while the buffer has room. Returns true at the log's
+   * end.
+   */
   async #drain(): Promise<boolean> {
     const { events } = this.#parts.store;
     while (this.#room() > 0) {
@@ -238,7 +243,8 @@ export class StreamClient {
       case "event":
         if (!this.#wanted.has(item.event.agent)) return;
         this.#hasFreshEvent = true;
-        // The whole message replaces its previews; one of them behind it would bring it back.
+        // The complete message replaces its previews; a later preview would restore the partial
+        // text.
         this.#previews = this.#previews.filter(({ turnId }) => turnId !== item.event.turnId);
         break;
       case "presence":
@@ -262,7 +268,7 @@ export class StreamClient {
     void this.pump();
   }
 
-  /** Lets proxies and browsers know that the stream is alive while nothing happens. */
+  /** Keeps proxies and browsers from closing an idle stream. */
   #keepAlive(): () => void {
     const { clock } = this.#parts;
     let cancel = () => {};

@@ -1,6 +1,6 @@
 /**
- * The open event streams: counts them per viewer, and ends them all when the gateway stops, so that
- * no page waits on a connection that says nothing any more.
+ * The registry of open event streams. It counts them per viewer and ends all of them when the
+ * gateway stops, so that no page waits on a dead connection.
  *
  * @module
  */
@@ -10,12 +10,14 @@ import type { Metrics } from "gateway/metrics.ts";
 
 /** Open streams. */
 export interface StreamSet {
-  /** Adds a stream; undefined when the viewer has too many. Returns what removes it. */
+  /**
+   * Adds a stream and returns a function that removes it; undefined when the viewer has too many.
+   */
   add(viewer: string, end: () => void): (() => void) | undefined;
   endAll(): void;
 }
 
-/** Makes an empty set. */
+/** Creates an empty registry. */
 export function createStreamSet(metrics: Metrics): StreamSet {
   const open = new Set<{ readonly viewer: string; readonly end: () => void }>();
   metrics.gauge("streams_open", () => open.size);

@@ -1,5 +1,5 @@
 /**
- * Every route of the cockpit, one row each; nothing else is served.
+ * All routes of the cockpit, one row each.
  *
  * @module
  */
@@ -26,7 +26,7 @@ const description = route({
   handle: ({ parts }) => Promise.resolve(ok(json(describeRoutes(ROUTES, parts.version)))),
 });
 
-/** The table. */
+/** The route table. */
 export const ROUTES: readonly Route[] = [
   ...PROCESS_ROUTES,
   description,

@@ -1,5 +1,5 @@
 /**
- * Pages of one agent's transcript as JSON: by events, by turns, or of one turn. No decisions.
+ * Pages of one agent's transcript as JSON: by events, by turns, or of one turn. No access checks.
  *
  * @module
  */
@@ -22,9 +22,12 @@ const event = z.object({
 });
 const cut = z.object({
   turn_id: z.string(),
-  /** Pass with the turn as `before` for the events that are left out, newest first. */
+  /** Pass as `before`, with the turn, to read the newest omitted events. */
   before: z.string(),
-  /** How many are left out: calls by their results, `failed` those that failed or were denied. */
+  /**
+   * Number of omitted events. Calls are counted by results; `failed` are those that failed or were
+   * denied.
+   */
   counts: z.object({
     events: z.number(),
     calls: z.number(),
@@ -37,11 +40,11 @@ const cut = z.object({
 /** Shape of a page, published with the routes. */
 export const transcriptPage = z.object({
   events: z.array(event),
-  /** Pass as `before` for the page that is older; null at the beginning. */
+  /** Pass as `before` to read the older page; null at the beginning. */
   before: z.string().nullable(),
-  /** Open a stream after this id to miss nothing that follows. */
+  /** Open a stream after this id to miss no later event. */
   cursor: z.string(),
-  /** In a page by turns: those that are cut between their question and what follows in `events`. */
+  /** In a page by turns: turns that omit events between their question and their events here. */
   cuts: z.array(cut).optional(),
 });
 
@@ -50,9 +53,9 @@ export const transcriptQuery = {
   limit: z.coerce.number().int().min(1).max(STREAM_LIMITS.pageEventsMax).default(
     STREAM_LIMITS.pageEventsDefault,
   ),
-  /** Asks for a page by turns, of so many. */
+  /** Selects a page by turns, with this number of turns. */
   turns: z.coerce.number().int().min(1).max(STREAM_LIMITS.pageTurnsMax).optional(),
-  /** Asks for one turn. */
+  /** Selects one turn. */
   turn: z.string().min(1).max(64).optional(),
 };
 
@@ -65,9 +68,9 @@ export interface PageWish {
   readonly turn?: string | undefined;
 }
 
-/** Reads and prints the page. */
+/** Reads and formats the page. */
 export async function readPage(log: EventLog, wish: PageWish): Promise<Response> {
-  // The head is read first: what is stored in between is in the page or after the cursor, or both.
+  // Read the head first: an event stored meanwhile is on the page or after the cursor, or both.
   const cursor = printCursor(log.epoch, await log.head());
   const { events, before, cuts } = await find(log, wish);
   return json({

@@ -1,9 +1,10 @@
 /**
- * The page's files, as `gateway/web_build` leaves them: read once at the start, kept in memory with
- * their compressed forms, answered with the right type, length of life and policy. Why: ADR 0031.
+ * The page's files, as `gateway/web_build` writes them. They are read once at start and kept in
+ * memory with their compressed forms. Responses have the right type, cache lifetime and policy.
+ * Why: ADR 0031.
  *
- * The policy lets the page run its own script and talk to its own origin, and nothing else:
- * whatever stands in a transcript can neither run nor be fetched.
+ * The policy lets the page run its own script and connect to its own origin only, so content of a
+ * transcript can neither run nor load anything.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import { refusal } from "core/errors.ts";
 import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Policy of every answer that a browser may show. */
+/** Policy of every response that a browser may render. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -56,28 +57,28 @@ interface WebFile {
   readonly forms: ReadonlyMap<Encoding, Uint8Array<ArrayBuffer>>;
 }
 
-/** What the page is told of its viewer; each of its calls is judged anew. */
+/** What the page knows of its viewer. Each of its API calls is authorized separately. */
 export interface PageViewer {
   /** The viewer's own agent. */
   readonly agent: string;
   readonly email: string;
-  /** Shows the way to what is for admins. */
+  /** Shows links to pages for admins. */
   readonly isAdmin: boolean;
-  /** The login proxy is in front, which has `/auth/logout`. */
+  /** The login proxy is in front and serves `/auth/logout`. */
   readonly canLogOut: boolean;
 }
 
-/** The page and what belongs to it. */
+/** The page and its files. */
 export interface WebFiles {
-  /** The page itself, for this viewer; undefined for nobody. */
+  /** The page for this viewer, or without one when undefined. */
   page(request: Request, viewer: PageViewer | undefined): Promise<Result<Response>>;
-  /** What a person sees at an address where nothing is. */
+  /** The page for an address that does not exist. */
   lost(): Response | undefined;
   /** A file of the page. */
   file(request: Request, path: string): Result<Response>;
 }
 
-/** Reads the files below `dir`; when there are none, each answer says so. */
+/** Reads the files below `dir`. If there are none, each answer reports that. */
 export async function openWebFiles(files: Files, dir: string): Promise<WebFiles> {
   const page = await files.readText(`${dir}/page.html`);
   const listed = parseListing(await files.readText(`${dir}/web.json`));
@@ -111,7 +112,8 @@ function parseListing(text: string | undefined): z.infer<typeof listing> | undef
   try {
     return listing.parse(JSON.parse(text ?? ""));
   } catch {
-    // An unreadable listing is a page that was not built; the answer says what to run.
+    // An unreadable listing means that the page was not built; the answer names the command to
+    // run.
     return undefined;
   }
 }
@@ -125,7 +127,7 @@ function missing(dir: string): WebFiles {
   return { page: () => Promise.resolve(fault), file: () => fault, lost: () => undefined };
 }
 
-/** The page names its viewer's agent, so that the first request is already for its transcript. */
+/** The page names its viewer's agent, so its first request can load that agent's transcript. */
 async function pageAnswer(
   request: Request,
   page: string,
@@ -149,12 +151,12 @@ async function pageAnswer(
   return answer(request, bytes, headers);
 }
 
-/** An address of a ledger may hold signs that end an attribute. */
+/** An address in the ledger may contain characters that end an attribute. */
 function escapeAttribute(value: string): string {
   return value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** The page's own head and style without its script: there is nothing to start. */
+/** The page's head and style without its script, which has nothing to run here. */
 function lostPage(page: string): string {
   const body = '<main class="lost"><h1>Not found</h1>' +
     "<p>The cockpit has no page at this address.</p>" +
@@ -173,7 +175,7 @@ function fileAnswer(request: Request, file: WebFile): Response {
     ...SECURITY_HEADERS,
     "content-type": file.type,
     "cache-control": file.isHashed ? "public, max-age=31536000, immutable" : "no-cache",
-    // Each form is a thing of its own to a cache.
+    // Each encoding needs its own tag in caches.
     etag: encoding === "identity" ? file.etag : file.etag.replace(/"$/, `-${encoding}"`),
     vary: "accept-encoding",
     ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
@@ -190,8 +192,8 @@ function answer(
   const isSame = wanted !== null &&
     wanted.split(",").some((tag) => tag.trim().replace(/^W\//, "") === headers.etag);
   if (!isSame) return new Response(bytes, { headers });
-  // Only what has to be there: a browser takes the headers of a 304 into its cache even when the
-  // connection was cut in the middle of them, and half a policy would stay there.
+  // Send only the required headers. A browser updates its cache with the headers of a 304, even
+  // when the connection breaks in the middle of them, and part of the policy could be stored.
   const kept = ["etag", "cache-control", "vary"].flatMap((name) => {
     const value = (headers as Readonly<Record<string, string>>)[name];
     return value === undefined ? [] : [[name, value] as [string, string]];
@@ -199,7 +201,7 @@ function answer(
   return new Response(null, { status: 304, headers: kept });
 }
 
-/** Chooses the smallest form that the browser takes (RFC 9110, 12.5.3). */
+/** Chooses the smallest encoding that the browser accepts (RFC 9110, 12.5.3). */
 export function chooseEncoding(accepted: string, have: readonly Encoding[]): Encoding {
   const weights = new Map<string, number>();
   for (const part of accepted.toLowerCase().split(",")) {
@@ -212,7 +214,7 @@ export function chooseEncoding(accepted: string, have: readonly Encoding[]): Enc
   return takes("gzip") && have.includes("gzip") ? "gzip" : "identity";
 }
 
-/** The policy is part of the tag, so that a new one is never held back by a 304. */
+/** The tag includes the policy, so a 304 never keeps an old policy in use. */
 async function tagOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const policy = new TextEncoder().encode(JSON.stringify(SECURITY_HEADERS));
   const tagged = new Uint8Array(bytes.length + policy.length);

@@ -1,6 +1,6 @@
 /**
- * The dial-in listener: refuses browsers before the upgrade, bounds how many connections may be
- * unregistered (`waiting_room.ts`), and closes all of them in order at the end.
+ * The dial-in listener. It refuses browsers before the upgrade, limits the number of unregistered
+ * connections (`core/dial/waiting_room.ts`), and closes all connections in order on shutdown.
  *
  * @module
  */
@@ -19,7 +19,9 @@ import { createWaitingRoom } from "core/dial/waiting_room.ts";
 /** The running listener. */
 export interface DialListener {
   readonly address: ListenAddress;
-  /** Tells each agent when to come back, then closes; agents keep running and buffer. */
+  /**
+   * Sends each agent a reconnect delay, then closes. Agents keep running and buffer their events.
+   */
   close(reason: string): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * One connection at the dial-in listener: what is particular to it beside
- * `core/dial/serve_session.ts`. A client of our subprotocol gets a challenge; the register frame is
- * checked against the ledger and the enrolled keys, and a first key is enrolled.
+ * One connection at the dial-in listener: the parts that `core/dial/serve_session.ts` does not
+ * share. A client of the dial subprotocol gets a challenge. The register frame is checked against
+ * the ledger and the enrolled keys, and a first key is enrolled.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import {
   rejectedLine,
 } from "gateway/dial/register.ts";
 
-/** What connections share. */
+/** Dependencies shared by all connections. */
 export interface ConnectionParts extends SessionParts {
   readonly ledger: IdentityLedger;
   readonly isKeyRequired: boolean;
@@ -32,15 +32,15 @@ export interface ConnectionParts extends SessionParts {
 /** Bytes of a challenge nonce. */
 const NONCE_LENGTH = 32;
 
-/** What is particular to one connection. */
+/** Context of one connection. */
 export interface ConnectionSite {
-  /** `host:port` as the client dialled it. */
+  /** `host:port` that the client dialled. */
   readonly gateway: string;
-  /** Told once the connection is registered or over. */
+  /** Called once, when the connection is registered or closed. */
   readonly onSettled: () => void;
 }
 
-/** Serves one connection to its end. */
+/** Serves one connection until it closes. */
 export function serveConnection(
   connection: FrameConnection,
   { gateway, onSettled }: ConnectionSite,
@@ -48,7 +48,7 @@ export function serveConnection(
 ): void {
   const { log, random } = parts;
   const { peer } = connection;
-  // The challenge; only a client of our subprotocol gets one.
+  // Only a client of the dial subprotocol gets a challenge.
   const nonce = connection.protocol === DIAL_SUBPROTOCOL
     ? toBase64Url(random.bytes(NONCE_LENGTH))
     : undefined;

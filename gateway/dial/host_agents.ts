@@ -1,6 +1,6 @@
 /**
- * Tells a host which agents are connected from it. Only a host with an enrolled dial key is
- * answered, and of its own agents alone; every refusal looks the same.
+ * Answers a host's query for its connected agents. Only a host with an enrolled dial key gets an
+ * answer, and only about its own agents. Every refusal looks the same.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { DialKeys } from "gateway/dial/keys.ts";
 
-/** What answering needs. */
+/** Dependencies of the endpoint. */
 export interface HostAgentsParts {
   readonly clock: Clock;
   readonly keys: Pick<DialKeys, "enrolled">;
@@ -58,7 +58,7 @@ async function provenHost(
   if (Math.abs(clock.now() - statement.atMs) > STATEMENT_MS_MAX) return undefined;
   const gateway = headers.get("host") ?? "";
   const name = hostnameOf(gateway);
-  // A statement for another gateway, passed on to this one, is none.
+  // A statement signed for another gateway must not be valid here.
   if (!isOwnName(name)) return undefined;
   const text = statementText(statement, gateway);
   for (const key of await keys.enrolled(hostSession(statement.host)) ?? []) {

@@ -1,7 +1,7 @@
 /**
- * Brings keys that were proven here into the ledger. A key waits in the gateway's database until
- * the rendered file names its agent, so neither a restart nor an absent daemon loses it; what the
- * daemon refuses is asked again, ever more rarely, because an operator may mend the cause.
+ * Enrolls keys that were proven at this gateway in the ledger. A key stays in the gateway's
+ * database until the rendered file names its agent, so a restart or an unavailable daemon does not
+ * lose it. A refused key is retried with growing delays, because an operator may fix the cause.
  *
  * @module
  */
@@ -14,24 +14,24 @@ import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import type { AgentKey, DialKeys } from "gateway/dial/keys.ts";
 
-/** Carries a key into the ledger; the root daemon's verb behind a port. */
+/** Enrolls a key in the ledger; the port for the root daemon's verb. */
 export interface EnrollKey {
-  /** Refuses with `daemon-not-running` when nobody is there to ask. */
+  /** Refuses with `daemon-not-running` when the daemon cannot be reached. */
   enroll(of: AgentKey, signal: AbortSignal): Promise<Result<void>>;
 }
 
-/** Code of a refusal that passes by itself. */
+/** Code of a temporary refusal. */
 const DAEMON_AWAY = "daemon-not-running";
 
 /** A running forwarder. */
 export interface KeyForwarder {
-  /** Looks at once for keys that wait. */
+  /** Checks for waiting keys now. */
   wake(): void;
-  /** Stops; a request that is under way is left to the daemon. */
+  /** Stops the forwarder. The daemon finishes a request that is in flight. */
   close(): Promise<void>;
 }
 
-/** What the forwarder is made of. */
+/** Dependencies of the forwarder. */
 export interface ForwarderParts {
   readonly keys: Pick<DialKeys, "pending">;
   readonly forward: EnrollKey;
@@ -39,20 +39,20 @@ export interface ForwarderParts {
   readonly log: Log;
 }
 
-/** Starts with the keys that an earlier run left. */
+/** Starts the forwarder, first with the keys that an earlier run left. */
 export function startKeyForwarder(parts: ForwarderParts): KeyForwarder {
   const { clock } = parts;
   const stop = new AbortController();
-  /** Keys that the ledger has taken and that the file does not show yet. */
+  /** Keys that the ledger has accepted and the file does not show yet. */
   const taken = new Set<string>();
-  /** What was told of a key that waits, so that the log says it once. */
+  /** Last logged message for each waiting key, to log each message once. */
   const told = new Map<string, string>();
   let nap = new AbortController();
 
   const run = async () => {
     let failures = 0;
     while (!stop.signal.aborted) {
-      // Made before the look, so that a key that comes during it is not slept over.
+      // Created before the check, so that a key that arrives during it ends the wait at once.
       nap = new AbortController();
       const failed = await sendAll(parts, { taken, told }, stop.signal);
       failures = failed === undefined ? 0 : failures + 1;
@@ -71,7 +71,7 @@ export function startKeyForwarder(parts: ForwarderParts): KeyForwarder {
   };
 }
 
-/** Sends each key that waits; returns the code of the last failure. */
+/** Sends each waiting key. Returns the code of the last failure. */
 async function sendAll(
   { keys, forward, log }: ForwarderParts,
   seen: { readonly taken: Set<string>; readonly told: Map<string, string> },

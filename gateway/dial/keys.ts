@@ -1,13 +1,11 @@
 /**
- * Which dial keys count: those of the ledger, rendered to a file, and first keys that were proven
- * here and have not reached it yet. Where the file names an agent it alone decides, so that what
- * the ledger revoked cannot live on in this gateway's own book.
+ * Decides which dial keys are valid: keys of the ledger, rendered to a file, and first keys proven
+ * here that are not in the ledger yet. When the file names an agent, only the file counts, so a
+ * key that the ledger revoked cannot stay valid in this gateway's database.
  *
- * | File says of an agent | Counts |
- * |---|---|
- * | nothing, or there is no file | the first key that was proven here, if any |
- * | a list of keys | these |
- * | an empty list: all were revoked | none, and nobody registers as this agent |
+ * | File's entry for an agent | Valid keys | |---|---| | none, or there is no file | the first key
+ * that was proven here, if any | | a list of keys | these | | an empty list: all were revoked |
+ * none; the agent cannot register |
  *
  * @module
  */
@@ -25,30 +23,30 @@ export interface AgentKey {
   readonly key: string;
 }
 
-/** Asking for and enrolling keys. All but `enroll` reject when the file cannot be used. */
+/** Looks up and enrolls keys. All but `enroll` reject when the file is unusable. */
 export interface DialKeys {
-  /** Keys that count; undefined for an agent that never had one. */
+  /** Valid keys of an agent; undefined for one that never had a key. */
   enrolled(agent: string): Promise<readonly string[] | undefined>;
-  /** Counts the times that the file was found replaced; keys of a damaged file are nobody's. */
+  /** Number of times the file was found replaced. A damaged file yields no valid keys. */
   generation(): Promise<number>;
-  /** Stores the first key of an agent; false when another one was faster. */
+  /** Stores an agent's first key. Returns false when another key was stored first. */
   enroll(agent: string, key: string): Promise<Result<boolean>>;
-  /** Keys that were enrolled here and are not in the ledger. */
+  /** Keys enrolled here that are not in the ledger. */
   pending(): Promise<readonly AgentKey[]>;
 }
 
-/** What the keys are made of. */
+/** Dependencies of the keys. */
 export interface DialKeyParts {
   readonly files: Pick<Files, "readText" | "stat">;
   readonly path: string;
   readonly book: KeyBook;
-  /** Told that a key waits for the ledger. */
+  /** Called when a key waits for the ledger. */
   readonly onPending: () => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Opens the keys. */
+/** Opens the store of dial keys. */
 export function openDialKeys(parts: DialKeyParts): DialKeys {
   const { files, path, book, clock, log } = parts;
   const list = openKeyList(files, path, clock);

@@ -1,6 +1,6 @@
 /**
- * The gateway's way to the ledger: `agents key enroll` through the root daemon, which lets the
- * gateway enroll first keys (docs/adr/0010-dial-keys-in-the-ledger.md).
+ * The gateway's client of the ledger. It runs `agents key enroll` through the root daemon, which
+ * lets the gateway enroll first keys (docs/adr/0010-dial-keys-in-the-ledger.md).
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { err, ok } from "core/result.ts";
 import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import type { EnrollKey } from "gateway/dial/key_forwarder.ts";
 
-/** Makes the client. */
+/** Creates the client. */
 export function ledgerClient(verbs: VerbRunner): EnrollKey {
   return {
     enroll: async ({ agent, key }, signal) => {
@@ -19,7 +19,7 @@ export function ledgerClient(verbs: VerbRunner): EnrollKey {
         argv: ["agents", "key", "enroll", "--first", "--json", "--", agent, key],
         signal,
       });
-      // What the daemon says of itself is told as it is; the rest is about this key.
+      // Refusals about the daemon itself pass unchanged; all others concern this key.
       if (done.ok) return ok(undefined);
       if (done.error.code.startsWith("daemon-")) return done;
       return err(refusal(

@@ -1,6 +1,6 @@
 /**
- * Messages between agents: each becomes a turn of the receiver. Bounded in size, in pace and in how
- * far one message may lead to the next, counted here and not taken from the sender's word.
+ * Messages between agents. Each becomes a turn of the receiver. Their size, rate and chain length
+ * are limited. The gateway counts the chain itself and does not trust the sender's value.
  *
  * @module
  */
@@ -25,21 +25,24 @@ export interface AgentMessage {
 
 /** Sending messages. */
 export interface Messages {
-  /** Queues the message as a turn of the other agent; the same id again queues nothing. */
+  /** Queues the message as a turn of the other agent. A repeated id queues nothing. */
   send(
     from: string,
     message: AgentMessage,
     queue: (turn: NewTurn) => Promise<Result<Turn>>,
   ): Promise<Result<Turn>>;
-  /** Names of the agents that `agent` can write to. */
+  /** Names of the agents that `agent` may write to. */
   namesFor(agent: string): readonly string[];
 }
 
-/** Makes the messages of one gateway. */
+/** Creates the messages of one gateway. */
 export function createMessages(parts: {
   readonly roster: Roster;
   readonly turns: TurnBook;
-  /** Whether the sender may store more: its messages are its own, wherever they lie. */
+  /**
+   * Whether the sender may store more. Its messages count against its own share, not the
+   * receiver's.
+   */
   readonly hasRoom: EventLog["hasRoom"];
   readonly clock: Clock;
   readonly random: Random;
@@ -48,7 +51,7 @@ export function createMessages(parts: {
   const names = new Set<string>(roster.ledger.values());
   const sentAt = new Map<string, number[]>();
 
-  /** Notes one more message of a sender; false when the minute is full. */
+  /** Counts one more message of a sender. Returns false when its limit per minute is reached. */
   function takePlace(from: string): boolean {
     const now = clock.monotonic();
     const recent = (sentAt.get(from) ?? []).filter((at) => now - at < MINUTE_MS);

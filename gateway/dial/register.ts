@@ -1,19 +1,15 @@
 /**
- * Decides about a register frame, and words the two log lines. No I/O: the keys and the outcome of
- * the proof are passed in. The peer learns nothing but "not authorized"; the log gets the reason.
+ * Decides about a register frame and formats the two log lines. No I/O: the keys and the outcome
+ * of the proof are arguments. The peer learns only "not authorized"; the log contains the reason.
  *
- * | Agent's keys | Proof | Decision |
- * |---|---|---|
- * | any | identity does not map to the agent | reject |
- * | enrolled | valid, by an enrolled key | accept |
- * | enrolled | absent, invalid, or by another key | reject |
- * | all revoked | any | reject |
- * | none ever | valid | accept and enroll |
- * | none ever | invalid | reject |
- * | none ever | absent | accept, unless each agent must prove a key |
+ * | Agent's keys | Proof | Decision | |---|---|---| | any | identity does not map to the agent |
+ * reject | | enrolled | valid, by an enrolled key | accept | | enrolled | absent, invalid, or by
+ * another key | reject | | all revoked | any | reject | | none ever | valid | accept and enroll |
+ * | none ever | invalid | reject | | none ever | absent | accept, unless each agent must prove a
+ * key |
  *
- * A host's own unit (`host:<hostname>`) has no identity in the ledger: it must prove a key that is
- * enrolled, and is never enrolled by a first proof.
+ * A host's own unit (`host:<hostname>`) has no identity in the ledger. It must prove an enrolled
+ * key; a first proof never enrolls one.
  *
  * @module
  */
@@ -23,10 +19,10 @@ import { HOST_PREFIX } from "core/dial/host_job.ts";
 import type { RegisterFrame } from "core/dial/server_session.ts";
 import { parseHostName } from "core/names.ts";
 
-/** What came of the proof in a frame. */
+/** Result of checking the proof in a frame. */
 export type ProofOutcome = "absent" | "valid" | "invalid" | "no-challenge" | "other-gateway";
 
-/** Everything the decision looks at. */
+/** Inputs of the decision. */
 export interface RegisterFacts {
   readonly frame: RegisterFrame;
   readonly ledger: IdentityLedger;
@@ -51,7 +47,7 @@ export type RegisterDecision =
   | { readonly accept: true; readonly agent: string; readonly enroll: string | undefined }
   | { readonly accept: false; readonly reason: RegisterReason };
 
-/** Characters of a name that a log line shows. */
+/** Characters of a name that a log line contains. */
 const SHOWN_LENGTH_MAX = 80;
 
 /** Decides about one register frame. */
@@ -108,7 +104,7 @@ function normal(userEmail: string): string {
   return userEmail.trim().toLowerCase();
 }
 
-/** Quotes a peer's text so that it can neither end the line nor imitate another one. */
+/** Quotes a peer's text so that it cannot end the line or forge another one. */
 function shown(text: string): string {
   const cut = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
   return JSON.stringify(cut).replace(/[\u007f-\u009f\u2028\u2029]/g, "?");

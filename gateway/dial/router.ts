@@ -1,6 +1,6 @@
 /**
- * Between the connections of agents and the store: events in, turns out. An event is acknowledged
- * after it is on disk; a turn stays in the book until its agent has it on its own disk.
+ * Connects the agents' connections with the store: events in, turns out. An event is acknowledged
+ * after it is on disk. A turn stays in the store until its agent has it on its own disk.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcrip
 import type { Hub } from "gateway/transcript/hub.ts";
 import type { Metrics } from "gateway/metrics.ts";
 
-/** What the router is made of. */
+/** Dependencies of the router. */
 export interface RouterParts {
   readonly store: GatewayStore;
   readonly hub: Hub;
@@ -32,14 +32,14 @@ export interface RouterParts {
   readonly log: Log;
 }
 
-/** Moving events and turns. */
+/** Routes events and turns. */
 export interface Router extends SessionRouter {
-  /** Stores a turn and hands it to its agent when that is connected. */
+  /** Stores a turn and sends it to its agent if connected. */
   queueTurn(turn: NewTurn): Promise<Result<Turn>>;
   cancelTurn(turn: Turn): Promise<Result<Turn>>;
-  /** Stores a decision about an approval and hands it to its agent. */
+  /** Stores a decision about an approval and sends it to its agent. */
   decideApproval(decision: GatewayDecision): Promise<Result<BookedApproval>>;
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no work is in flight. */
   settled(): Promise<void>;
 }
 
@@ -47,10 +47,10 @@ const AGENT_LOST_TURN = {
   code: "agent-state-lost",
   reason: "The agent does not hold this turn any more, so its outcome is not known",
 };
-/** When the disk was full, the next try to hand out a turn. */
+/** Delay before delivery of a turn is retried after a full disk. */
 const DELIVERY_RETRY_MS = 5_000;
 
-/** Makes the router. */
+/** Creates the router. */
 export function createRouter(parts: RouterParts, messages: Messages): Router {
   return new AgentRouter(parts, messages);
 }
@@ -59,7 +59,7 @@ class AgentRouter implements Router {
   readonly #parts: RouterParts;
   readonly #messages: Messages;
   readonly #takeEvent: TakeEvent;
-  /** The turn each session was handed and has not confirmed. */
+  /** The unconfirmed turn that was sent to each session. */
   readonly #handed = new WeakMap<DialSession, string>();
   readonly #pending = new Set<Promise<void>>();
   readonly #lanes: Lanes;
@@ -152,7 +152,7 @@ class AgentRouter implements Router {
 
   async cancelTurn(turn: Turn): Promise<Result<Turn>> {
     const answer = Promise.withResolvers<Result<Turn>>();
-    // In the agent's lane: a cancel must never overtake the turn that it is meant for.
+    // Runs in the agent's queue: a cancel must never overtake its turn.
     this.#run(turn.agent, async () => {
       const done = this.#cancel(turn.turnId).catch((thrown) => err(cancelFailed(thrown)));
       answer.resolve(await done);
@@ -187,7 +187,9 @@ class AgentRouter implements Router {
     }
   }
 
-  /** Hands the oldest waiting turn to the agent; the next one goes when this one is confirmed. */
+  /**
+   * Sends the oldest waiting turn to the agent. The next one follows when this one is confirmed.
+   */
   async #deliver(agent: string): Promise<void> {
     const { registry, store, log, clock } = this.#parts;
     const session = registry.get(agent);
@@ -218,7 +220,7 @@ class AgentRouter implements Router {
     await this.#deliver(session.agent);
   }
 
-  /** Ends the turns that the agent does not hold any more, repeats cancels, hands out the next. */
+  /** Ends turns that the agent no longer has, repeats cancels, and sends the next turn. */
   async #reconcile(
     session: DialSession,
     openTurns: readonly string[] | undefined,

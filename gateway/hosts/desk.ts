@@ -1,11 +1,11 @@
 /**
- * The hosts at this gateway: which own units are connected, and jobs for them. Stands before the
- * router of agents at the dial-in listener and takes what belongs to hosts, so that nothing a host
- * says can become an event of an agent, and no agent can answer a host's job.
+ * The registry of hosts at this gateway: connected host units, and jobs for them. It precedes the
+ * agents' router at the dial-in listener and handles all traffic of hosts. So a host cannot create
+ * an agent's event, and an agent cannot answer a host's job.
  *
- * A job lives in memory: it waits for its answer, its host's end, or its time. All jobs bring a
- * host to a state or ask for one, so that who is not answered asks again. How the last ones ended
- * is in the book of jobs, for those who asked and went away.
+ * A job lives in memory. It waits for its answer, the end of the host's connection, or its
+ * timeout. All jobs are idempotent or queries, so a caller without an answer sends the job again.
+ * The job store keeps the last results for callers that have left.
  *
  * @module
  */
@@ -41,49 +41,52 @@ export interface HostCard {
   readonly host: string;
   readonly is_online: boolean;
   readonly version: string | null;
-  /** Connected since, or seen last; milliseconds since the epoch, null when never. */
+  /** Time of connecting, or last seen; milliseconds since the epoch, null when never. */
   readonly since: number | null;
-  /** All its keys were revoked: it stays away until an operator enrolls one. */
+  /** All its keys were revoked: it cannot connect until an operator enrolls one. */
   readonly is_revoked: boolean;
-  /** What it was asked to change, newest first. */
+  /** Jobs that change the host, newest first. */
   readonly jobs: readonly JobCard[];
 }
 
 /** The hosts of the fleet. */
 export interface HostList {
   readonly hosts: readonly HostCard[];
-  /** False when the list of keys cannot be read: then only connected hosts are known. */
+  /** False when the list of keys cannot be read: then only connected hosts are listed. */
   readonly is_complete: boolean;
 }
 
-/** A job to be run. */
+/** A job to run. */
 export interface JobOrder {
   readonly job: HostJobName;
   readonly agent?: string;
-  /** Who asks, for the logs of both sides. */
+  /** The requester, for the logs of both sides. */
   readonly by: string;
 }
 
-/** Looking at hosts and giving them jobs. */
+/** Lists hosts and runs jobs on them. */
 export interface HostDesk {
-  /** What the listener hands its sessions to. */
+  /** The router that the listener passes its sessions to. */
   readonly router: SessionRouter;
-  /** Hosts that the list of keys names, and those connected, in order of their names. */
+  /** Hosts named in the list of keys and connected hosts, sorted by name. */
   list(): Promise<HostList>;
-  /** Gives a host a job and waits for its end. */
+  /** Sends a host a job and waits for its result. */
   run(host: string, order: JobOrder): Promise<Result<JobOutcome>>;
-  /** Gives a host a job that changes it, unless the same one runs there; the book has its end. */
+  /**
+   * Starts a job that changes the host, unless the same job is running. The job store gets its
+   * result.
+   */
   begin(host: string, order: JobOrder): Result<JobCard>;
-  /** Jobs of a host with what their verbs printed, newest first. */
+  /** Jobs of a host with the output of their verbs, newest first. */
   jobs(host: string): readonly JobEntry[];
 }
 
-/** What the desk is made of. */
+/** Dependencies of the registry. */
 export interface HostDeskParts {
   readonly registry: SessionRegistry;
   readonly keys: Pick<KeyList, "agents" | "listed">;
   readonly hub: Pick<Hub, "publish">;
-  /** Takes everything that is an agent's. */
+  /** Handles all traffic of agents. */
   readonly agents: SessionRouter;
   readonly clock: Clock;
   readonly random: Random;
@@ -95,7 +98,7 @@ interface OpenJob {
   end(outcome: Result<HostJobResult>): void;
 }
 
-/** Makes the desk. */
+/** Creates the registry of hosts. */
 export function createHostDesk(parts: HostDeskParts): HostDesk {
   return new Desk(parts);
 }
@@ -115,7 +118,7 @@ class Desk implements HostDesk {
       const { agents, registry } = this.#parts;
       const host = hostOfSession(session.agent);
       if (host === undefined) return agents.attach(session, openTurns);
-      // Whoever waits for the older connection of this host is not answered by the newer one.
+      // The newer connection does not answer jobs of the older one, so end those now.
       this.#endAll(host);
       registry.put(session);
       this.#tell(host);
@@ -136,7 +139,7 @@ class Desk implements HostDesk {
       if (frame.type === "bye") return;
       const isOfJob = frame.type === "job_result" || frame.type === "job_progress";
       const job = isOfJob ? this.#open.get(frame.id) : undefined;
-      // Late answers are of no use to anybody, and other frames are not a host's to send.
+      // Drop late answers, and frames that a host may not send.
       if (!isOfJob || job?.host !== host) {
         return log.warning("frame of a host not taken", { host, type: frame.type });
       }
@@ -183,7 +186,7 @@ class Desk implements HostDesk {
     const isFree = this.#isFree(host);
     if (!isFree.ok) return isFree;
     const id = this.#parts.random.uuid();
-    // A question changes nothing and is answered to who asked it.
+    // A query changes nothing; only its requester gets the answer.
     if (order.job !== "status") this.#note(id, host, order);
     return await this.#send(id, host, order);
   }
@@ -259,7 +262,7 @@ function outcomeOf(host: string, result: HostJobResult): Result<JobOutcome> {
   try {
     return ok({ exit, report: output === "" ? null : JSON.parse(output) as unknown });
   } catch {
-    // The verb was ended while it printed: its exit code is all there is.
+    // The verb was killed while printing: only the exit code is usable.
     return ok({ exit, report: null });
   }
 }

@@ -1,7 +1,6 @@
 /**
- * The jobs that hosts were given, as long as this gateway lives: which run, how the last ones
- * ended, and what their verbs printed. It keeps a bounded number of them and never runs one: that
- * is the desk's (`gateway/hosts/desk.ts`).
+ * The store of hosts' jobs, in memory: running jobs, the last results, and the output of their
+ * verbs. It keeps a limited number of them and never runs one; `gateway/hosts/desk.ts` does.
  *
  * @module
  */
@@ -12,13 +11,13 @@ import { DIAL_LIMITS } from "core/limits/dial.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Result } from "core/result.ts";
 
-/** Pages are told no faster than this where a job stands. */
+/** Shortest interval between progress updates to pages. */
 export const PROGRESS_MS = 250;
 
-/** How the verb of a job ended. */
+/** Result of a job's verb. */
 export interface JobOutcome {
   readonly exit: number;
-  /** The JSON document that it printed; null for one that printed none. */
+  /** The JSON document that it printed; null if none. */
   readonly report: unknown;
 }
 
@@ -28,16 +27,14 @@ export interface JobCard {
   readonly host: string;
   readonly job: HostJobName;
   readonly agent: string | null;
-  /** Who asked for it. */
+  /** The requester. */
   readonly by: string;
   readonly begun: number;
   /** Null while it runs. */
   readonly ended: number | null;
-  /**
-   * What its verb said last of where it stands; null when it said nothing, and when it has ended.
-   */
+  /** Last progress text of its verb; null without one, and after the end. */
   readonly progress: string | null;
-  /** Exit code of the verb; null while it runs, and for one whose end is not known. */
+  /** Exit code of the verb; null while it runs, and when the result is unknown. */
   readonly exit: number | null;
   /** Why there is no exit code. */
   readonly code: string | null;
@@ -45,27 +42,27 @@ export interface JobCard {
   readonly hints: readonly string[];
 }
 
-/** A job with what its verb printed. */
+/** A job with its verb's output. */
 export type JobEntry = JobCard & { readonly report: unknown };
 
-/** Writing jobs down and reading them. */
+/** Records jobs and reads them. */
 export interface JobBook {
   begin(job: Pick<JobCard, "id" | "host" | "job" | "agent" | "by">): JobCard;
-  /** Notes where a job stands; the pages are told no faster than they can show it. */
+  /** Records progress. Updates to pages are rate limited. */
   note(id: string, text: string): void;
   end(id: string, outcome: Result<JobOutcome>): void;
   /** Jobs of a host, newest first. */
   of(host: string): readonly JobEntry[];
 }
 
-/** Opens an empty book; `onChange` is told whose jobs have changed. */
+/** Opens an empty store. `onChange` gets the name of a host whose jobs changed. */
 export function openJobBook(
   clock: Pick<Clock, "now" | "after">,
   onChange: (host: string) => void,
 ): JobBook {
-  // In the order in which they began.
+  // In the order of their start.
   const entries = new Map<string, JobEntry>();
-  /** Jobs whose last note was told a moment ago. */
+  /** Jobs whose progress was published less than the interval ago. */
   const told = new Set<string>();
   return {
     begin: (job) => {
@@ -116,7 +113,7 @@ export function openJobBook(
   };
 }
 
-/** Takes what a list has no room for: the reports. */
+/** Removes the report, which is too large for a list. */
 export function cardOf({ report: _, ...card }: JobEntry): JobCard {
   return card;
 }
@@ -125,14 +122,14 @@ function failure({ code, message, hints }: Refusal) {
   return { code, message, hints };
 }
 
-/** Lets go of the oldest ended jobs of a host; those that run are bounded by the desk. */
+/** Deletes the oldest ended jobs of a host. The registry limits the running ones. */
 function forget(entries: Map<string, JobEntry>, host: string): void {
   const ended = [...entries.values()].filter((one) => one.host === host && one.ended !== null);
   const excess = ended.length - DIAL_LIMITS.jobsKeptPerHost;
   for (const { id } of ended.slice(0, Math.max(0, excess))) entries.delete(id);
 }
 
-/** A report may be large: only the newest ones of the gateway are kept. */
+/** Reports may be large: the gateway keeps only the newest ones. */
 function dropReports(entries: Map<string, JobEntry>): void {
   const held = [...entries.values()].filter(({ report }) => report !== null);
   for (const entry of held.slice(0, Math.max(0, held.length - DIAL_LIMITS.jobReportsKept))) {

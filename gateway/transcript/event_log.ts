@@ -1,9 +1,9 @@
 /**
- * Ports of the transcript: the event log and the book of turns. Types only.
- * SQLite implements them (`gateway/transcript/store.ts`); a distributed log may later.
+ * Ports of the transcript: the event log and the turn store. Types only. SQLite implements them
+ * (`gateway/transcript/store.ts`).
  *
- * An answered write is on disk. Nothing here throws for a full disk: it is a refusal with the code
- * `storage-failed`, and whoever asked must not acknowledge what was not stored.
+ * A write that returned is on disk. No method throws for a full disk: it returns a refusal with
+ * the code `storage-failed`. The caller must not acknowledge what was not stored.
  *
  * @module
  */
@@ -13,59 +13,62 @@ import type { DurableEvent } from "core/dial/event.ts";
 import type { Result } from "core/result.ts";
 import type { Retention } from "core/store/transcript_retention.ts";
 
-/** A stored event. `seq` counts over the whole gateway and is the second half of its SSE id. */
+/** A stored event. `seq` counts over the whole gateway and is the second part of its SSE id. */
 export interface StoredEvent {
   readonly seq: number;
   readonly agent: string;
-  /** Milliseconds since the epoch, by the clock of whoever made the event. */
+  /** Milliseconds since the epoch, by the clock of the event's producer. */
   readonly at: number;
   readonly turnId: string | undefined;
   readonly kind: string;
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** What became of a batch of an agent's events. */
+/** Result of storing a batch of an agent's events. */
 export interface Appended {
-  /** Events that were new, the gateway's own that follow from them included, in order. */
+  /** New events in order, including the events that the gateway derived from them. */
   readonly stored: readonly StoredEvent[];
-  /** Last number of the agent's epoch that is stored without a gap. */
+  /** Highest sequence number of the agent's epoch that is stored without a gap. */
   readonly ackedSeq: number;
-  /** Events of the batch that were there before. */
+  /** Events of the batch that were already stored. */
   readonly repeated: number;
-  /** Events that named a turn of another agent, whose turn they say nothing about. */
+  /** Events that named another agent's turn. They do not affect that turn. */
   readonly foreign: number;
-  /** The batch went on after a missing number; the rest of it was left out. */
+  /** The batch skipped a sequence number; the events after the gap were not stored. */
   readonly hasGap: boolean;
 }
 
 /** The durable log of everything that happened to every agent. */
 export interface EventLog {
-  /** Identity of this log; a new one means that old ids mean nothing. */
+  /** Identity of this log. When it changes, ids from before are invalid. */
   readonly epoch: string;
-  /** Number of the newest event; 0 for an empty log. */
+  /** Sequence number of the newest event; 0 for an empty log. */
   head(): Promise<number>;
   /**
-   * Stores an agent's events in order; one that is there already is acknowledged, never doubled.
-   * Refuses `agent-storage-full` when the agent has its share.
+   * Stores an agent's events in order. An event that is already stored is acknowledged, not
+   * duplicated. Refuses `agent-storage-full` when the agent has used its share.
    */
   appendFromAgent(
     agent: string,
     agentEpoch: string,
     events: readonly DurableEvent[],
   ): Promise<Result<Appended>>;
-  /** Whether the agent may store more; without it, `appendFromAgent` refuses. */
+  /** Whether the agent may store more; if false, `appendFromAgent` refuses. */
   hasRoom(agent: string): Promise<boolean>;
-  /** Last stored number of an agent's epoch; 0 for an unknown one. */
+  /** Last stored sequence number of an agent's epoch; 0 for an unknown epoch. */
   ackedSeq(agent: string, agentEpoch: string): Promise<number>;
-  /** Events after a number, oldest first; at least one if there is one, whatever its size. */
+  /**
+   * Events after a sequence number, oldest first. Returns at least one if any exists, whatever its
+   * size.
+   */
   after(query: {
     readonly agents: readonly string[];
     readonly after: number;
     readonly limit: number;
-    /** Bytes of payload together; those of a page when absent. */
+    /** Limit for the sum of payload bytes; defaults to the limit of a page. */
     readonly bytesMax?: number;
   }): Promise<readonly StoredEvent[]>;
-  /** How many events of these agents lie after a number; counts no further than `max`. */
+  /** Counts the events of these agents after a sequence number, up to `max`. */
   countAfter(query: {
     readonly agents: readonly string[];
     readonly after: number;
@@ -79,8 +82,8 @@ export interface EventLog {
   }): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>;
   /**
    * The newest turns of an agent that began below `before`, each with at most its newest `limit`
-   * events, and at most `limit` events outside of turns between them. Without `before` the turn
-   * that runs is there as well, wherever it began.
+   * events, and at most `limit` events outside of turns between them. Without `before`, the
+   * running turn is included, wherever it began.
    */
   turnPage(query: {
     readonly agent: string;
@@ -89,8 +92,8 @@ export interface EventLog {
     readonly limit: number;
   }): Promise<TurnPage>;
   /**
-   * The newest `limit` events of one turn, with its question; below `before` only those events,
-   * and no counts. Empty for a turn that the agent does not have.
+   * The newest `limit` events of one turn, with its question. With `before`, only events below it
+   * and no counts. Empty when the agent has no such turn.
    */
   turnPart(query: {
     readonly agent: string;
@@ -100,37 +103,37 @@ export interface EventLog {
   }): Promise<TurnPage>;
 }
 
-/** How many events there are, and how many of each kind that a reader sees. */
+/** Number of events, and of each kind that is visible to a reader. */
 export interface EventCounts {
   readonly events: number;
-  /** Calls of tools, by their results. */
+  /** Tool calls, counted by their results. */
   readonly calls: number;
   readonly messages: number;
   readonly notices: number;
-  /** Results of calls that failed or were denied. */
+  /** Results of tool calls that failed or were denied. */
   readonly failed: number;
 }
 
-/** A turn of which only the question and the newest events are on a page. */
+/** A turn of which a page contains only the question and the newest events. */
 export interface TurnCut {
   readonly turnId: string;
-  /** Number of the first event after what is left out. */
+  /** Sequence number of the first event after the omitted ones. */
   readonly before: number;
-  /** What is left out. */
+  /** Counts of the omitted events. */
   readonly counts: EventCounts;
 }
 
-/** Events of turns, ascending, with gaps inside of the turns that are cut. */
+/** Events of turns, ascending. A truncated turn has a gap inside it. */
 export interface TurnPage {
   readonly events: readonly StoredEvent[];
   readonly cuts: readonly TurnCut[];
-  /** Where the older page goes on; undefined when there is none. */
+  /** Cursor for the older page; undefined when there is none. */
   readonly before: number | undefined;
 }
 
 /**
- * State of a turn: waiting here, handed to a connection, stored at the agent, given to the runtime,
- * over.
+ * State of a turn: waiting at the gateway, sent to a connection, stored at the agent, given to the
+ * runtime, ended.
  */
 export type TurnState = "queued" | "sent" | "delivered" | "started" | "ended";
 
@@ -145,48 +148,51 @@ export interface Turn {
   readonly state: TurnState;
   readonly isCancelRequested: boolean;
   readonly created: number;
-  /** Number of its `turn_queued` event. */
+  /** Sequence number of its `turn_queued` event. */
   readonly seq: number;
 }
 
-/** A turn as it is asked for. */
+/** A turn to queue. */
 export interface NewTurn {
   readonly turnId: string;
   readonly agent: string;
   readonly text: string;
   readonly origin: string;
   readonly hops: number;
-  /** Whose keys these are: the same key of two askers has nothing in common. */
+  /** Scope of the idempotency key: equal keys of two requesters are unrelated. */
   readonly asker: string;
   readonly idempotencyKey: string;
   readonly at: number;
 }
 
-/** A change of a turn and the events it made. */
+/** A change of a turn and the events it produced. */
 export interface TurnChange {
   readonly turn: Turn;
   readonly stored: readonly StoredEvent[];
 }
 
-/** The book of turns. Every change and its event are one transaction. */
+/** The turn store. Each change and its event are written in one transaction. */
 export interface TurnBook {
   /**
-   * Stores a turn. The same key with the same agent and text answers the turn that is there;
-   * refuses `turn-key-reused` for another text and `turn-queue-full` when too many wait.
+   * Stores a turn. The same key with the same agent and text returns the existing turn. Refuses
+   * `turn-key-reused` for another text and `turn-queue-full` when too many wait.
    */
   queue(turn: NewTurn): Promise<Result<TurnChange & { readonly isNew: boolean }>>;
   find(turnId: string): Promise<Turn | undefined>;
-  /** The oldest turn that the agent has not stored. */
+  /** The oldest turn that the agent has not confirmed as stored. */
   nextFor(agent: string): Promise<Turn | undefined>;
-  /** The turn that the agent works on; of several, the one that most messages led to. */
+  /**
+   * The turn that the agent works on. If there are several, the one with the longest chain of
+   * messages.
+   */
   runningOf(agent: string): Promise<Turn | undefined>;
-  /** Turns that the agent stored and has not ended. */
+  /** Turns that the agent has stored and not ended. */
   openOf(agent: string): Promise<readonly Turn[]>;
-  /** Notes that the turn was handed to a connection. */
+  /** Records that the turn was sent to a connection. */
   markSent(turnId: string): Promise<Result<void>>;
-  /** Notes that the agent has stored the turn; nothing when it was noted before. */
+  /** Records that the agent has stored the turn. Does nothing when already recorded. */
   markDelivered(agent: string, turnId: string, at: number): Promise<Result<readonly StoredEvent[]>>;
-  /** Ends a turn that the agent does not hold, or marks one that it holds for cancelling. */
+  /** Ends a turn that the agent does not have, or marks one that it has for cancelling. */
   cancel(turnId: string, at: number): Promise<Result<TurnChange>>;
   /** Ends a turn that its agent has lost. */
   giveUp(
@@ -198,7 +204,7 @@ export interface TurnBook {
   counts(): Promise<Readonly<Record<TurnState, number>>>;
 }
 
-/** What the gateway remembers of an agent between its connections. */
+/** What the gateway remembers about an agent between its connections. */
 export interface AgentMemory {
   readonly agent: string;
   readonly state: string | undefined;
@@ -206,33 +212,33 @@ export interface AgentMemory {
   readonly since: number | undefined;
 }
 
-/** What is kept of one agent. */
+/** Storage used by one agent. */
 export interface AgentUsage {
-  /** Bytes of its share; what counts is in `docs/storage.md`. */
+  /** Bytes counted against its share; `docs/storage.md` defines what counts. */
   readonly bytes: number;
   readonly bytesMax: number;
-  /** Milliseconds since the epoch of its oldest event; undefined for an agent without any. */
+  /** Time of its oldest event in milliseconds since the epoch; undefined when it has none. */
   readonly oldest: number | undefined;
 }
 
-/** How full the shares of the agents are. */
+/** How much of their shares the agents use. */
 export interface UsageBook {
   of(agent: string): AgentUsage;
-  /** Part of its share that the fullest agent has; above 1 after a batch that began below it. */
+  /** Used part of the fullest agent's share. Exceeds 1 after a batch that began below the limit. */
   fullest(): number;
 }
 
-/** A dial key as the book holds it. */
+/** A dial key as stored. */
 export interface BookedKey {
   readonly agent: string;
   readonly key: string;
 }
 
-/** First dial keys that were enrolled here and may not be in the ledger yet; one for each agent. */
+/** First dial keys enrolled here that may not be in the ledger yet; one for each agent. */
 export interface KeyBook {
   keyOf(agent: string): Promise<string | undefined>;
   all(): Promise<readonly BookedKey[]>;
-  /** Stores the key of an agent that has none here; false when it has another one. */
+  /** Stores an agent's first key. Returns false when the agent already has a different one here. */
   addFirst(of: BookedKey, at: number): Promise<Result<boolean>>;
   drop(of: BookedKey): Promise<Result<void>>;
 }
@@ -245,7 +251,7 @@ export interface GatewayStore {
   readonly approvals: ApprovalBook;
   readonly usage: UsageBook;
   readonly retention: Retention;
-  /** The last state that each agent told. */
+  /** The last state that each agent reported. */
   memories(): Promise<readonly AgentMemory[]>;
   close(): void;
 }

@@ -1,5 +1,5 @@
 /**
- * Rows of the table `events`: which of them make up one page, and the events that they hold. Pure.
+ * Rows of the table `events`: selects those of one page and parses them into events. Pure.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import type { StoredEvent } from "gateway/transcript/event_log.ts";
 import type { Row } from "gateway/transcript/schema.ts";
 
-/** Returns the first rows that make up one page; at least one, whatever its size. */
+/** Returns the first rows that fit on one page; at least one, whatever its size. */
 export function withinPage(rows: readonly Row[], bytesMax: number): readonly Row[] {
   let bytes = 0;
   const kept: Row[] = [];
@@ -19,7 +19,7 @@ export function withinPage(rows: readonly Row[], bytesMax: number): readonly Row
   return kept;
 }
 
-/** Reads a row of `events`. */
+/** Parses a row of `events`. */
 export function readEvent(row: Row): StoredEvent {
   return {
     seq: Number(row.seq),

@@ -1,6 +1,6 @@
 /**
- * The event log in SQLite. An event of an agent is unique by agent, epoch and number, and the
- * cursor of an epoch moves in the same transaction, so that a resend changes nothing.
+ * The event log in SQLite. An agent's event is unique by agent, epoch and sequence number. The
+ * cursor of an epoch moves in the same transaction, so a resend changes nothing.
  *
  * @module
  */
@@ -16,21 +16,21 @@ import { readEvent, withinPage } from "gateway/transcript/event_rows.ts";
 import { openTurnPages } from "gateway/transcript/turn_pages.ts";
 import { agentStorageFull } from "gateway/transcript/usage.ts";
 
-/** An event about to be stored. */
+/** An event before it is stored. */
 export interface EventDraft {
   readonly agent: string;
   readonly at: number;
   readonly turnId: string | undefined;
   readonly kind: string;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** Present for an event that an agent numbered. */
+  /** Present for an event that has an agent's sequence number. */
   readonly source?: { readonly epoch: string; readonly seq: number };
 }
 
-/** Inserts events; only to be called inside a transaction. */
+/** Inserts an event. Call it only inside a transaction. */
 export type InsertEvent = (draft: EventDraft) => StoredEvent;
 
-/** What the log asks of the book of turns while it stores an agent's event. */
+/** Applies an agent's event to its turn, while the log stores the event. */
 export type ApplyToTurn = (
   agent: string,
   event: {
@@ -41,14 +41,16 @@ export type ApplyToTurn = (
 ) => {
   readonly before: readonly StoredEvent[];
   readonly isRepeated: boolean;
-  /** The turn is another agent's: the event moved nothing, and must not be stored under it. */
+  /**
+   * The turn belongs to another agent: nothing changed, and the event must not be stored under it.
+   */
   readonly isForeign: boolean;
 };
 
-/** Kinds that say something about a turn and nothing without one. */
+/** Kinds that only concern a turn and mean nothing without one. */
 const TURN_MOVES: ReadonlySet<string> = new Set(["turn_started", "turn_ended"]);
 
-/** Returns the insert of a database. */
+/** Returns the insert function for a database. */
 export function insertInto(db: Database): InsertEvent {
   const statement = db.prepare(
     "insert into events (agent, agent_epoch, agent_seq, at, turn_id, kind, payload) " +
@@ -93,7 +95,10 @@ export function openEventLog(
   const ackedSeq = (agent: string, agentEpoch: string) =>
     Number(cursor.get(agent, agentEpoch)?.acked_seq ?? 0);
 
-  /** An agent speaks for its own turns only: what it says under another's is not tied to that. */
+  /**
+   * An agent may only report on its own turns: an event that names another agent's turn is stored
+   * without that turn, or dropped if it means nothing without one.
+   */
   function storeOne(agent: string, agentEpoch: string, event: DurableEvent) {
     const { kind, payload } = readAgentEvent(event);
     const turn = parts.applyToTurn(agent, { kind, turnId: event.turn_id, at: event.at });
@@ -162,7 +167,7 @@ function openReads(
   db: Database,
 ): Pick<EventLog, "head" | "after" | "countAfter" | "page"> {
   const among = "agent in (select value from json_each(?))";
-  // `octet_length` looks at the header of a value only: sizes are known before anything is read.
+  // `octet_length` reads only a value's header, so sizes are known before any payload is read.
   const sizes = "select seq, octet_length(payload) as bytes from events";
   const head = db.prepare("select seq from events order by seq desc limit 1");
   const sizesOne = db.prepare(`${sizes} where agent = ? and seq > ? order by seq limit ?`);

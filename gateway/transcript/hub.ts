@@ -1,6 +1,6 @@
 /**
- * Tells everybody in this process that something happened. The log is the truth: a listener that
- * misses an item finds it there; only previews, presence and hosts exist nowhere else.
+ * Publishes events to subscribers in this process. The log is the authority: a subscriber that
+ * misses an item finds it there. Only previews, presence and hosts exist nowhere else.
  *
  * @module
  */
@@ -8,23 +8,23 @@
 import type { PreviewEvent } from "core/dial/event.ts";
 import type { StoredEvent } from "gateway/transcript/event_log.ts";
 
-/** What is told. */
+/** A published item. */
 export type HubItem =
   | { readonly kind: "event"; readonly event: StoredEvent }
   | { readonly kind: "preview"; readonly agent: string; readonly event: PreviewEvent }
-  /** An agent came, went or changed its state. */
+  /** An agent connected, disconnected or changed its state. */
   | { readonly kind: "presence"; readonly agent: string }
-  /** A host came or went, or one of its jobs began or ended. */
+  /** A host connected or disconnected, or one of its jobs started or ended. */
   | { readonly kind: "host"; readonly host: string };
 
 /** Publishing and listening. */
 export interface Hub {
   publish(items: readonly HubItem[]): void;
-  /** Returns what ends the subscription. */
+  /** Subscribes; the returned function unsubscribes. */
   subscribe(handler: (item: HubItem) => void): () => void;
 }
 
-/** Makes the hub of one gateway; handlers run at once and must not throw. */
+/** Creates the hub of one gateway. Handlers run synchronously and must not throw. */
 export function createHub(): Hub {
   const handlers = new Set<(item: HubItem) => void>();
   return {

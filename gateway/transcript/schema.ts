@@ -69,7 +69,7 @@ create table if not exists dial_keys (
 ) strict, without rowid;
 `;
 
-/** Creates what is missing and returns the identity of this log. */
+/** Creates missing tables and returns the identity of this log. */
 export function prepareSchema(db: Database, newEpoch: string): string {
   const version = Number(db.prepare("pragma user_version").get()?.user_version ?? 0);
   if (version > SCHEMA_VERSION) {
@@ -91,8 +91,8 @@ export function prepareSchema(db: Database, newEpoch: string): string {
 }
 
 /**
- * A gateway before this one noted no event of the end: such a turn goes by its beginning. That
- * gateway may be started again over the column.
+ * Adds the column for the end of a turn. Older gateways did not record the end event; such a turn
+ * is dated by its beginning. An older gateway still works with the added column.
  */
 function addEndOfTurns(db: Database): void {
   const isThere = db.prepare("select 1 from sqlite_schema where name = 'turns'").get();
@@ -103,5 +103,5 @@ function addEndOfTurns(db: Database): void {
   `);
 }
 
-/** A row as SQLite gives it. */
+/** A row as SQLite returns it. */
 export type Row = Readonly<Record<string, SqlValue>>;

@@ -1,6 +1,6 @@
 /**
- * Opens the gateway's database: event log, book of turns, enrolled dial keys and the last state of
- * each agent, in one SQLite file, so that a turn and its event are one transaction.
+ * Opens the gateway's database: event log, turn store, enrolled dial keys and the last state of
+ * each agent. All are in one SQLite file, so a turn and its event are written in one transaction.
  *
  * @module
  */
@@ -16,8 +16,8 @@ import { openTurnBook } from "gateway/transcript/turns.ts";
 import { openUsage } from "gateway/transcript/usage.ts";
 
 /**
- * Opens or creates the store; rejects when the file cannot be opened. `newEpoch` names a new log;
- * `agentBytesMax` bounds what is kept of one agent.
+ * Opens or creates the store. Rejects when the file cannot be opened. `newEpoch` identifies a new
+ * log; `agentBytesMax` limits what is stored of one agent.
  */
 export async function openGatewayStore(
   databases: Databases,

@@ -1,8 +1,8 @@
 /**
- * Takes old events and turns away while the gateway runs, where `gateway.events_days` asks for it:
- * some at a time, so that agents and pages are served in between. What may go, and what never does,
- * is said in `core/store/transcript_retention.ts`. Without the setting nothing goes by itself: a
- * clock that jumps ahead would take a transcript that nobody can bring back.
+ * Deletes old events and turns while the gateway runs, when `gateway.events_days` is set. It works
+ * in small transactions, so that agents and pages are served in between.
+ * `core/store/transcript_retention.ts` defines what may be deleted. Without the setting nothing is
+ * deleted, because a clock that jumps ahead would delete transcripts for good.
  *
  * @module
  */
@@ -15,10 +15,10 @@ import type { Retention } from "core/store/transcript_retention.ts";
 import { DAY_MS, HOUR_MS } from "core/text/duration.ts";
 
 const EVERY_MS = HOUR_MS;
-/** Between two transactions; one takes a few milliseconds. */
+/** Pause between two transactions; one takes a few milliseconds. */
 const PAUSE_MS = 200;
 
-/** Sweeps now and each hour; returns what ends that. */
+/** Sweeps now and each hour. The returned function stops it. */
 export function startSweep(parts: {
   readonly retention: Retention;
   readonly days: number;
@@ -45,7 +45,7 @@ export function startSweep(parts: {
       const bound = retention.boundOf(now - days * DAY_MS, now);
       if (bound === undefined) return false;
       if (bound === "all old") {
-        // Nobody may have spoken for that long: told once, until somebody does.
+        // There may have been no activity for that long: log once, until new activity.
         if (!isTold) {
           log.warning("no old event taken away", {
             reason: "every event looks that old: is the clock of this host right?",

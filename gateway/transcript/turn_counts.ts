@@ -1,10 +1,10 @@
 /**
- * How many events each turn has, by what they are: a page of turns tells what it leaves out of a
- * long one without reading it. Triggers keep the counts in the transaction that changes an event,
- * whichever program that is: `fleetctl gc` deletes events as well.
+ * Counts the events of each turn by kind, so that a page of turns can report what it omits of a
+ * long turn without reading it. Triggers update the counts in the transaction that changes an
+ * event, in any program: `fleetctl gc` deletes events too.
  *
- * The indexes here bound what a page reads: turns of an agent by their first event, events of one
- * turn, and events outside of turns.
+ * The indexes limit what a page reads: turns of an agent by their first event, events of one turn,
+ * and events outside of turns.
  *
  * @module
  */
@@ -13,17 +13,17 @@ import type { Database } from "core/ports/databases.ts";
 import type { EventCounts, StoredEvent } from "gateway/transcript/event_log.ts";
 
 /**
- * Which events a page of turns shows between turns. States of an agent are on its card: in the
- * transcript only a failure says something.
+ * Events that a page of turns shows between turns. An agent's card shows its states, so the
+ * transcript contains only failures.
  */
 export const OUTSIDE_TURNS =
   "turn_id is null and (kind <> 'agent_state' or payload ->> '$.state' = 'failed')";
 
 const QUESTIONS = "('turn_queued', 'turn_asked')";
-/** What one event adds to each count. The payload is parsed for results only. */
+/** What one event adds to each count. Only payloads of results are parsed. */
 const COUNTS: Readonly<Record<keyof EventCounts, (row: string) => string>> = {
   events: () => "1",
-  // A call has one result, and may be told more than once.
+  // Counts results: a call has one result, but its own event may repeat.
   calls: (row) => `${row}.kind = 'tool_result'`,
   messages: (row) => `${row}.kind = 'message'`,
   notices: (row) => `${row}.kind = 'notice'`,
@@ -66,8 +66,8 @@ create trigger if not exists turn_uncounted after delete on events
 end;
 `;
 /**
- * A log that an older program wrote is counted once, before the gateway serves. Failures are not:
- * that would read every payload of the log, which may be many gigabytes.
+ * Counts a log from an older program once, before the gateway serves. Failures are not counted:
+ * that would read every payload of the log, possibly many gigabytes.
  */
 const COUNT = `
 insert into turn_counts (agent, turn_id, first_seq, question_seq, ${NAMES.join(", ")})
@@ -76,7 +76,7 @@ insert into turn_counts (agent, turn_id, first_seq, question_seq, ${NAMES.join("
   from events where turn_id is not null group by agent, turn_id;
 `;
 
-/** Creates table, indexes and triggers over prepared tables; to be called in their transaction. */
+/** Creates table, indexes and triggers on prepared tables. Call it in their transaction. */
 export function prepareTurnCounts(db: Database): void {
   const isThere = db.prepare(
     "select 1 from sqlite_schema where type = 'table' and name = 'turn_counts'",
@@ -86,7 +86,7 @@ export function prepareTurnCounts(db: Database): void {
   db.exec(TRIGGERS);
 }
 
-/** Returns what is left of counts when these events are taken out. */
+/** Returns the counts without these events. */
 export function countsWithout(counts: EventCounts, events: readonly StoredEvent[]): EventCounts {
   const of = (kind: string) => events.filter((event) => event.kind === kind).length;
   const failed = events.filter(({ kind, payload }) =>
@@ -97,7 +97,7 @@ export function countsWithout(counts: EventCounts, events: readonly StoredEvent[
     calls: counts.calls - of("tool_result"),
     messages: counts.messages - of("message"),
     notices: counts.notices - of("notice"),
-    // Those of an old log were not counted.
+    // Failures of an older log were not counted.
     failed: Math.max(0, counts.failed - failed.length),
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Pages of a transcript by turns. A turn that is longer than a page holds is cut: its question and
- * its newest events are read, the rest is counted. What is read is bounded by the page, whatever
- * the length of a turn or of the history.
+ * Pages of a transcript by turns. A turn that is longer than a page is truncated: its question and
+ * its newest events are read, the rest is counted. The page size limits what is read, whatever the
+ * length of a turn or of the history.
  *
  * @module
  */
@@ -30,21 +30,21 @@ export function openTurnPages(db: Database): Pick<EventLog, "turnPage" | "turnPa
   };
 }
 
-/** Drops results at the beginning: without their calls they cannot be shown. */
+/** Drops results at the beginning whose calls are not on the page: they cannot be rendered. */
 function withoutOrphans(events: readonly StoredEvent[]): readonly StoredEvent[] {
   const first = events.findIndex(({ kind }) => kind !== "tool_result");
   return first <= 0 ? events : events.slice(first);
 }
 
-/** What of one turn is on a page. */
+/** The part of one turn that is on a page. */
 interface Part {
-  /** Ascending; the question first, when it lies before the rest. */
+  /** Ascending; starts with the question when it precedes the rest. */
   readonly events: readonly StoredEvent[];
   readonly cut: TurnCut | undefined;
   readonly bytes: number;
 }
 
-/** A turn or an event outside of turns, by its place in the log. */
+/** A turn or an event outside of turns, with its position in the log. */
 type Item =
   & { readonly seq: number }
   & ({ readonly turn: Row } | { readonly outside: StoredEvent; readonly bytes: number });
@@ -99,8 +99,8 @@ class TurnPages {
   }
 
   /**
-   * Turns and events outside of them, newest first, down to where one of the two lists was not
-   * read any further: below it something would be missing.
+   * Turns and events outside of turns, newest first. Stops where one of the two lists was not read
+   * further, because items below that point may be missing.
    */
   #itemsBelow(agent: string, before: number | undefined, turns: number, limit: number) {
     const below = before ?? Number.MAX_SAFE_INTEGER;
@@ -124,7 +124,7 @@ class TurnPages {
     return { items: items.sort((one, other) => other.seq - one.seq), hasMore: floor > 0 };
   }
 
-  /** The turn that runs is on the newest page, however many wait behind it. */
+  /** The running turn belongs on the newest page, however many turns wait behind it. */
   #runningBelow(agent: string, seq: number, limit: number): readonly Part[] {
     const running = this.#sql.running.get(agent);
     const turn = running === undefined
@@ -153,7 +153,10 @@ class TurnPages {
     };
   }
 
-  /** Newest events of a turn below a number, ascending; `left` is the one before them, if any. */
+  /**
+   * Newest events of a turn below a sequence number, ascending. `left` is the event before them,
+   * if any.
+   */
   #rowsOf(turn: Row, below: number, limit: number, bytesMax: number) {
     const [agent, turnId] = [String(turn.agent), String(turn.turn_id)];
     const sizes = this.#sql.partSizes.all(agent, turnId, below, limit + 1);
@@ -168,7 +171,7 @@ class TurnPages {
 }
 
 function statements(db: Database) {
-  // `octet_length` looks at the header of a value only: sizes are known before anything is read.
+  // `octet_length` reads only a value's header, so sizes are known before any payload is read.
   const sizes = "select seq, octet_length(payload) as bytes from events where agent = ?";
   const all = "select * from events where agent = ?";
   return {

@@ -1,6 +1,6 @@
 /**
- * The book of turns in SQLite. States only move forward: queued → sent → delivered → started →
- * ended; a turn ends exactly once, and each move writes its event in the same transaction.
+ * The turn store in SQLite. States only move forward: queued → sent → delivered → started → ended.
+ * A turn ends exactly once, and each move writes its event in the same transaction.
  *
  * @module
  */
@@ -28,7 +28,7 @@ const CANCELLED = {
 };
 const NOT_STORED_YET: ReadonlySet<TurnState> = new Set(["queued", "sent"]);
 
-/** Opens the book of a prepared database, and the hook for events of agents. */
+/** Opens the turn store of a prepared database, and the hook for agents' events. */
 export function openTurnBook(
   db: Database,
   insert: InsertEvent,
@@ -48,9 +48,7 @@ class SqliteTurnBook implements TurnBook {
     this.#sql = statements(db);
   }
 
-  /**
-   * Moves a turn as its agent's event says; called inside the transaction that stores the event.
-   */
+  /** Applies an agent's event to its turn. Called inside the transaction that stores the event. */
   applyEvent(...[agent, event]: Parameters<ApplyToTurn>): ReturnType<ApplyToTurn> {
     const before: StoredEvent[] = [];
     const turn = event.turnId === undefined ? undefined : this.#get(event.turnId);
@@ -60,7 +58,7 @@ class SqliteTurnBook implements TurnBook {
     const isRepeated = turn.state === "ended" ||
       (event.kind === "turn_started" && turn.state === "started");
     if (isRepeated) return { before, isRepeated, isForeign };
-    // The agent's word that it holds the turn was lost with a connection; its work is proof enough.
+    // A lost connection dropped the agent's confirmation. Its work proves that it has the turn.
     if (NOT_STORED_YET.has(turn.state)) before.push(this.#deliver(turn, event.at));
     this.#sql.setState.run(event.kind === "turn_started" ? "started" : "ended", turn.turnId);
     return { before, isRepeated, isForeign };
@@ -186,7 +184,8 @@ class SqliteTurnBook implements TurnBook {
 }
 
 function statements(db: Database) {
-  // The bound of the index `turns_open` is named, or SQLite reads the whole history.
+  // Repeats the condition of the partial index `turns_open`; otherwise SQLite scans the whole
+  // history.
   const open = "select * from turns where agent = ? and state <> 'ended' and state in";
   return {
     find: db.prepare("select * from turns where turn_id = ?"),

@@ -1,9 +1,10 @@
 /**
- * What each agent has stored, in bytes. Triggers keep the sum, so that it holds in the transaction
- * that changes an event, whichever program that is: `fleetctl gc` gives room back by deleting.
+ * Stored bytes of each agent. Triggers update the sum in the transaction that changes an event, in
+ * any program: `fleetctl gc` frees space by deleting events.
  *
- * An agent has what it sent, and the messages that it wrote to others, which lie in their
- * transcripts; not what owners wrote to it. Each event costs its row and its places in indexes too.
+ * An agent's share counts what it sent, and its messages to other agents, which are stored in
+ * their transcripts. It does not count what owners wrote to the agent. Each event also counts its
+ * row and its index entries.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import { EVENT_LIMITS } from "core/limits/event.ts";
 import type { Database } from "core/ports/databases.ts";
 import type { UsageBook } from "gateway/transcript/event_log.ts";
 
-/** Whose event a row is; null for one of an owner or of the gateway. */
+/** The agent whose share counts a row; null for an event of an owner or of the gateway. */
 const payerOf = (row: string) =>
   `case when ${row}.agent_seq is not null then ${row}.agent
     when ${row}.kind = 'turn_queued' and ${row}.payload ->> '$.origin' like 'agent:%'
@@ -40,7 +41,7 @@ create trigger if not exists cursor_added after insert on cursors begin
     on conflict do update set bytes = bytes + excluded.bytes;
 end;
 `;
-/** A log that an older program wrote is counted once. */
+/** Counts a log from an older program once. */
 const COUNT = `
 insert into agent_bytes (agent, bytes)
   select payer, sum(cost) from (
@@ -48,7 +49,7 @@ insert into agent_bytes (agent, bytes)
   ) where payer is not null group by payer;
 `;
 
-/** Creates table and triggers over prepared tables; to be called in their transaction. */
+/** Creates table and triggers on prepared tables. Call it in their transaction. */
 export function prepareUsage(db: Database): void {
   const isThere = db.prepare(
     "select 1 from sqlite_schema where type = 'table' and name = 'agent_bytes'",
@@ -58,9 +59,9 @@ export function prepareUsage(db: Database): void {
   db.exec(TRIGGERS);
 }
 
-/** What is kept of each agent, and whether it may store more. */
+/** Storage used by each agent, and whether it may store more. */
 export interface Usage extends UsageBook {
-  /** What an agent began below the bound is stored whole. */
+  /** Checked before a batch: a batch that began below the limit is stored whole. */
   hasRoom(agent: string): boolean;
 }
 
@@ -84,7 +85,7 @@ export function openUsage(db: Database, bytesMax: number): Usage {
   };
 }
 
-/** The refusal of an agent that has its share; `what` is what it wanted to store. */
+/** Refusal for an agent that has used its share; `what` names what it tried to store. */
 export function agentStorageFull(what: string, agent: string) {
   return refusal(
     "agent-storage-full",

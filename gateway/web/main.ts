@@ -1,5 +1,5 @@
 /**
- * Composition root of the page: draws it and starts it.
+ * Composition root of the page: renders and starts it.
  *
  * @module
  */

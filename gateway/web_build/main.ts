@@ -1,7 +1,7 @@
 /**
- * Builds the page: `main.ts`, its parts and the styles into hashed files with a gzip and a brotli
- * form beside each, and `web.json`, which says what the gateway serves. Does nothing when what is
- * there was built from the same sources. Downloads nothing.
+ * Builds the page: writes `main.ts`, its parts and the styles into hashed files, each with a gzip
+ * and a brotli form, and `web.json`, which lists what the gateway serves. Does nothing when the
+ * existing build has the same sources. Downloads nothing.
  *
  * Argument: the folder to write, absolute. It is replaced as a whole.
  *
@@ -12,7 +12,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 const WEB = new URL("../web/", import.meta.url).pathname;
 const TREE = new URL("../..", import.meta.url).pathname;
-/** Order matters: `base.css` names the layers. */
+/** Order matters: `base.css` declares the layers. */
 const STYLES = [
   "base",
   "layout",
@@ -48,7 +48,7 @@ async function listFiles(folder: string): Promise<readonly string[]> {
   return found.sort();
 }
 
-/** Files outside the page's folder that its scripts import; a part imports the page. */
+/** Files outside the page's folder that its scripts import. A part also imports the page. */
 async function sharedFiles(): Promise<readonly string[]> {
   const output = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", `${WEB}hosts/main.ts`],
@@ -66,7 +66,7 @@ async function sharedFiles(): Promise<readonly string[]> {
     .filter((path) => path.startsWith(TREE) && !path.startsWith(WEB)).sort();
 }
 
-/** Lists all that the result depends on. */
+/** Lists all files that the result depends on. */
 export async function sourceFiles(): Promise<readonly string[]> {
   const builder = new URL(import.meta.url).pathname;
   return [...await listFiles(WEB), ...await sharedFiles(), builder, `${TREE}deno.lock`];
@@ -81,18 +81,21 @@ async function sourceHash(): Promise<string> {
 }
 
 interface Scripts {
-  /** The page itself; whatever other parts share with it is here, so that a start is one file. */
+  /**
+   * The page's script, with all code that other parts share, so that the page starts from one
+   * file.
+   */
   readonly page: Uint8Array<ArrayBuffer>;
-  /** The hosts, which import the page by `PAGE_NAME`. */
+  /** The hosts part, which imports the page by `PAGE_NAME`. */
   readonly hosts: string;
 }
 
-/** Stands in the parts for the address of the page's script. */
+/** Placeholder in the parts for the URL of the page's script. */
 const PAGE_NAME = "{page}";
 
 /**
- * Bundles the page and its parts. A part imports `main.ts`, so that all of the page is what both
- * have in common: the bundler puts it into one chunk, which is the script that the page names.
+ * Bundles the page and its parts. Each part imports `main.ts`, so all of the page is shared code.
+ * The bundler puts shared code into one chunk, which is the script that the page loads.
  */
 async function bundleScripts(parent: string): Promise<Scripts> {
   const folder = await Deno.makeTempDir({ dir: parent, prefix: "web-" });
@@ -133,7 +136,9 @@ async function bundleScripts(parent: string): Promise<Scripts> {
   }
 }
 
-/** Joins the styles without comments and needless space; strings in them hold neither. */
+/**
+ * Joins the styles without comments and needless space. Strings in them must not contain either.
+ */
 async function joinStyles(): Promise<string> {
   const texts = await Promise.all(
     STYLES.map((name) => Deno.readTextFile(`${WEB}style/${name}.css`)),
@@ -147,12 +152,12 @@ async function joinStyles(): Promise<string> {
 }
 
 interface Built {
-  /** Path of its address. */
+  /** Path of its URL. */
   readonly path: string;
   /** Name below the folder; its compressed forms end in `.gz` and `.br`. */
   readonly file: string;
   readonly type: string;
-  /** Its name says what is in it, so that it never changes. */
+  /** Its name contains a hash of its content, so the content never changes. */
   readonly isHashed: boolean;
 }
 
@@ -206,7 +211,7 @@ async function build(out: string, source: string): Promise<void> {
     .replace("{script}", scriptPath)
     .replace("{hosts}", hostsPath);
   await Deno.writeTextFile(`${stage}/page.html`, page);
-  // Last, so that a folder with this file is whole.
+  // Written last, so that a folder with this file is complete.
   await Deno.writeTextFile(`${stage}/web.json`, `${JSON.stringify({ source, files }, null, 2)}\n`);
   await Deno.remove(out, { recursive: true }).catch(() => {});
   await Deno.rename(stage, out);

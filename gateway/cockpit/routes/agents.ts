@@ -1,5 +1,5 @@
 /**
- * The list of agents: one's own, or the fleet for an admin; and who is connected, for
+ * The list of agents: the viewer's own, or the fleet for an admin. Also the connected agents, for
  * `fleetctl status`.
  *
  * @module

@@ -1,6 +1,7 @@
 /**
- * Approvals: what waits for the owner, and the owner's decision. A decision names the digest of the
- * call that was shown, so that it can never be about another one; the first one counts.
+ * Approvals: calls that wait for the owner, and the owner's decision. A decision includes the
+ * digest of the call that was shown, so it cannot apply to another call. The first decision
+ * counts.
  *
  * @module
  */
@@ -33,7 +34,7 @@ const approval = z.object({
   decision: z.enum(["approved", "denied"]).nullable(),
   by: z.string().nullable(),
   reason: z.string().nullable(),
-  /** Whether the agent has the decision. */
+  /** Whether the agent has received the decision. */
   is_confirmed: z.boolean(),
 });
 

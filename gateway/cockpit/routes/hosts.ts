@@ -1,7 +1,7 @@
 /**
- * The hosts of the fleet, and what can be done to them from afar: for admins. Each mutation is one
- * job of a closed list, run by the host's own daemon (`core/dial/host_job.ts`). A job that takes
- * long is begun by one request and looked at by others: a page that goes away ends nothing.
+ * The hosts of the fleet and their remote operations, for admins. Each change is one job of a
+ * closed list, run by the host's own daemon (`core/dial/host_job.ts`). One request starts a long
+ * job and others poll it, so a page that closes does not end it.
  *
  * @module
  */
@@ -41,14 +41,14 @@ const hostCard = z.object({
 });
 const hostsShape = z.object({
   hosts: z.array(hostCard),
-  /** False when the list of keys cannot be read, so that only connected hosts are known. */
+  /** False when the list of keys cannot be read, so that only connected hosts are listed. */
   is_complete: z.boolean(),
-  /** The gateway's own, beside which those of hosts are looked at. */
+  /** Version of the gateway, to compare with the hosts' versions. */
   version: z.string(),
-  /** Name of the gateway's host; empty when it is not known. */
+  /** Name of the gateway's host; empty when unknown. */
   gateway: z.string(),
 });
-/** What a page may have done to a host; looking at it has a route of its own. */
+/** Operations that a page may request on a host. Its status has a separate route. */
 const jobWish = z.object({
   host,
   job: z.enum(["apply", "restart"]),
@@ -169,7 +169,8 @@ export const HOST_ROUTES: readonly Route[] = [
     }],
     handle: async (context, { body }) => {
       const { parts } = context;
-      // What an agent says of its host decides only who is asked: that host's daemon knows better.
+      // The host that the agent reported is only a hint where to send the job; that host's daemon
+      // checks.
       const at = parts.registry.get(body.agent)?.host;
       if (at === undefined) {
         return err(refusal(
@@ -185,7 +186,7 @@ export const HOST_ROUTES: readonly Route[] = [
   }),
 ];
 
-/** The hosts as a page gets them, by the route and by the stream. */
+/** The hosts as a page gets them, from the route and the stream. */
 export async function describeHosts(
   { hosts, version, hostname }: Pick<CockpitParts, "hosts" | "version" | "hostname">,
 ): Promise<z.infer<typeof hostsShape>> {

@@ -1,5 +1,5 @@
 /**
- * Which model an agent talks to: show it, choose another. The key goes in and never comes out.
+ * An agent's model: show it and set it. The key is write-only.
  *
  * @module
  */
@@ -51,7 +51,7 @@ export const MODEL_ROUTES: readonly Route[] = [
     }),
     answers: [ANSWER],
     handle: async ({ parts, requestId }, { body }) => {
-      // The restart would end a turn in its middle.
+      // The restart would interrupt a running turn.
       if ((await parts.store.turns.openOf(body.agent)).length > 0) {
         return err(refusal(
           "agent-working",

@@ -12,7 +12,7 @@ import { type Route, route } from "gateway/cockpit/route.ts";
 
 const version = z.object({ version: z.string(), protocol: z.number() });
 
-/** Health, metrics and version. */
+/** Routes for health, metrics and version. */
 export const PROCESS_ROUTES: readonly Route[] = [
   route({
     method: "GET",

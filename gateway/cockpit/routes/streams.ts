@@ -1,5 +1,5 @@
 /**
- * Streams and pages of what happened: `/events` for several topics on one connection, and
+ * Streams and pages of transcripts: `/events` for several topics on one connection, and
  * `/api/transcript` for one agent, as a stream or as pages of JSON.
  *
  * @module
@@ -36,7 +36,7 @@ const topicsText = z.string().max(4096).refine(
 );
 const SSE = { status: 200, description: "Server-sent events", mediaType: STREAM_TYPE };
 
-/** Streams and transcripts. */
+/** Routes for streams and transcripts. */
 export const STREAM_ROUTES: readonly Route[] = [
   route({
     method: "GET",
@@ -136,7 +136,7 @@ function openStream(
   return body === undefined ? err(tooManyStreams()) : ok(stream(body));
 }
 
-/** A stream without a place to go on from begins with the newest page. */
+/** A stream without a cursor begins with the newest page. */
 async function startOfTail(
   { parts }: RouteContext,
   query: { readonly agent: string; readonly limit: number },
@@ -158,7 +158,7 @@ function agentsOf(topics: string | undefined, viewer: Owner): readonly string[] 
   return [...new Set(named.map((topic) => topic.slice(prefix.length)))];
 }
 
-/** A browser's own header is newer than the address that it opened. */
+/** The browser's `Last-Event-ID` header is newer than the cursor in the URL that it opened. */
 function cursorOf(header: string | undefined, after: string | undefined): Cursor | undefined {
   return parseCursor(header ?? "") ?? (after === undefined ? undefined : parseCursor(after));
 }

@@ -1,6 +1,6 @@
 /**
- * Turns: queue one for an agent, cancel one. A turn is stored before it is answered for; the same
- * idempotency key with the same text is the same turn, however often it is sent.
+ * Turns: queue one for an agent, cancel one. A turn is stored before it is acknowledged. The same
+ * idempotency key with the same text always yields the same turn.
  *
  * @module
  */
@@ -18,7 +18,7 @@ const agent = z.string().min(1).max(64);
 const turnAnswer = z.object({
   turn_id: z.string(),
   state: z.enum(["queued", "sent", "delivered", "started", "ended"]),
-  /** Id of the turn's first event: read on from there to see everything that it makes. */
+  /** Id of the turn's first event: read from there to get all events of the turn. */
   cursor: z.string(),
 });
 const text = z.string()
@@ -84,7 +84,7 @@ export const TURN_ROUTES: readonly Route[] = [
     }],
     handle: async ({ parts }, { body }) => {
       const turn = await parts.store.turns.find(body.turn_id);
-      // A turn of another agent is not found: its owner alone may know that it exists.
+      // Another agent's turn is reported as not found: only its owner may know that it exists.
       if (turn === undefined || turn.agent !== body.agent) return err(noSuchTurn(body.turn_id));
       const cancelled = await parts.router.cancelTurn(turn);
       if (!cancelled.ok) return cancelled;

@@ -1,7 +1,7 @@
 /**
- * Routes of the page. They are open because they hold nothing but the page: whoever is not signed
- * in gets a page without an agent, and each call of it is refused by its own gate. A link on
- * another site may lead here, so that the check of the sender's site does not apply.
+ * Routes of the page. They are public because they serve only the page: without a login, a person
+ * gets a page without an agent, and the gates refuse each of its API calls. Links from other sites
+ * may lead here, so the cross-site check does not apply.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const HTML = { status: 200, description: "The page", mediaType: "text/html" };
 function page({ parts, viewer, request }: RouteContext) {
   if (viewer.kind !== "owner") return parts.web.page(request, undefined);
   const { agent, email, isAdmin } = viewer;
-  // Only our login proxy proves who asks, and only it has a way out.
+  // Only the login proxy sends an assertion and serves the logout route.
   const canLogOut = request.headers.has(ASSERTION_HEADER);
   return parts.web.page(request, { agent, email, isAdmin, canLogOut });
 }
@@ -24,7 +24,7 @@ function file({ parts, request }: RouteContext) {
   return Promise.resolve(parts.web.file(request, new URL(request.url).pathname));
 }
 
-/** The page, its files. */
+/** Routes of the page and its files. */
 export const WEB_ROUTES: readonly Route[] = [
   route({
     method: "GET",

@@ -1,6 +1,6 @@
 /**
- * What the user can do, and what follows from what happens: sending, stopping, opening agents,
- * drafts, announcements. Components call these and change nothing themselves.
+ * Actions of the user and reactions to events: sending, stopping, opening agents, drafts,
+ * announcements. Components call these functions and change no state themselves.
  *
  * @module
  */
@@ -40,11 +40,9 @@ import {
   turns,
 } from "gateway/web/app/model.ts";
 
-/** Address of the hosts. */
+/** Path of the page of hosts. */
 export const HOSTS = "/hosts";
-/**
- * Whether this viewer is shown the way to what is for admins; the gateway judges each call anew.
- */
+/** Whether to show links for admins to this viewer. The gateway authorizes each call separately. */
 export const isAdmin = document.documentElement.dataset.fleet === "yes";
 
 let live: Live;
@@ -52,7 +50,7 @@ let store: OutboxStore;
 let retryTimer: ReturnType<typeof setTimeout> | undefined;
 let unanswered = 0;
 
-/** Starts everything. */
+/** Starts the page. */
 export async function startApp(): Promise<void> {
   applyTheme();
   watchViewer();
@@ -85,15 +83,13 @@ function tick(): void {
   if (isCounting || Date.now() - now.value >= 15_000) now.value = Date.now();
 }
 
-/** Shows what the address names. */
+/** Shows what the URL names. */
 function showHere(): void {
   isHosts.value = location.pathname === HOSTS;
   showAgent(isHosts.value ? undefined : agentHere());
 }
 
-/**
- * The agent that the address names; else one's own, but for a phone, which begins with the list.
- */
+/** The agent named in the URL; otherwise the viewer's own. A phone starts with the list instead. */
 function agentHere(): string | undefined {
   const named = /^\/agents\/([a-z][a-z0-9-]{0,30})$/.exec(location.pathname)?.[1];
   const own = document.documentElement.dataset.agent ?? "";
@@ -139,12 +135,12 @@ export async function sendDraft(): Promise<void> {
   await queue(taken.text, taken.key, taken.stored);
 }
 
-/** Sends a text that was not typed. */
+/** Sends a text that was not typed in the composer. */
 export async function sendText(words: string): Promise<void> {
   await queue(words, newKey(), () => {});
 }
 
-/** Stores a message, then lets go of the draft, then sends: in this order nothing is lost. */
+/** Stores a message, then deletes the draft, then sends. This order cannot lose the text. */
 async function queue(words: string, key: string, onStored: () => void): Promise<void> {
   const agent = selected.value;
   if (agent === undefined) return;
@@ -169,12 +165,12 @@ async function persist(item: OutboxItem): Promise<void> {
     store ??= await openOutboxStore();
     await store.put(item);
   } catch {
-    // A full disk: the message lives as long as the page, and the composer says so.
+    // The disk is full: keep the message in memory only. The composer shows a warning.
     isKept.value = false;
   }
 }
 
-/** Sends a message again that was refused. */
+/** Sends a refused message again. */
 export async function retryItem(item: OutboxItem): Promise<void> {
   const again = { ...item, state: "queued" as const, reason: undefined };
   outbox.value = withItem(outbox.value, again);
@@ -182,7 +178,7 @@ export async function retryItem(item: OutboxItem): Promise<void> {
   await pump();
 }
 
-/** Takes a message back: it goes to the composer when that is empty, and is gone otherwise. */
+/** Withdraws a message: moves its text to the composer if that is empty, otherwise deletes it. */
 export async function discardItem(item: OutboxItem): Promise<void> {
   outbox.value = withoutItem(outbox.value, item.key);
   if (draft.value === "" && item.agent === selected.value) {
@@ -197,7 +193,7 @@ async function pump(): Promise<void> {
   if (item === undefined) return;
   outbox.value = withItem(outbox.value, { ...item, state: "sending" });
   const answer = await sendTurn(item);
-  // Discarded meanwhile: what the gateway took stays taken, and shows in the transcript.
+  // Discarded meanwhile. If the gateway has accepted it, the transcript shows it.
   if (!outbox.value.some(({ key }) => key === item.key)) return await pump();
   const next = answered(item, answer);
   outbox.value = withItem(outbox.value, next);
@@ -213,7 +209,7 @@ async function pump(): Promise<void> {
   retryTimer = setTimeout(() => void pump(), retryDelay(unanswered, Math.random()));
 }
 
-/** Lets go of messages that the transcript shows; those to other agents go as they are sent. */
+/** Removes messages that the transcript shows; those to other agents are removed once sent. */
 function settleOutbox(): void {
   const shown = new Set(
     turns.value.filter(({ ask }) => ask !== undefined).map(({ turnId }) => turnId),
@@ -224,7 +220,7 @@ function settleOutbox(): void {
   if (left.length !== outbox.value.length) outbox.value = left;
 }
 
-/** Stops the turn that runs. */
+/** Stops the running turn. */
 export async function stopTurn(): Promise<void> {
   const turn = running.value;
   const agent = selected.value;
@@ -240,7 +236,7 @@ export async function stopTurn(): Promise<void> {
   }
 }
 
-/** Tries the connection again. */
+/** Retries the connection. */
 export function retryNow(): void {
   live.retryNow();
 }
@@ -250,12 +246,12 @@ export async function loadOlder(): Promise<void> {
   await live.loadOlder();
 }
 
-/** The same for a reader who is at the end, which stays on the page. */
+/** Fetches the older page only if the window has room, for a reader who is at the end. */
 export async function loadOlderIfRoom(): Promise<void> {
   await live.loadOlderIfRoom();
 }
 
-/** Fetches earlier steps of a turn that is cut. */
+/** Fetches omitted steps of a turn. */
 export async function loadSteps(turnId: string): Promise<void> {
   await live.loadSteps(turnId);
   const cut = transcript.value.cuts.get(turnId);
@@ -266,7 +262,7 @@ export async function loadSteps(turnId: string): Promise<void> {
     : `${cutWords(cut.counts)} left`;
 }
 
-/** Goes back to the newest events. */
+/** Returns to the newest events. */
 export async function loadNewest(): Promise<void> {
   await live.loadNewest();
 }
@@ -286,7 +282,7 @@ function announce(event: WireEvent): void {
     : `The turn ended: ${outcome}. ${firstSentence(text(payload.reason))}`;
 }
 
-/** Chooses a theme; the device keeps it. */
+/** Sets a theme and stores it on the device. */
 export function chooseTheme(chosen: Theme): void {
   theme.value = chosen;
   keepChoice("theme", chosen === "system" ? undefined : chosen);

@@ -1,6 +1,6 @@
 /**
- * Calls of the open agent that wait for its owner: read again whenever something about them
- * happens, decided once. A fault belongs to the call it is about and goes with it.
+ * Calls of the open agent that wait for its owner. The list is fetched again when something about
+ * them changes; each call is decided once. A fault is stored with its call and removed with it.
  *
  * @module
  */
@@ -15,18 +15,18 @@ import type { WireEvent } from "gateway/web/state/wire.ts";
 export const approvals = signal<readonly ApprovalItem[]>([]);
 /** Ids whose decision is being sent. */
 export const deciding = signal<ReadonlySet<string>>(new Set());
-/** What went wrong, by id. */
+/** Error messages, by id. */
 export const approvalFaults = signal<ReadonlyMap<string, string>>(new Map());
 
 let reading: AbortController | undefined;
 
-/** Reads what waits at the open agent; the newest answer counts. */
+/** Fetches the open agent's approvals; only the newest request counts. */
 export async function readOpenApprovals(): Promise<void> {
   const agent = selected.value;
   reading?.abort();
   if (agent === undefined) return forgetApprovals();
   const own = reading = new AbortController();
-  // A lost connection is told by the stream, and read again when it is back.
+  // The stream reports a lost connection, and its reconnect triggers this fetch again.
   const open = await fetchApprovals(agent, own.signal).catch(() => undefined);
   if (open === undefined || own.signal.aborted || selected.value !== agent) return;
   now.value = Date.now();
@@ -35,18 +35,18 @@ export async function readOpenApprovals(): Promise<void> {
   approvalFaults.value = new Map([...approvalFaults.value].filter(([id]) => ids.has(id)));
 }
 
-/** Another agent is opened. */
+/** Clears the list when another agent is opened. */
 export function forgetApprovals(): void {
   approvals.value = [];
   approvalFaults.value = new Map();
 }
 
-/** Looks at what came by the stream. */
+/** Fetches again when events of the stream concern approvals. */
 export function onApprovalEvents(events: readonly WireEvent[]): void {
   if (events.some(({ kind }) => kind.startsWith("approval_"))) void readOpenApprovals();
 }
 
-/** Calls of the open transcript that run, oldest first. */
+/** Running calls of the open transcript, oldest first. */
 const runningCalls = computed(() =>
   turns.value.flatMap(({ steps }) => steps)
     .flatMap((step) => step.kind === "fold" ? step.tools : step.kind === "tool" ? [step] : [])
@@ -54,12 +54,12 @@ const runningCalls = computed(() =>
 );
 const waiting = computed(() => waitingKeys(runningCalls.value, approvals.value));
 
-/** Whether a call that runs waits for its owner, as far as is known here. */
+/** Whether a running call waits for its owner, by the page's own data. */
 export function isWaiting({ key }: { readonly key: string }): boolean {
   return waiting.value.has(key);
 }
 
-/** Sends a decision about the call that is shown. */
+/** Sends a decision about the call shown. */
 export async function decideCall(
   item: ApprovalItem,
   decision: "approved" | "denied",

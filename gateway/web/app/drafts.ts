@@ -1,7 +1,7 @@
 /**
- * What is being typed, for each agent. It is on the device before the next key. When a draft is
- * sent, its text stays there as a draft until the outbox has it on disk, so that no moment is left
- * in which it is nowhere; what is typed in that short time is kept right after.
+ * Drafts of the composer, one for each agent. Each keystroke is stored on the device. When a draft
+ * is sent, its text stays stored until the outbox has it on disk, so a crash cannot lose it. Text
+ * typed in that short time is stored right after.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import { draft, selected } from "gateway/web/app/model.ts";
 import { type Draft, keepDraft, newKey, readDraft } from "gateway/web/device/kept.ts";
 
 let draftKey = "";
-/** Agents whose last draft is on its way to the outbox, and what was typed since. */
+/** Agents whose last draft is being moved to the outbox, and the text typed since. */
 const leaving = new Map<string, { count: number; typed: Draft | undefined }>();
 
-/** Brings an agent's draft to the composer. */
+/** Loads an agent's draft into the composer. */
 export function showDraft(agent: string | undefined): void {
   const way = agent === undefined ? undefined : leaving.get(agent);
   const kept = agent === undefined ? undefined : way === undefined ? readDraft(agent) : way.typed;
@@ -21,7 +21,7 @@ export function showDraft(agent: string | undefined): void {
   draft.value = kept?.text ?? "";
 }
 
-/** Takes what is typed. */
+/** Handles typing in the composer. */
 export function type(words: string): void {
   draft.value = words;
   if (selected.value === undefined) return;
@@ -31,13 +31,16 @@ export function type(words: string): void {
   else way.typed = typed;
 }
 
-/** Types under a new key: a message that may have arrived must not be changed under its old one. */
+/**
+ * Starts a draft under a new key: a message that may have arrived must not change under its old
+ * key.
+ */
 export function typeAnew(words: string): void {
   draftKey = newKey();
   type(words);
 }
 
-/** Takes the draft out of the composer; `stored` is to be called when the outbox has it. */
+/** Takes the draft out of the composer. Call `stored` when the outbox has it. */
 export function takeDraft(): { readonly text: string; readonly key: string; stored(): void } {
   const taken = { text: draft.value, key: draftKey };
   const agent = selected.value ?? "";
@@ -58,7 +61,7 @@ export function takeDraft(): { readonly text: string; readonly key: string; stor
   };
 }
 
-/** A draft whose message is in the outbox was sent just before the page ended. */
+/** A draft whose message is in the outbox was sent just before the page was closed. */
 export function dropSentDraft(isInOutbox: (key: string) => boolean): void {
   if (selected.value === undefined || !isInOutbox(draftKey)) return;
   keepDraft(selected.value, undefined);

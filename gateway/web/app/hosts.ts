@@ -1,7 +1,7 @@
 /**
- * What the page knows of hosts beyond what the stream tells, and what can be done to them: looking
- * how each one is, jobs, their reports. A look is a job of the host too, so that each is looked at
- * once when it comes, after a job, and when somebody asks.
+ * State of hosts beyond the stream's data, and operations on them: status, jobs, reports. A status
+ * check is also a job on the host, so it runs once when the host connects, after a job, and on
+ * request.
  *
  * @module
  */
@@ -23,32 +23,32 @@ import {
   withForgotten,
 } from "gateway/web/state/hosts.ts";
 
-/** How a host was when it was looked at. */
+/** Result of a host's status check. */
 export interface Look {
   readonly isAsking: boolean;
   readonly at: number;
   readonly status: HostStatus | undefined;
-  /** Why it could not be looked at; empty when it could. */
+  /** Why the check failed; empty when it succeeded. */
   readonly fault: string;
 }
 
-/** A job that waits for a yes. */
+/** A job that waits for confirmation. */
 export interface Wish {
   readonly job: "apply" | "restart";
   readonly hosts: readonly string[];
   readonly agent: string | undefined;
 }
 
-/** Hosts that are looked at at once: each look starts a program there. */
+/** Concurrent status checks: each one starts a program on its host. */
 const LOOKS_MAX = 4;
 
-/** Looks by host. */
+/** Status checks by host. */
 export const looks = signal<ReadonlyMap<string, Look>>(new Map());
 /** Reports by the id of their job. */
 export const reports = signal<ReadonlyMap<string, JobReport>>(new Map());
-/** Why the last wish about a host was not taken, by host. */
+/** Why the last request about a host was refused, by host. */
 export const wishFaults = signal<ReadonlyMap<string, string>>(new Map());
-/** The job that the open dialog asks about. */
+/** The job that the open dialog asks to confirm. */
 export const wish = signal<Wish | undefined>(undefined);
 
 let before: Fleet | undefined;
@@ -72,7 +72,7 @@ function faultOf(thrown: unknown, silence: string): string {
 const waiting = new Set<string>();
 let open = 0;
 
-/** Looks how a host is, now or when others have been looked at. */
+/** Checks a host's status, now or after other checks. */
 export function lookAt(host: string): void {
   if (looks.value.get(host)?.isAsking === true) return;
   waiting.add(host);
@@ -102,13 +102,13 @@ async function lookAtNext(): Promise<void> {
   await lookAtNext();
 }
 
-/** Asks before something is done. */
+/** Opens the dialog to confirm a job. */
 export function askFor(wanted: Wish): void {
   wish.value = wanted;
   dialog.value = "host";
 }
 
-/** Does what was asked for. */
+/** Starts the confirmed job. */
 export async function grant({ job, hosts, agent }: Wish): Promise<void> {
   await Promise.all(hosts.map(async (host) => {
     wishFaults.value = setIn(wishFaults.value, host, "");
@@ -121,19 +121,19 @@ export async function grant({ job, hosts, agent }: Wish): Promise<void> {
   }));
 }
 
-/** When each host came that has been looked at, and jobs whose end was seen. */
+/** Connection time of each host that was checked, and jobs whose end was seen. */
 const seenSince = new Map<string, number | null>();
 const running = new Set<string>();
 const reported = new Set<string>();
 
-/** Follows what is told of hosts for as long as they are shown; returns what ends it. */
+/** Follows updates of hosts while they are shown. The returned function stops it. */
 export function followHosts(): () => void {
   const stopFollowing = effect(() => {
     const told = fleet.value;
     if (told === undefined || connection.value.kind !== "online") return;
     for (const host of told.hosts) follow(host);
   });
-  // Seconds of what runs.
+  // Updates the displayed seconds of running jobs.
   const timer = setInterval(() => {
     const isRunning = fleet.value?.hosts.some(({ jobs }) => jobs.some(isOpen));
     if (isRunning === true) now.value = Date.now();
@@ -163,19 +163,19 @@ function follow({ host, isOnline, since, jobs }: HostView): void {
     void readReports(host);
   }
   if (!isOnline) return void seenSince.delete(host);
-  // Not while it changes: what is found then is old at once.
+  // Do not check during a change: the result would be outdated at once.
   if (jobs.some(isOpen) || seenSince.get(host) === since) return;
   seenSince.set(host, since);
   queueMicrotask(() => lookAt(host));
 }
 
 async function readReports(host: string): Promise<void> {
-  // The job itself says how it ended; without its report there is no more to read.
+  // The job contains its result; without the report there is nothing more to show.
   const found = await fetchReports(host).catch(() => new Map());
   reports.value = new Map([...reports.value, ...found]);
 }
 
-/** Agents that work just now, of those named. */
+/** The given agents that are working now. */
 export function workingAmong(names: readonly string[]): readonly string[] {
   return (agents.value ?? []).filter(({ agent, state }) =>
     state === "working" && names.includes(agent)

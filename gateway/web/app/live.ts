@@ -1,7 +1,7 @@
 /**
- * Keeps the page up to date: the newest page of the open transcript, then the one stream, resumed
- * after the last event whenever it is lost. Never asks the user to reload.
- * Why without a library for data: ADR 0026.
+ * Keeps the page up to date: fetches the newest page of the open transcript, then reads one
+ * stream, resumed after the last event when it is lost. Never requires the user to reload. Why
+ * without a library for data: ADR 0026.
  *
  * @module
  */
@@ -44,47 +44,47 @@ import {
   transcript,
 } from "gateway/web/app/model.ts";
 
-/** Turns of a page, newest events of each, and events of a turn that come with one press. */
+/** Turns of a page, newest events of each, and events of a turn fetched with one press. */
 const PAGE_TURNS = 10;
 const TURN_EVENTS = 50;
 const STEPS_EVENTS = 200;
-/** What a page may hold: of each turn its question besides, and as many events between turns. */
+/** Most events of a page: for each turn also its question, and as many events between turns. */
 const PAGE_MOST = { events: PAGE_TURNS * (TURN_EVENTS + 1) + TURN_EVENTS, chars: 4 * 1024 * 1024 };
-/** A stream that was silent for this long is not trusted when the page is looked at again. */
+/** After this much silence, a stream is reconnected when the page becomes visible again. */
 const STALE_MS = 20_000;
 const QUEUE_MAX = 500;
 
-/** What others do when something happens. */
+/** Callbacks of the loop. */
 export interface LiveEvents {
   readonly onOnline: () => void;
-  /** Events that came by the stream, after they are in the transcript. */
+  /** Called with events of the stream after they are in the transcript. */
   readonly onEvents: (events: readonly WireEvent[]) => void;
-  /** The newest page is in the transcript. */
+  /** Called when the newest page is in the transcript. */
   readonly onPage: () => void;
 }
 
-/** The running loop. */
+/** The running update loop. */
 export interface Live {
   /** Opens another agent's transcript, or none. */
   open(agent: string | undefined): void;
-  /** Tries again at once, if there is anything to try. */
+  /** Retries at once, if a retry is pending. */
   retryNow(): void;
   loadOlder(): Promise<void>;
-  /** The same, unless something newer would have to make room. */
+  /** Loads older events only if no newer ones would be dropped. */
   loadOlderIfRoom(): Promise<void>;
-  /** Fetches steps of a cut turn, the newest of what is left out. */
+  /** Fetches the newest omitted steps of a turn. */
   loadSteps(turnId: string): Promise<void>;
   loadNewest(): Promise<void>;
 }
 
-/** Prepares the loop; it starts with the first `open`. */
+/** Creates the loop; the first `open` starts it. */
 export function startLive(events: LiveEvents): Live {
   const loop = new Loop(events);
   loop.start();
   return loop;
 }
 
-/** What is drawn with the next frame. */
+/** An item to render with the next frame. */
 type Queued = WireEvent | { readonly preview: WirePreview } | { readonly host: unknown };
 
 class Loop implements Live {
@@ -97,7 +97,7 @@ class Loop implements Live {
   #queue: Queued[] = [];
   #isFlushPlanned = false;
   #isRunning = false;
-  /** Turns whose beginning was asked for: one that is nowhere is not asked for again. */
+  /** Turns whose question was requested; a missing one is not requested again. */
   #asked = new Set<string>();
 
   constructor(events: LiveEvents) {
@@ -125,7 +125,7 @@ class Loop implements Live {
     if (connection.value.kind !== "online" && connection.value.kind !== "connecting") this.#again();
   }
 
-  /** Ends what is under way, so that the loop starts its next round at once. */
+  /** Aborts requests in flight, so that the loop starts its next round at once. */
   #again(): void {
     this.#attempt = 0;
     this.#abort.abort();
@@ -175,7 +175,7 @@ class Loop implements Live {
     );
   }
 
-  /** An agent that is not the viewer's is said in its place; the rest goes on. */
+  /** An agent that is not the viewer's is reported in its pane; other updates continue. */
   #isAboutAgent({ problem }: Refused): boolean {
     const isAgent = problem.code === "agent-denied" || problem.code === "input-invalid";
     if (!isAgent || transcript.value.phase === "refused" || selected.value === undefined) {
@@ -229,7 +229,7 @@ class Loop implements Live {
     if (value.agent !== agent || !value.isLoadingOlder) return;
     transcript.value = page === undefined
       ? withOlderFault(value)
-      // The window begins elsewhere by now: this page would leave a gap.
+      // The window now begins elsewhere: this page would leave a gap.
       : value.before !== before
       ? { ...value, isLoadingOlder: false }
       : withOlderPage(value, page);
@@ -251,7 +251,7 @@ class Loop implements Live {
     transcript.value = withSteps(transcript.value, { turnId, before: cut.before }, part);
   }
 
-  /** Fetches the question of a turn that goes on and began before what is held here. */
+  /** Fetches the question of a running turn that began before the window. */
   async #head(agent: string, turnId: string): Promise<void> {
     this.#asked.add(turnId);
     const of = { by: { turn: turnId }, limit: TURN_EVENTS };
@@ -267,7 +267,7 @@ class Loop implements Live {
     switch (event.event) {
       case "hello":
         this.#attempt = 0;
-        // Where the connection was lost, what failed is worth another try.
+        // After a reconnect, a failed older page is worth a retry.
         if (connection.value.kind !== "connecting" && transcript.value.hasOlderFailed) {
           transcript.value = { ...transcript.value, hasOlderFailed: false };
         }
@@ -275,7 +275,8 @@ class Loop implements Live {
         this.#events.onOnline();
         break;
       case "lagged":
-        // The cursor moves after the page is there: a cut in between must not make a hole.
+        // Move the cursor only after the page is stored: a disconnect in between must not leave a
+        // gap.
         if (agent !== undefined) await this.#newest(agent, signal);
         break;
       case "agents":
@@ -311,13 +312,13 @@ class Loop implements Live {
     if (id !== "" && !signal.aborted) this.#cursor = id;
   }
 
-  /** Draws at most once a frame, however fast events come. */
+  /** Renders at most once per frame, however fast events arrive. */
   #enqueue(item: Queued): void {
     this.#queue.push(item);
     if (this.#queue.length >= QUEUE_MAX) this.#flush();
     if (this.#isFlushPlanned || this.#queue.length === 0) return;
     this.#isFlushPlanned = true;
-    // A page that is not looked at gets no frames.
+    // A hidden page gets no animation frames.
     if (document.visibilityState === "hidden") setTimeout(() => this.#flush(), 100);
     else requestAnimationFrame(() => this.#flush());
   }
@@ -359,7 +360,7 @@ function isLost(): boolean {
   return kind !== "online" && kind !== "connecting";
 }
 
-/** Hosts are for admins: who is none any more is told so, and the rest goes on. */
+/** Hosts are for admins: a viewer who no longer is one gets a message, and the rest continues. */
 function isAboutHosts({ problem }: Refused): boolean {
   if (problem.code !== "fleet-denied" || hostsProblem.value !== "") return false;
   hostsTold.value = undefined;
@@ -367,7 +368,7 @@ function isAboutHosts({ problem }: Refused): boolean {
   return true;
 }
 
-/** Puts a host in the place of what was told of it before. */
+/** Replaces a host's previous card. */
 function withHost(told: Readonly<Record<string, unknown>>, host: unknown) {
   const name = record(host).host;
   const others = (Array.isArray(told.hosts) ? told.hosts : [])

@@ -1,6 +1,6 @@
 /**
- * Everything that the page shows, as signals, and nothing that changes them: that is in the other
- * files of `app/`. Components read these and call actions.
+ * All state that the page shows, as signals. The other files of `app/` change them; components
+ * read them and call actions.
  *
  * @module
  */
@@ -18,44 +18,42 @@ export const THEMES = ["system", "light", "dark"] as const;
 /** One of `THEMES`. */
 export type Theme = typeof THEMES[number];
 
-/** Cards; undefined until the gateway has told. */
+/** Cards of agents; undefined until the gateway has sent them. */
 export const agents = signal<readonly AgentCard[] | undefined>(undefined);
 /** Agent whose transcript is open; undefined shows the list on a phone. */
 export const selected = signal<string | undefined>(undefined);
 /** Whether the hosts of the fleet are open instead of an agent. */
 export const isHosts = signal(false);
-/**
- * Hosts as the gateway tells them, for the part of the page that is loaded when they are opened.
- */
+/** Hosts as the gateway sent them, for the part of the page that is loaded when they are opened. */
 export const hostsTold = signal<Readonly<Record<string, unknown>> | undefined>(undefined);
 /** Why the hosts cannot be shown; empty when they can. */
 export const hostsProblem = signal("");
 /** The open transcript. */
 export const transcript = signal<Transcript>(emptyTranscript(""));
-/** The one connection. */
+/** State of the page's connection. */
 export const connection = signal<Connection>({ kind: "connecting" });
 /** Outgoing messages. */
 export const outbox = signal<readonly OutboxItem[]>([]);
-/** Whether the device keeps the outbox; false is said in the composer. */
+/** Whether the device stores the outbox; if false, the composer shows a warning. */
 export const isKept = signal(true);
 /** Text of the composer for the open agent. */
 export const draft = signal("");
-/** Milliseconds; ticks as often as something that is shown needs it. */
+/** Milliseconds since the epoch; updated as often as a visible element needs it. */
 export const now = signal(Date.now());
-/** What the polite region says. */
+/** Text of the polite live region. */
 export const announcement = signal("");
 /** The open dialog. */
 export const dialog = signal<"help" | "model" | "palette" | "host" | undefined>(undefined);
 /** Chosen theme. */
 export const theme = signal<Theme>(THEMES.find((one) => one === readChoice("theme")) ?? "system");
-/** Somebody else is signed in by now: nothing of this page's viewer is to be shown. */
+/** Another person has signed in: nothing of this page's viewer may be shown. */
 export const otherViewer = signal(false);
-/** Why the last Stop did not work; gone with the next one. */
+/** Why the last Stop failed; cleared by the next one. */
 export const stopFault = signal("");
 
 let shownTurns: readonly TurnView[] = [];
 
-/** Turns of the open transcript; unchanged ones are the same objects as before. */
+/** Turns of the open transcript; unchanged turns keep their object identity. */
 export const turns = computed<readonly TurnView[]>(() => {
   shownTurns = turnsOf(transcript.value.events, shownTurns, transcript.value);
   return shownTurns;
@@ -66,7 +64,7 @@ export const card = computed<AgentCard | undefined>(() =>
   agents.value?.find(({ agent }) => agent === selected.value)
 );
 
-/** The turn that Stop is for. */
+/** The turn that Stop applies to. */
 export const running = computed<TurnView | undefined>(() =>
   transcript.value.hasNewer ? undefined : runningTurn(turns.value)
 );

@@ -1,7 +1,7 @@
 /**
- * Notices that somebody else has signed in on this browser: another tab says so through local
- * storage, the cockpit through a refusal, and a page that is looked at again asks storage. Then
- * nothing of the former viewer is shown any more, and the page is loaded for the new one.
+ * Detects that another person has signed in on this browser: another tab announces it through
+ * local storage, the cockpit refuses a call, or a page that becomes visible again reads the
+ * storage. The page then hides everything of the former viewer and reloads for the new one.
  *
  * @module
  */
@@ -12,9 +12,9 @@ import { keepChoice, readChoice, VIEWER } from "gateway/web/device/kept.ts";
 
 const SIGNED_IN = "viewer";
 
-/** Starts to watch; says to other tabs whom this page is for. */
+/** Starts watching and announces this page's viewer to other tabs. */
 export function watchViewer(): void {
-  // A page for nobody takes it back: it is no viewer that others would have to give way to.
+  // A page without a viewer clears the key: other tabs must not yield to it.
   keepChoice(SIGNED_IN, VIEWER === "" ? undefined : VIEWER);
   addEventListener(OTHER_VIEWER, giveWay);
   addEventListener("storage", lookAgain);
@@ -28,7 +28,7 @@ function lookAgain(): void {
   if (signedIn !== undefined && signedIn !== VIEWER) giveWay();
 }
 
-/** The cockpit has answered this page as its viewer. */
+/** Called when the cockpit has answered this page as its viewer. */
 export function viewerHolds(): void {
   if (history.state !== null) history.replaceState(null, "");
 }
@@ -36,7 +36,7 @@ export function viewerHolds(): void {
 function giveWay(): void {
   if (otherViewer.value) return;
   otherViewer.value = true;
-  // A page that comes back for the same viewer, as from a careless cache, would be loaded for ever.
+  // A page that returns for the same viewer, for example from a cache, would reload forever.
   if (history.state?.gaveWay === VIEWER) return;
   history.replaceState({ gaveWay: VIEWER }, "");
   location.reload();

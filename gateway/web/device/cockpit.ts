@@ -1,6 +1,6 @@
 /**
- * Calls of the cockpit from the page: pages of a transcript, turns, the event stream. Says nothing
- * to the user; a lost connection is thrown as it comes, a refusal is a `Refused`.
+ * Client of the cockpit's API: pages of a transcript, turns, the event stream. Shows nothing to
+ * the user. A lost connection throws the original error, a refusal throws `Refused`.
  *
  * @module
  */
@@ -21,24 +21,24 @@ import {
   type WirePage,
 } from "gateway/web/state/wire.ts";
 
-/** How long an answer to a message is waited for. */
+/** Timeout for the answer to a message. */
 const SEND_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 30_000;
-/** An endpoint is given 15 s twice; then the host follows and the agent restarts. */
+/** The test of an endpoint takes up to twice 15 s; then the host applies and the agent restarts. */
 const MODEL_TIMEOUT_MS = 90_000;
 
-/** Told on the window when the cockpit says that another viewer than this page's is signed in. */
+/** Event on `window` when the cockpit reports that a different viewer is signed in. */
 export const OTHER_VIEWER = "fleetctl-other-viewer";
 
-/** Asks as this page's viewer, so that nobody else's session answers. */
+/** Sends the request as this page's viewer, so that another user's session cannot answer it. */
 async function fetchAsViewer(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   if (VIEWER !== "") headers.set("fleetctl-page-viewer", encodeURIComponent(VIEWER));
-  // A redirect is the login page, which must never be read as an answer.
+  // A redirect leads to the login page, which must never be parsed as an answer.
   return await fetch(path, { credentials: "same-origin", redirect: "manual", ...init, headers });
 }
 
-/** Reads a refusal, and tells when it is about who is signed in. */
+/** Parses a refusal, and dispatches `OTHER_VIEWER` when the viewer has changed. */
 async function problemOf(response: Response): Promise<Problem> {
   const body = response.type === "opaqueredirect" ? "" : await response.text().catch(() => "");
   const problem = readProblem(response.status, body);
@@ -46,7 +46,7 @@ async function problemOf(response: Response): Promise<Problem> {
   return problem;
 }
 
-/** The cockpit answered, and not with what was asked for. */
+/** The cockpit answered with a refusal or an unexpected response. */
 export class Refused extends Error {
   readonly problem: Problem;
 
@@ -55,14 +55,14 @@ export class Refused extends Error {
     this.problem = problem;
   }
 
-  /** Nobody is signed in: the proxy sends to its login, or the cockpit knows nobody. */
+  /** There is no login: the proxy redirects to its login page, or the cockpit found no viewer. */
   get isSignedOut(): boolean {
     const { status, code } = this.problem;
     return status === 0 || status === 401 || code === "viewer-denied";
   }
 }
 
-/** Asks the cockpit; whatever is no success is thrown as a `Refused`. */
+/** Sends a request to the cockpit. Throws `Refused` for any response but success. */
 export async function ask(path: string, init: RequestInit): Promise<Response> {
   const response = await fetchAsViewer(path, { cache: "no-store", ...init });
   if (response.ok) return response;
@@ -113,7 +113,7 @@ export async function sendTurn(item: OutboxItem): Promise<SendAnswer> {
   }
 }
 
-/** Asks to cancel a turn. */
+/** Requests the cancellation of a turn. */
 export async function cancelTurn(agent: string, turnId: string): Promise<void> {
   await ask("/api/turns/cancel", {
     method: "POST",
@@ -123,7 +123,7 @@ export async function cancelTurn(agent: string, turnId: string): Promise<void> {
   });
 }
 
-/** Asks what waits for the owner. */
+/** Fetches the calls that wait for the owner. */
 export async function fetchApprovals(
   agent: string,
   signal: AbortSignal,
@@ -132,7 +132,7 @@ export async function fetchApprovals(
   return readApprovals(await response.json());
 }
 
-/** Decides about one call; refused when it is decided already, expired, or another one. */
+/** Decides one call. Refused when it is already decided, has expired, or is a different call. */
 export async function sendDecision(body: Readonly<Record<string, string>>): Promise<void> {
   await ask("/api/approvals/decide", {
     method: "POST",
@@ -142,12 +142,12 @@ export async function sendDecision(body: Readonly<Record<string, string>>): Prom
   });
 }
 
-/** Asks which model an agent talks to. */
+/** Fetches an agent's model. */
 export async function fetchModel(agent: string): Promise<ModelCard> {
   return await askModel(`/api/model?${new URLSearchParams({ agent })}`, {});
 }
 
-/** Chooses a model; the answer comes when the endpoint was tried and the agent is restarted. */
+/** Sets a model. Resolves after the endpoint was tested and the agent restarted. */
 export async function chooseModel(body: ModelRequest): Promise<ModelCard> {
   return await askModel("/api/model", {
     method: "POST",
@@ -170,7 +170,7 @@ export interface StreamEvent {
   readonly data: unknown;
 }
 
-/** Reads the stream until it ends; throws when it is lost, silent for too long, or aborted. */
+/** Reads the stream until it ends. Throws when it is lost, silent for too long, or aborted. */
 export async function readStream(
   of: {
     readonly topics: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * Calls of the cockpit about hosts. A refusal is thrown as a `Refused`, a lost
- * connection as it comes.
+ * Client of the cockpit's API for hosts. A refusal throws `Refused`, a lost connection throws the
+ * original error.
  *
  * @module
  */
@@ -11,18 +11,18 @@ import { type HostStatus, readJob, readReport, readStatus } from "gateway/web/st
 import type { HostJob, JobReport } from "gateway/web/state/hosts.ts";
 import { number, parseJson, record } from "gateway/web/state/wire.ts";
 
-/** A host that is asked how it is answers within this time, or the question is given up here. */
+/** Timeout for a host's status. */
 const STATUS_TIMEOUT_MS = 60_000;
 const CALL_TIMEOUT_MS = 15_000;
 
-/** Asks a host how it is. */
+/** Fetches a host's status. */
 export async function fetchStatus(host: string): Promise<HostStatus> {
   const query = new URLSearchParams({ host });
   const given = await read(`/api/host/status?${query}`, {}, STATUS_TIMEOUT_MS);
   return readStatus(given.report, number(given.exit));
 }
 
-/** What the verbs of a host's last jobs reported, by the id of the job. */
+/** Reports of a host's last jobs, by the id of the job. */
 export async function fetchReports(host: string): Promise<ReadonlyMap<string, JobReport>> {
   const { jobs } = await read(`/api/host/jobs?${new URLSearchParams({ host })}`);
   const known = new Map<string, JobReport>();
@@ -33,7 +33,7 @@ export async function fetchReports(host: string): Promise<ReadonlyMap<string, Jo
   return known;
 }
 
-/** Gives a host a job; answers when it has begun. */
+/** Starts a job on a host; resolves when it has started. */
 export async function beginJob(
   host: string,
   order: Pick<HostJob, "job" | "agent">,

@@ -1,8 +1,8 @@
 /**
- * What the device keeps: drafts and choices (at once, in local storage) and the outbox (IndexedDB,
- * on disk when the promise resolves). A browser that keeps nothing, as some private windows do, is
- * told by `isKept`; then everything lives as long as the page. What one viewer wrote is never shown
- * to, or sent for, another one who signs in on the same device.
+ * Storage on the device: drafts and choices (synchronous, in local storage) and the outbox
+ * (IndexedDB, on disk when the promise resolves). Some browsers store nothing, for example in
+ * private windows. Then `isKept` is false and all data lives as long as the page. One viewer's
+ * data is never shown to, or sent for, another viewer on the same device.
  *
  * @module
  */
@@ -12,16 +12,16 @@ import { parseJson, record, text } from "gateway/web/state/wire.ts";
 
 const DATABASE = "fleetctl";
 const STORE = "outbox";
-/** Who is signed in; empty for nobody. */
+/** The signed-in viewer; empty without a login. */
 export const VIEWER = document.documentElement.dataset.viewer ?? "";
 
-/** A text that is not sent yet; its key becomes that of the message. */
+/** An unsent text; the message will have the same key. */
 export interface Draft {
   readonly text: string;
   readonly key: string;
 }
 
-/** A new key, as good as the browser can make one; `randomUUID` is for secure origins only. */
+/** Returns a new random key. `randomUUID` exists in secure origins only, hence the fallback. */
 export function newKey(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -37,7 +37,7 @@ export function readChoice(name: string): string | undefined {
   }
 }
 
-/** Keeps a choice; undefined forgets it. False when the browser does not keep it. */
+/** Stores a choice; undefined deletes it. Returns false when the browser does not store it. */
 export function keepChoice(name: string, value: string | undefined): boolean {
   try {
     if (value === undefined) localStorage.removeItem(`fleetctl:${name}`);
@@ -59,7 +59,7 @@ function draftName(agent: string): string {
   return `draft:${agent}:${VIEWER}`;
 }
 
-/** Keeps the draft for an agent; an empty one is forgotten. */
+/** Stores the draft for an agent; an empty one is deleted. */
 export function keepDraft(agent: string, draft: Draft | undefined): boolean {
   const isEmpty = draft === undefined || draft.text === "";
   return keepChoice(draftName(agent), isEmpty ? undefined : JSON.stringify(draft));
@@ -73,7 +73,7 @@ export interface OutboxStore {
   remove(key: string): Promise<void>;
 }
 
-/** Opens the outbox; falls back to memory where there is no database. */
+/** Opens the outbox; falls back to memory without IndexedDB. */
 export async function openOutboxStore(): Promise<OutboxStore> {
   try {
     return diskStore(await openDatabase());
@@ -97,7 +97,7 @@ function openDatabase(): Promise<IDBDatabase> {
 function diskStore(database: IDBDatabase): OutboxStore {
   const change = (act: (store: IDBObjectStore) => void): Promise<void> =>
     new Promise((resolve, reject) => {
-      // `strict`: done means on disk, not in a buffer of the system.
+      // `strict`: complete means on disk, not in a buffer of the system.
       const transaction = database.transaction(STORE, "readwrite", { durability: "strict" });
       act(transaction.objectStore(STORE));
       transaction.oncomplete = () => resolve();

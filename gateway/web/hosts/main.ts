@@ -1,6 +1,6 @@
 /**
- * Entry of the part of the page that shows the hosts; loaded when they are opened first. The page
- * is imported for nothing but this: all of it stays one script (`gateway/web_build/main.ts`).
+ * Entry of the part of the page that shows the hosts; loaded when they are first opened. The
+ * import of the page keeps all shared code in one script (`gateway/web_build/main.ts`).
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The list of agents: groups by what wants attention, words and shapes for states. Pure.
+ * The list of agents: groups by need for attention, labels and shapes of states. Pure.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export const GROUP_WORDS: Readonly<Record<Group, string>> = {
   offline: "Offline",
 };
 
-/** Shape of the sign of a state; colour is never the only difference. */
+/** Shape of a state's icon; states never differ by colour only. */
 export type StateShape = "disc" | "half" | "ring" | "cross" | "dashed" | "square" | "gap";
 
 interface StateLook {
@@ -28,7 +28,7 @@ interface StateLook {
   readonly words: string;
 }
 
-/** What an agent, a turn or a call shows while its owner has to decide. */
+/** State of an agent, a turn or a call while its owner must decide. */
 export const NEEDS_APPROVAL = "needs approval";
 
 const LOOKS: Readonly<Record<string, StateLook>> = {
@@ -43,12 +43,12 @@ const LOOKS: Readonly<Record<string, StateLook>> = {
 };
 const UNKNOWN: StateLook = { group: "idle", shape: "ring", words: "online" };
 
-/** How a state looks. */
+/** Returns the label and shape of a state. */
 export function lookOf(state: string): StateLook {
   return (Object.hasOwn(LOOKS, state) ? LOOKS[state] : undefined) ?? UNKNOWN;
 }
 
-/** Cards by group; empty groups are left out. */
+/** Groups the cards; omits empty groups. */
 export function grouped(
   cards: readonly AgentCard[],
 ): readonly { readonly group: Group; readonly cards: readonly AgentCard[] }[] {
@@ -58,13 +58,13 @@ export function grouped(
   })).filter(({ cards }) => cards.length > 0);
 }
 
-/** Replaces or adds one card; the order is that of the names. */
+/** Replaces or adds one card; sorted by name. */
 export function withCard(cards: readonly AgentCard[], card: AgentCard): readonly AgentCard[] {
   return [...cards.filter(({ agent }) => agent !== card.agent), card]
     .sort((a, b) => a.agent < b.agent ? -1 : 1);
 }
 
-/** Prints an age such as "3 min". */
+/** Formats an age such as "3 min". */
 export function printAge(since: number | null, now: number): string {
   if (since === null) return "";
   const seconds = Math.max(0, Math.floor((now - since) / 1_000));
@@ -74,7 +74,7 @@ export function printAge(since: number | null, now: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-/** Why an agent is offline, in words. */
+/** Describes why an agent is offline. */
 export function offlineWords(card: AgentCard, now: number): string {
   if (card.lastSeen === null) return "not connected since the gateway started";
   const age = printAge(card.lastSeen.at, now);

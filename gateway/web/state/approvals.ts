@@ -1,5 +1,5 @@
 /**
- * Calls that wait for the owner, as the page shows them: several of one turn are one card. No I/O;
+ * Calls that wait for the owner, as the page shows them: calls of one turn share a card. No I/O;
  * shapes are those of `docs/protocol.md`.
  *
  * @module
@@ -7,15 +7,15 @@
 
 import { number, parseJson, record, text } from "gateway/web/state/wire.ts";
 
-/** One call that waits, or whose decision is on its way. */
+/** One call that waits, or whose decision is being sent. */
 export interface ApprovalItem {
   readonly id: string;
   readonly turnId: string;
-  /** Catalog name; empty for a tool of the runtime itself. */
+  /** Catalog name; empty for a tool of the runtime. */
   readonly mcp: string;
   readonly tool: string;
   readonly version: string;
-  /** All of them, printed as JSON. */
+  /** All arguments, formatted as JSON. */
   readonly arguments: string;
   readonly origin: string;
   readonly isDestructive: boolean;
@@ -30,7 +30,7 @@ export interface ApprovalGroup {
   readonly items: readonly ApprovalItem[];
 }
 
-/** Reads the open approvals; what cannot be read is left out. */
+/** Parses the open approvals; omits malformed ones. */
 export function readApprovals(value: unknown): readonly ApprovalItem[] {
   const given: unknown = record(value).approvals;
   return Array.isArray(given) ? given.flatMap((each) => readApproval(each) ?? []) : [];
@@ -50,14 +50,14 @@ function readApproval(value: unknown): ApprovalItem | undefined {
     turnId: text(given.turn_id),
     origin: text(given.origin),
     arguments: JSON.stringify(record(given.arguments), null, 2),
-    // Unless it is said to be harmless, it is not.
+    // A call counts as destructive unless it is marked otherwise.
     isDestructive: given.is_destructive !== false,
     expires: number(given.expires),
     decision: decision === "approved" || decision === "denied" ? decision : undefined,
   };
 }
 
-/** Returns the cards: calls of one turn together, in the order of their first. */
+/** Groups the calls of each turn into one card, in the order of their first call. */
 export function groupApprovals(items: readonly ApprovalItem[]): readonly ApprovalGroup[] {
   const groups = new Map<string, ApprovalItem[]>();
   for (const item of items) {
@@ -67,13 +67,16 @@ export function groupApprovals(items: readonly ApprovalItem[]): readonly Approva
   return [...groups].map(([turnId, own]) => ({ turnId, items: own }));
 }
 
-/** Says which of several waiting calls of one tool a call is: `git_push 1 of 2`; else the tool. */
+/**
+ * Numbers the waiting calls of one tool: `git_push 1 of 2`. Returns the tool's name for a single
+ * call.
+ */
 export function callName(item: ApprovalItem, items: readonly ApprovalItem[]): string {
   const same = items.filter(({ mcp, tool }) => mcp === item.mcp && tool === item.tool);
   return same.length < 2 ? item.tool : `${item.tool} ${same.indexOf(item) + 1} of ${same.length}`;
 }
 
-/** What is known here of a call that runs. */
+/** A running call, as far as the page knows it. */
 export interface RunningCall {
   readonly key: string;
   readonly mcp: string | null;
@@ -82,8 +85,9 @@ export interface RunningCall {
 }
 
 /**
- * Returns the keys of the calls that wait: one for each open question. A question is about the call
- * with its arguments; where none has them, as when they were cut, about the newest of its tool.
+ * Returns the keys of the waiting calls, one for each open approval. An approval matches the call
+ * with the same arguments. If no call has them, for example when they were truncated, it matches
+ * the newest call of its tool.
  */
 export function waitingKeys(
   calls: readonly RunningCall[],
@@ -106,7 +110,7 @@ export function waitingKeys(
   return keys;
 }
 
-/** JSON with the keys of each object in order: two programs may print them in their own. */
+/** Formats JSON with sorted object keys, because programs may order them differently. */
 function sorted(value: unknown): string {
   return JSON.stringify(
     value,
@@ -117,7 +121,7 @@ function sorted(value: unknown): string {
   ) ?? "";
 }
 
-/** Returns how long somebody has to decide: `expires in 12 min`. */
+/** Formats the time left to decide: `expires in 12 min`. */
 export function expiryWords(expires: number, now: number): string {
   const seconds = Math.ceil((expires - now) / 1000);
   if (seconds <= 0) return "expired";

@@ -1,6 +1,6 @@
 /**
- * Makes text of others harmless to look at: terminal sequences go, control and direction characters
- * become visible, halves of surrogate pairs become the replacement character. Pure.
+ * Makes untrusted text safe to display: removes terminal sequences, makes control and direction
+ * characters visible, and replaces lone surrogates with the replacement character. Pure.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export function cleanLine(text: string): string {
   return clean(text).replace(/\s*\n\s*/g, " ⏎ ").replace(/\t/g, " ");
 }
 
-/** The first sentence, for an announcement. */
+/** Returns the first sentence, for an announcement. */
 export function firstSentence(text: string): string {
   const plain = clean(text.slice(0, 2_000))
     .replace(/```[^]*?(```|$)/g, " ")

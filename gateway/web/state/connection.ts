@@ -1,5 +1,5 @@
 /**
- * The state of the page's one connection, as the pill shows it, and when to try again. Pure.
+ * The state of the page's connection, as the pill shows it, and the retry delays. Pure.
  *
  * @module
  */
@@ -7,27 +7,27 @@
 import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 
-/** What the pill shows. */
+/** Connection state shown by the pill. */
 export type Connection =
   | { readonly kind: "connecting" }
   | { readonly kind: "online" }
-  /** A try failed; the next one is at `retryAt`. */
+  /** An attempt failed; the next one is at `retryAt`. */
   | { readonly kind: "waiting"; readonly attempt: number; readonly retryAt: number }
   | { readonly kind: "retrying"; readonly attempt: number }
-  /** The session is over, or nobody was signed in. */
+  /** The session has ended, or there was no login. */
   | { readonly kind: "signed-out" };
 
 const BACKOFF: Backoff = { firstMs: 800, maxMs: 15_000, jitter: 0.5 };
-/** A stream that says nothing for this long is dead: two signs of life did not come. */
+/** A stream that is silent for this long is dead: two keep-alives are missing. */
 export const SILENCE_MAX_MS = (2 * STREAM_LIMITS.keepAliveSeconds + 10) * 1_000;
 
-/** Milliseconds before try `attempt` (1 is the first after a failure); `chance` lies in 0…1. */
+/** Milliseconds before attempt `attempt` (1 is the first after a failure); `chance` lies in 0…1. */
 export function retryDelay(attempt: number, chance: number): number {
-  // Never less than the first delay, so that many pages do not come back at once.
+  // Never less than the first delay, so that many pages do not reconnect at once.
   return Math.max(BACKOFF.firstMs, backoffMs(BACKOFF, attempt - 1, chance));
 }
 
-/** Words of the pill; undefined when it is not shown. */
+/** Text of the pill; undefined when it is hidden. */
 export function pillWords(state: Connection, now: number): string | undefined {
   switch (state.kind) {
     case "connecting":

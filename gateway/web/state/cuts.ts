@@ -1,34 +1,34 @@
 /**
- * Turns of which the window holds the question and the newest steps only, and how much lies
- * between. Pure.
+ * Truncated turns: the window contains only their question and newest steps, and counts of the
+ * omitted events between. Pure.
  *
  * @module
  */
 
 import type { EventCounts, WireCut, WireEvent } from "gateway/web/state/wire.ts";
 
-/** A turn that is cut, and whether its earlier steps are on their way. */
+/** A truncated turn, and whether its earlier steps are being loaded. */
 export interface Cut extends WireCut {
   readonly phase: "idle" | "loading" | "failed";
 }
 
-/** Cut turns by their id. */
+/** Truncated turns by their id. */
 export type Cuts = ReadonlyMap<string, Cut>;
 
-/** No turn is cut. */
+/** No turn is truncated. */
 export const NO_CUTS: Cuts = new Map();
 
-/** Whether an event is what was asked for in its turn. */
+/** Whether an event is the question of its turn. */
 export function isQuestion({ kind }: WireEvent): boolean {
   return kind === "turn_queued" || kind === "turn_asked";
 }
 
-/** Cuts as a page tells them. */
+/** Indexes a page's truncated turns by id. */
 export function cutsOf(given: readonly WireCut[]): Cuts {
   return new Map(given.map((cut) => [cut.turnId, { ...cut, phase: "idle" }]));
 }
 
-/** Counts with those of events added, or taken away when `sign` is -1. */
+/** Returns the counts with these events added, or subtracted when `sign` is -1. */
 function counted(
   counts: EventCounts | undefined,
   events: readonly WireEvent[],
@@ -47,7 +47,9 @@ function counted(
   };
 }
 
-/** What a page brings to a window: the events that it lacks, and the cuts of both. */
+/**
+ * Merges a page into a window: the events that the window lacks, and the truncated turns of both.
+ */
 export function joinTurns(
   held: { readonly events: readonly WireEvent[]; readonly cuts: Cuts },
   page: { readonly events: readonly WireEvent[]; readonly cuts: readonly WireCut[] },
@@ -61,7 +63,7 @@ export function joinTurns(
     else turn.steps.push(event);
   }
   const firstOf = (turnId: string | null) => own.get(turnId ?? "")?.steps[0]?.seq;
-  // Of a turn that is here, the page adds only what comes before: what follows came by the stream.
+  // For a turn in the window, the page adds only earlier events: later ones came by the stream.
   const events = page.events.filter(({ turnId, seq }) => seq < (firstOf(turnId) ?? Infinity));
   const cuts = new Map(held.cuts);
   for (const cut of page.cuts) {
@@ -71,7 +73,7 @@ export function joinTurns(
       cuts.set(cut.turnId, { ...cut, phase: "idle" });
       continue;
     }
-    // The window has more of it than the page, or all of it.
+    // The window has more of this turn than the page, or all of it.
     if (turn.asked) continue;
     const between = turn.steps.filter(({ seq }) => seq < cut.before);
     const counts = counted(cut.counts, between, -1);
@@ -80,7 +82,7 @@ export function joinTurns(
   return { events, cuts };
 }
 
-/** The cuts after earlier steps of a turn were added, down to where the answer ends. */
+/** The truncated turns after earlier steps of one were added, down to the start of the answer. */
 export function withPart(
   cuts: Cuts,
   cut: Cut,
@@ -95,15 +97,15 @@ export function withPart(
   return rest;
 }
 
-/** A cut in another phase. */
+/** Sets the phase of a truncated turn. */
 export function inPhase(cuts: Cuts, turnId: string, phase: Cut["phase"]): Cuts {
   const cut = cuts.get(turnId);
   return cut === undefined ? cuts : new Map([...cuts, [turnId, { ...cut, phase }]]);
 }
 
 /**
- * Drops the oldest events, and results whose calls are among them: of turns that go on the question
- * stays, the rest is a cut.
+ * Drops the oldest events, and results whose calls were dropped. A turn that continues in the
+ * window keeps its question and becomes truncated.
  */
 export function dropOldest(
   events: readonly WireEvent[],
@@ -123,7 +125,7 @@ export function dropOldest(
   for (const event of events.slice(0, count)) {
     if (event.turnId === null || !first.has(event.turnId)) continue;
     const known = asked.get(event.turnId);
-    // The gateway's own record comes first, as where it is shown.
+    // Prefer the gateway's own record of the question, as the page does when it shows a turn.
     const isBetter = known?.kind !== "turn_queued" &&
       (known === undefined || event.kind === "turn_queued");
     if (isQuestion(event)) {
@@ -148,7 +150,7 @@ export function dropOldest(
   return { events: [...asked.values(), ...kept], cuts: left, first: kept[0]?.seq ?? 0 };
 }
 
-/** Words of the row that stands for what is left out; empty when nothing of it would be shown. */
+/** Label of the row for omitted events; empty when none of them would be visible. */
 export function cutWords({ calls, messages, notices, failed }: EventCounts): string {
   const steps = calls + messages + notices;
   if (steps <= 0) return "";

@@ -1,6 +1,6 @@
 /**
- * Hosts and their jobs as the page shows them: read from what the gateway tells, in words. A host
- * of another version must not make the page fail. Pure.
+ * Hosts and their jobs as the page shows them: parsed from the gateway's data and described in
+ * words. Data from a host with another version must not break the page. Pure.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import { type AgentCard, number, record, text, texts } from "gateway/web/state/wire.ts";
 import { lookOf, printAge, type StateShape } from "gateway/web/state/agents.ts";
 
-/** A job that changed a host, or is about to. */
+/** A job that changed a host, or is about to change it. */
 export interface HostJob {
   readonly id: string;
   readonly job: string;
@@ -17,7 +17,7 @@ export interface HostJob {
   readonly begun: number;
   /** Undefined while it runs. */
   readonly ended: number | undefined;
-  /** Where it stands; empty when that is not known. */
+  /** Progress text; empty when unknown. */
   readonly progress: string;
   readonly exit: number | undefined;
   /** Why there is no exit code. */
@@ -41,19 +41,19 @@ export interface HostView {
 export interface Fleet {
   readonly hosts: readonly HostView[];
   readonly isComplete: boolean;
-  /** The gateway's own. */
+  /** Version of the gateway. */
   readonly version: string;
   readonly gateway: string;
 }
 
-/** What is wrong somewhere, and what to run there. */
+/** A fault on a host, and the command that fixes it. */
 export interface Fault {
   readonly message: string;
   readonly lines: readonly string[];
   readonly hints: readonly string[];
 }
 
-/** A unit of a host's own. */
+/** A unit of the host itself. */
 export interface UnitLine {
   readonly role: string;
   readonly state: string;
@@ -67,14 +67,14 @@ export interface HostAgent {
   readonly reason: string;
 }
 
-/** What `fleetctl status` said on a host. */
+/** Output of `fleetctl status` on a host. */
 export interface HostStatus {
   readonly faults: readonly Fault[];
   readonly units: readonly UnitLine[];
   readonly agents: readonly HostAgent[];
 }
 
-/** What a verb that changed a host reported. */
+/** Report of a verb that changed a host. */
 export interface JobReport {
   /** Such as `2 files changed`; empty for a verb that counts nothing. */
   readonly changes: readonly string[];
@@ -85,7 +85,7 @@ export interface JobReport {
 const list = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : [];
 const optional = (value: unknown) => typeof value === "number" ? value : undefined;
 
-/** Reads what the gateway told; undefined before it told anything. */
+/** Parses the gateway's data; undefined before any arrived. */
 export function readFleet(told: Readonly<Record<string, unknown>> | undefined): Fleet | undefined {
   if (told === undefined) return undefined;
   return {
@@ -97,7 +97,7 @@ export function readFleet(told: Readonly<Record<string, unknown>> | undefined): 
   };
 }
 
-/** One that was read stays the same object, so that what has not changed is not drawn again. */
+/** A parsed host keeps its object identity, so that an unchanged one is not rendered again. */
 const known = new WeakMap<object, HostView>();
 
 function readHost(value: unknown): HostView {
@@ -116,7 +116,7 @@ function readHost(value: unknown): HostView {
   return host;
 }
 
-/** Reads a job. */
+/** Parses a job. */
 export function readJob(value: unknown): HostJob {
   const given = record(value);
   return {
@@ -135,8 +135,8 @@ export function readJob(value: unknown): HostJob {
 }
 
 /**
- * Keeps jobs that ran when the gateway was heard last and that it does not know now: it was started
- * again, and how they ended is not known. They are not to vanish without a word.
+ * Keeps jobs that were running in the last update and that the gateway no longer knows. It was
+ * restarted, and their result is unknown. They must not disappear silently.
  */
 export function withForgotten(before: Fleet | undefined, next: Fleet, now: number): Fleet {
   if (before === undefined) return next;
@@ -169,7 +169,7 @@ function forgotten(host: string, job: HostJob, now: number): HostJob {
   };
 }
 
-/** Reads the document of `fleetctl status --json`, or the error that came instead. */
+/** Parses the document of `fleetctl status --json`, or the error instead of it. */
 export function readStatus(document: unknown, exit: number): HostStatus {
   const given = record(document);
   const faults = [...list(given.problems), ...errorOf(given)].map(readFault);
@@ -186,7 +186,7 @@ export function readStatus(document: unknown, exit: number): HostStatus {
   };
 }
 
-/** Reads the document of a verb that changed the host, or the error that came instead. */
+/** Parses the document of a verb that changed the host, or the error instead of it. */
 export function readReport(document: unknown, exit: number): JobReport {
   const given = record(document);
   const faults = [...list(given.faults), ...errorOf(given)].map(readFault);
@@ -231,37 +231,37 @@ function silent(exit: number): Fault {
   };
 }
 
-/** Prints a number of things. */
+/** Formats a count with its noun. */
 export function count(of: number, what: string): string {
   return `${of} ${what}${of === 1 ? "" : "s"}`;
 }
 
-/** What a job is called. */
+/** Label of a job. */
 export function jobName({ job, agent }: Pick<HostJob, "job" | "agent">): string {
   return agent === undefined ? job : `${job} of ${agent}`;
 }
 
-/** How a job stands: the words, and whether it is well, bad, or neither yet. */
+/** State of a job: its text, and whether it is good, bad, or open. */
 export function jobState(job: HostJob): { readonly words: string; readonly tone: JobTone } {
   if (job.ended === undefined) return { words: "runs", tone: "running" };
   if (job.exit === 0) return { words: "done", tone: "good" };
   if (job.exit !== undefined) return { words: `failed, exit code ${job.exit}`, tone: "bad" };
-  // Who is not answered does not know; who is told that it did not run does.
+  // Without an answer the result is unknown; this code reports that the job did not run.
   return job.code === "host-job-failed"
     ? { words: "not run", tone: "bad" }
     : { words: "result unknown", tone: "open" };
 }
 
-/** How a job is coloured; words say the same. */
+/** Colour of a job's state; the text always says the same. */
 export type JobTone = "running" | "good" | "bad" | "open";
 
-/** Prints a time that passes, such as `1 min 5 s`. */
+/** Formats a running time, such as `1 min 5 s`. */
 export function printRun(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Whether a host is there, in words. */
+/** Describes whether a host is connected. */
 export function presenceWords({ isOnline, since, isRevoked }: HostView, now: number): string {
   const age = printAge(since, now);
   if (isOnline) return age === "now" ? "connected just now" : `connected for ${age}`;
@@ -271,7 +271,7 @@ export function presenceWords({ isOnline, since, isRevoked }: HostView, now: num
   return isRevoked ? `blocked: its keys are revoked; ${seen}` : `not connected, ${seen}`;
 }
 
-/** The agents of a host: those that its status named, and those that are connected from it. */
+/** The agents of a host: those named by its status, and those connected from it. */
 export function agentsOf(
   host: string,
   status: HostStatus | undefined,
@@ -280,7 +280,7 @@ export function agentsOf(
   const known = new Map((status?.agents ?? []).map((agent) => [agent.name, agent]));
   for (const card of cards) {
     const isHere = card.host?.toLowerCase() === host;
-    // What the agent itself says is newer than what its host said when it was looked at.
+    // The agent's own report is newer than its host's last status.
     if (isHere || (known.has(card.agent) && card.isOnline)) {
       known.set(card.agent, { name: card.agent, state: card.state, reason: card.reason ?? "" });
     }
@@ -288,20 +288,20 @@ export function agentsOf(
   return [...known.values()].sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
-/** Says how many agents there are and how many of them want attention. */
+/** Describes how many agents there are and how many need attention. */
 export function agentsWords(agents: readonly HostAgent[]): string {
   const bad = agents.filter(({ state }) => lookOf(state).group === "attention").length;
   const all = agents.length === 0 ? "no agents" : count(agents.length, "agent");
   return bad === 0 ? all : `${all}, ${bad} of them ${bad === 1 ? "needs" : "need"} attention`;
 }
 
-/** Shape of a host's sign. */
+/** Shape of a host's icon. */
 export function hostShape(host: HostView, faults: number): StateShape {
   if (!host.isOnline) return host.isRevoked ? "square" : "gap";
   return faults > 0 ? "cross" : "ring";
 }
 
-/** What an operator runs to add a host: on it, and at the gateway. */
+/** Commands for adding a host: on the new host, and at the gateway. */
 export function addCommands(gateway: string): { readonly there: string; readonly here: string } {
   return {
     there: [

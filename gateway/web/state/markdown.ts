@@ -1,8 +1,9 @@
 /**
- * Markdown as tokens, never as HTML: `marked`'s lexer only. Finished blocks of a growing text are
- * kept, so that only its last block is read again. Pure. Why: ADR 0025.
+ * Parses markdown to tokens, never to HTML, with `marked`'s lexer only. For a growing text it
+ * keeps finished blocks and parses only the last block again. Pure. Why: ADR 0025.
  *
- * Text that would take long to read (too long, too deep) is shown as it is: `undefined` says so.
+ * Text that would be slow to parse (too long, too deep) is shown verbatim: the result is
+ * `undefined`.
  *
  * @module
  */
@@ -12,16 +13,16 @@ import { Lexer, type Token } from "marked";
 /** A token of marked. */
 export type MarkdownToken = Token;
 
-/** Characters of one text that are read as markdown. */
+/** Texts with more characters are not parsed as markdown. */
 const MARKDOWN_CHARS_MAX = 65_536;
-/** Signs in a row that make the lexer slow or deep. */
+/** Runs of characters that make the lexer slow or deeply recursive. */
 const DEEP = /(?:[>*_[\]()~`]\s?){200}|(?:^[ \t]*(?:[-+*]|\d+[.)])[ \t]+){30}/m;
 
-/** Signs that the lexer looks for partners of; the time for a paragraph grows with their square. */
+/** Characters whose pairs the lexer searches; the time for a paragraph grows with their square. */
 const PAIRED = /[*_~`[<]/g;
 const PAIRED_PARAGRAPH_MAX = 600;
 const PAIRED_MAX = 6_000;
-/** Code is not searched for such signs. */
+/** The lexer does not search code for such pairs. */
 const FENCED = /^ {0,3}(`{3,}|~{3,})[^]*?(?:^ {0,3}\1|(?![^]))/gm;
 
 function isSlow(text: string): boolean {
@@ -32,28 +33,28 @@ function isSlow(text: string): boolean {
     counts.reduce((sum, count) => sum + count, 0) > PAIRED_MAX;
 }
 
-/** Reads a text; undefined when it is to be shown as it is. */
+/** Parses a text; undefined when it must be shown verbatim. */
 export function readMarkdown(text: string): readonly MarkdownToken[] | undefined {
   if (isSlow(text)) return undefined;
   try {
     return new Lexer({ gfm: true }).lex(text);
   } catch {
-    // The lexer gives up on nests that are deeper than its stack.
+    // The lexer throws on nesting that is deeper than its stack.
     return undefined;
   }
 }
 
-/** A text that is read while it grows. */
+/** State of parsing a growing text. */
 export interface GrowingMarkdown {
   /** Characters of the finished blocks. */
   readonly done: number;
   readonly source: string;
   readonly blocks: readonly (readonly MarkdownToken[])[];
-  /** Tokens of the last block; undefined when it is to be shown as it is. */
+  /** Tokens of the last block; undefined when it must be shown verbatim. */
   readonly last: readonly MarkdownToken[] | undefined;
 }
 
-/** Reads a text that continues an earlier one, if it does. */
+/** Parses a text. Reuses the earlier state if the text continues it. */
 export function growMarkdown(before: GrowingMarkdown | undefined, text: string): GrowingMarkdown {
   const known = before !== undefined && text.startsWith(before.source.slice(0, before.done))
     ? before
@@ -61,11 +62,11 @@ export function growMarkdown(before: GrowingMarkdown | undefined, text: string):
   const rest = text.slice(known.done);
   const tokens = readMarkdown(rest);
   if (tokens === undefined) return { ...known, source: text, last: undefined };
-  // The last block may still grow, and so may the one before it when only a blank line follows.
+  // The last block may still grow. So may the one before it when only a blank line follows.
   const open = tokens.findLastIndex(({ type }) => type !== "space");
   const finished = tokens.slice(0, Math.max(0, open));
   const length = finished.reduce((sum, token) => sum + token.raw.length, 0);
-  // marked normalises some signs (tabs, line ends); then lengths differ and nothing is kept.
+  // marked normalises some characters (tabs, line ends). Then the lengths differ: keep nothing.
   if (length === 0 || rest.slice(0, length) !== finished.map(({ raw }) => raw).join("")) {
     return { ...known, source: text, last: tokens };
   }
@@ -79,7 +80,7 @@ export function growMarkdown(before: GrowingMarkdown | undefined, text: string):
 
 const LINK_SCHEME = /^(?:https?:\/\/|mailto:)/i;
 
-/** The address of a link when it may be followed: http, https and mailto only. */
+/** Returns the URL of a link if it is safe: http, https and mailto only. */
 export function safeHref(href: string): string | undefined {
   // deno-lint-ignore no-control-regex -- a browser takes these out before it reads the scheme
   const bare = href.replace(/[\u0000-\u0020]/g, "");

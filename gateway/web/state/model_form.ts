@@ -1,33 +1,33 @@
 /**
- * The form that connects a model: what it begins with, what it sends, and where each refusal of the
- * cockpit is shown. Pure; nothing here keeps a key.
+ * The form that connects a model: its initial values, its request body, and the place of each
+ * refusal. Pure; it never stores a key.
  *
  * @module
  */
 
 import { type Problem, record, text } from "gateway/web/state/wire.ts";
 
-/** Providers in the order of the form, with their names and what a model id looks like. */
+/** Providers in the order of the form, with their names and example model ids. */
 export const PROVIDERS = {
   anthropic: { label: "Anthropic", example: "claude-sonnet-4-5" },
   openai: { label: "OpenAI", example: "gpt-5" },
   "openai-compatible": { label: "Another endpoint", example: "llama3.2" },
   demo: { label: "Demo model", example: "" },
 } as const;
-/** One of them. */
+/** A provider's id. */
 export type Provider = keyof typeof PROVIDERS;
 
-/** Which model an agent talks to, as far as a page may know. */
+/** An agent's model, without the key. */
 export interface ModelCard {
   readonly provider: Provider;
   readonly model: string;
   readonly baseUrl: string;
   readonly isKeySet: boolean;
-  /** Last characters of the key; empty when it is too short to tell them. */
+  /** Last characters of the key; empty when it is too short to reveal any. */
   readonly keyEnd: string;
 }
 
-/** What is typed. */
+/** Values of the form. */
 export interface ModelForm {
   readonly provider: Provider;
   readonly model: string;
@@ -45,17 +45,17 @@ export interface ModelRequest {
   readonly check: boolean;
 }
 
-/** Fields that a fault can belong to. */
+/** Form fields that can have a fault. */
 export const FIELDS = ["base_url", "model", "key"] as const;
-/** One of them. */
+/** A field's name. */
 export type Field = typeof FIELDS[number];
 
-/** Where a refusal is shown. */
+/** Faults by their place in the form. */
 export interface FormFaults {
   readonly fields: Readonly<Partial<Record<Field, string>>>;
-  /** The sentence above the buttons. */
+  /** The message above the buttons. */
   readonly summary: string;
-  /** Whether storing without the test could help. */
+  /** Whether storing without the test may work. */
   readonly canSkipTest: boolean;
 }
 
@@ -64,7 +64,7 @@ const LABELS: Readonly<Record<Field, string>> = {
   model: "The model",
   key: "The key",
 };
-/** An endpoint that cannot be asked now may still be the right one. */
+/** An endpoint that is unreachable now may still be correct. */
 const SKIPPABLE = new Set([
   "model-unreachable",
   "model-garbage",
@@ -73,7 +73,7 @@ const SKIPPABLE = new Set([
   "model-not-found",
 ]);
 
-/** Reads an answer about a model; undefined when it is none. */
+/** Parses an answer about a model; undefined when malformed. */
 export function readModel(value: unknown): ModelCard | undefined {
   const given = record(value);
   const provider = text(given.provider);
@@ -87,27 +87,27 @@ export function readModel(value: unknown): ModelCard | undefined {
   };
 }
 
-/** Names a model in a sentence. */
+/** Describes a model in a sentence. */
 export function modelName({ provider, model, baseUrl }: ModelCard): string {
   if (provider === "demo") return "the built-in demo model";
   return `${model} at ${provider === "openai-compatible" ? baseUrl : PROVIDERS[provider].label}`;
 }
 
-/** What the form begins with: the model that is there, or the first real one. */
+/** Initial values of the form: the current model, or the first real provider. */
 export function formOf(card: ModelCard): ModelForm {
   const provider = card.provider === "demo" ? "anthropic" : card.provider;
   const isOther = provider === "openai-compatible";
   return { provider, model: card.model, baseUrl: isOther ? card.baseUrl : "", key: "" };
 }
 
-/** Whether leaving the key empty keeps the one that is there. */
+/** Whether an empty key field keeps the stored key. */
 export function keepsKey(form: ModelForm, card: ModelCard): boolean {
   if (!card.isKeySet || form.provider !== card.provider) return false;
   const plain = (address: string) => address.trim().replace(/\/+$/, "");
   return form.provider !== "openai-compatible" || plain(form.baseUrl) === plain(card.baseUrl);
 }
 
-/** Faults that need no question. */
+/** Faults that can be found without a request. */
 export function emptyFields(form: ModelForm, card: ModelCard): FormFaults | undefined {
   if (form.provider === "demo") return undefined;
   const isOther = form.provider === "openai-compatible";
@@ -120,7 +120,7 @@ export function emptyFields(form: ModelForm, card: ModelCard): FormFaults | unde
   return Object.keys(fields).length === 0 ? undefined : { fields, summary: "", canSkipTest: false };
 }
 
-/** What is sent. */
+/** Returns the request body. */
 export function requestOf(agent: string, form: ModelForm, check: boolean): ModelRequest {
   const { provider } = form;
   if (provider === "demo") return { agent, provider, check };
@@ -135,7 +135,7 @@ export function requestOf(agent: string, form: ModelForm, check: boolean): Model
   };
 }
 
-/** Puts a refusal where it belongs. */
+/** Assigns a refusal to its place in the form. */
 export function faultsOf(problem: Problem): FormFaults {
   const fields: Partial<Record<Field, string>> = {};
   for (const line of problem.errors) {
@@ -144,7 +144,7 @@ export function faultsOf(problem: Problem): FormFaults {
     if (field === undefined) continue;
     fields[field] = `${LABELS[field]} ${found?.[2]}`;
   }
-  // What stands beside a field is not said twice.
+  // A fault beside a field is not repeated in the summary.
   const summary = Object.keys(fields).length === 0 ? problem.detail : "";
   return { fields, summary, canSkipTest: SKIPPABLE.has(problem.code) };
 }

@@ -1,15 +1,12 @@
 /**
- * Outgoing messages from the device to the gateway. Pure: what is stored, what to send next,
- * and what an answer makes of it. The key of a message is made once and stored before it is sent,
- * so that a message that is sent again is the same message.
+ * Outgoing messages from the device to the gateway. Pure: the stored shape, the next message to
+ * send, and the effect of an answer. A message's key is created once and stored before sending, so
+ * a resend is the same message.
  *
- * | State | Meaning |
- * |---|---|
- * | queued | on this device, waiting for its turn |
- * | sending | a request is under way |
- * | unconfirmed | a request got no answer; it will be sent again under the same key |
- * | sent | the gateway has stored it; it goes as soon as the transcript shows it |
- * | refused | the gateway does not take it, with the reason |
+ * | State | Meaning | |---|---| | queued | on this device, waiting to be sent | | sending | a
+ * request is in flight | | unconfirmed | a request got no answer; it will be sent again under the
+ * same key | | sent | the gateway has stored it; it is removed when the transcript shows it | |
+ * refused | the gateway does not accept it, with the reason |
  *
  * @module
  */
@@ -28,16 +25,16 @@ export interface OutboxItem {
   readonly reason: string | undefined;
 }
 
-/** What became of a request. */
+/** Result of a request. */
 export type SendAnswer =
   | { readonly kind: "accepted"; readonly turnId: string }
   | { readonly kind: "refused"; readonly reason: string }
   /** No answer, or one that says nothing about the message. */
   | { readonly kind: "unknown" }
-  /** The gateway is busy or the session is over: nothing was stored, and it may be sent later. */
+  /** The gateway is busy or the session has ended: nothing was stored, so it can be sent later. */
   | { readonly kind: "later" };
 
-/** The item to send next: the oldest of an agent, when nothing of that agent is under way. */
+/** The item to send next: the oldest of an agent that has no request in flight. */
 export function nextToSend(items: readonly OutboxItem[]): OutboxItem | undefined {
   const busy = new Set<string>();
   for (const item of inOrder(items)) {
@@ -48,7 +45,7 @@ export function nextToSend(items: readonly OutboxItem[]): OutboxItem | undefined
   return undefined;
 }
 
-/** Items in the order in which they were written. */
+/** Sorts items by the time of writing. */
 function inOrder(items: readonly OutboxItem[]): readonly OutboxItem[] {
   return [...items].sort((a, b) => a.createdAt - b.createdAt || (a.key < b.key ? -1 : 1));
 }
@@ -58,12 +55,12 @@ export function withItem(items: readonly OutboxItem[], item: OutboxItem): readon
   return inOrder([...items.filter(({ key }) => key !== item.key), item]);
 }
 
-/** Takes one item out. */
+/** Removes one item. */
 export function withoutItem(items: readonly OutboxItem[], key: string): readonly OutboxItem[] {
   return items.filter((item) => item.key !== key);
 }
 
-/** What an answer makes of an item. */
+/** Applies an answer to an item. */
 export function answered(item: OutboxItem, answer: SendAnswer): OutboxItem {
   switch (answer.kind) {
     case "accepted":
@@ -77,7 +74,7 @@ export function answered(item: OutboxItem, answer: SendAnswer): OutboxItem {
   }
 }
 
-/** What a status of `POST /api/turns` says about the message. */
+/** Interprets the response of `POST /api/turns`. */
 export function answerOf(
   status: number,
   body: { readonly turnId: string; readonly code: string; readonly detail: string },
@@ -86,15 +83,15 @@ export function answerOf(
   if (status === 401 || status === 429 || status === 503 || status === 507) {
     return { kind: "later" };
   }
-  // A session that is over is a redirect to the login, or says that nobody is signed in.
+  // An ended session is a redirect to the login, or the code `viewer-denied`.
   if (status === 0 || body.code === "viewer-denied") return { kind: "later" };
-  // Somebody else is signed in: it waits on this device until its writer is back.
+  // Another person is signed in: the item waits on this device for its writer.
   if (body.code === "viewer-changed") return { kind: "later" };
   if (status >= 400 && status < 500) return { kind: "refused", reason: body.detail };
   return { kind: "unknown" };
 }
 
-/** An item as the device kept it: what was under way when the page ended is not confirmed. */
+/** Restores a stored item. One that was in flight when the page closed becomes unconfirmed. */
 export function revived(value: unknown): OutboxItem | undefined {
   const given = record(value);
   const key = text(given.key);
@@ -112,7 +109,7 @@ export function revived(value: unknown): OutboxItem | undefined {
   };
 }
 
-/** Keys of items that the transcript shows by now. */
+/** Keys of items that the transcript now shows. */
 export function shownKeys(
   items: readonly OutboxItem[],
   turnIds: ReadonlySet<string>,

@@ -1,20 +1,23 @@
 /**
- * What the command palette finds. Pure.
+ * Search of the command palette. Pure.
  *
  * @module
  */
 
-/** One line of the palette. */
+/** One entry of the palette. */
 export interface PaletteItem {
   readonly id: string;
-  /** What is shown and searched. */
+  /** Label; searched. */
   readonly words: string;
-  /** Said beside it; searched too. */
+  /** Shown beside the label; also searched. */
   readonly note: string;
   readonly run: () => void;
 }
 
-/** Finds the lines that hold every word of the query; those whose own words begin so come first. */
+/**
+ * Finds the entries that contain every word of the query. Entries with labels that begin with the
+ * words come first.
+ */
 export function findItems<Item extends Pick<PaletteItem, "words" | "note">>(
   items: readonly Item[],
   query: string,
@@ -26,11 +29,11 @@ export function findItems<Item extends Pick<PaletteItem, "words" | "note">>(
       const text = `${words} ${note}`.toLowerCase();
       return wanted.every((word) => text.includes(word));
     })
-    // Sorting is stable: what is equally good stays in its order.
+    // Sorting is stable: entries of equal rank keep their order.
     .toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** The place after a step up or down; the ends are joined. */
+/** Returns the next index up or down; wraps around at both ends. */
 export function stepTo(at: number, by: 1 | -1, count: number): number {
   return count === 0 ? 0 : (at + by + count) % count;
 }

@@ -1,5 +1,5 @@
 /**
- * The quiet line of a tool call: what was done, to what, how it went. Pure.
+ * The summary line of a tool call: operation, target, result. Pure.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { ToolStep } from "gateway/web/state/turns.ts";
 import { cleanLine } from "gateway/web/state/clean.ts";
 import { record } from "gateway/web/state/wire.ts";
 
-/** What a call does, for its sign. */
+/** Kind of a tool, for its icon. */
 export type ToolSort = "read" | "write" | "run" | "find" | "web" | "other";
 
 /** Tool names by their first word. */
@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<ToolSort, readonly [one: string, many: string]>> = 
   web: ["opened 1 page", "opened # pages"],
   other: ["used 1 tool", "used # tools"],
 };
-/** Arguments that say most about a call, best first. */
+/** The most descriptive arguments of a call, best first. */
 const TELLING = [
   "command",
   "cmd",
@@ -44,13 +44,13 @@ const TELLING = [
 ];
 const TARGET_MAX = 120;
 
-/** Sorts a tool by its name. */
+/** Returns the kind of a tool by its name. */
 export function toolSort(tool: string): ToolSort {
   const name = tool.toLowerCase().replace(/^[a-z]+__/, "");
   return SORTS.find(([pattern]) => pattern.test(name))?.[1] ?? "other";
 }
 
-/** The short target of a call, one line. */
+/** Returns the short target of a call, on one line. */
 export function toolTarget(step: Pick<ToolStep, "arguments">): string {
   const given = record(step.arguments);
   const named = TELLING.map((name) => given[name]).find(isTelling) ??
@@ -64,7 +64,7 @@ function isTelling(value: unknown): boolean {
   return (typeof value === "string" && value !== "") || typeof value === "number";
 }
 
-/** One line for several calls, such as "Ran 3 commands, read 2 things". */
+/** Summarizes several calls on one line, such as "Ran 3 commands, read 2 things". */
 export function foldWords(tools: readonly ToolStep[]): string {
   const counts = new Map<ToolSort, number>();
   for (const { tool } of tools) {
@@ -78,7 +78,7 @@ export function foldWords(tools: readonly ToolStep[]): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The word for a state of a call. */
+/** Label of a call's status. */
 export const TOOL_STATUS_WORDS: Readonly<Record<ToolStep["status"], string>> = {
   running: "running",
   completed: "done",
@@ -87,7 +87,7 @@ export const TOOL_STATUS_WORDS: Readonly<Record<ToolStep["status"], string>> = {
   stopped: "stopped",
 };
 
-/** Prints a duration. */
+/** Formats a duration. */
 export function printDuration(ms: number): string {
   if (ms < 1_000) return `${Math.max(1, Math.round(ms))} ms`;
   if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
@@ -98,14 +98,14 @@ export function printDuration(ms: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Prints a number of bytes. */
+/** Formats a number of bytes. */
 export function printBytes(bytes: number): string {
   if (bytes < 1_024) return `${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
   if (bytes < 1_048_576) return `${(bytes / 1_024).toFixed(1)} KiB`;
   return `${(bytes / 1_048_576).toFixed(1)} MiB`;
 }
 
-/** Prints arguments as they were given. */
+/** Formats arguments in their given order. */
 export function printArguments(given: unknown): string {
   if (typeof given === "string") return given;
   try {

@@ -1,11 +1,11 @@
 /**
- * The part of a transcript that the page holds: a window over the log, with every event once and in
- * order, and the previews of messages that are still being written. Pure: state × input → state.
+ * The part of a transcript that the page stores: a window over the log, with each event once and
+ * in order, and previews of unfinished messages. Pure: state × input → state.
  *
- * The window is bounded (`WINDOW_EVENTS_MAX`, `WINDOW_CHARS_MAX`): while the reader is at its end,
- * old events fall out at the top; while older pages are read, new ones fall out at the bottom, and
- * `hasNewer` says so until the newest page is fetched again. A turn may be cut (`cuts`): its
- * question and its newest events are held, what lies between is counted.
+ * The window is limited (`WINDOW_EVENTS_MAX`, `WINDOW_CHARS_MAX`). While the reader is at its end,
+ * old events are dropped at the top. While older pages are read, new events are dropped at the
+ * bottom, and `hasNewer` is true until the newest page is fetched again. A turn may be truncated
+ * (`cuts`): the window has its question and newest events, and counts of the events between.
  *
  * @module
  */
@@ -27,12 +27,12 @@ import {
   type WirePreview,
 } from "gateway/web/state/wire.ts";
 
-/** Events that are held at once. */
+/** Largest number of events in the window. */
 export const WINDOW_EVENTS_MAX = 2_000;
-/** Characters of payload that are held at once, as JSON. */
+/** Most characters of payload in the window, as JSON. */
 const WINDOW_CHARS_MAX = 16_000_000;
 
-/** Text of a message that is not finished; `start` characters before it were not seen. */
+/** Text of an unfinished message; the `start` characters before it are missing. */
 export interface Preview {
   readonly turnId: string;
   readonly messageId: string;
@@ -50,24 +50,24 @@ export interface Transcript {
   /** Ascending by `seq`, each once. */
   readonly events: readonly WireEvent[];
   readonly chars: number;
-  /** Newest event of the log that was seen, whether it is held or not. */
+  /** Newest event of the log that was seen, whether in the window or not. */
   readonly head: number;
-  /** Asks for the page before the window; null at the beginning of the log. */
+  /** Cursor for the page before the window; null at the beginning of the log. */
   readonly before: string | null;
   /** The window ends before the head. */
   readonly hasNewer: boolean;
   readonly isLoadingOlder: boolean;
-  /** The older page did not come: it is fetched again when somebody asks for it. */
+  /** Loading the older page failed: it is fetched again only when the reader requests it. */
   readonly hasOlderFailed: boolean;
   readonly cuts: Cuts;
-  /** Turns whose end fell out at the bottom. */
+  /** Turns whose end was dropped at the bottom. */
   readonly torn: ReadonlySet<string>;
   readonly previews: readonly Preview[];
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** A transcript of which nothing is known. */
+/** An empty transcript, before anything is loaded. */
 export function emptyTranscript(agent: string): Transcript {
   return {
     agent,
@@ -87,7 +87,7 @@ export function emptyTranscript(agent: string): Transcript {
   };
 }
 
-/** Whether so much more fits without anything falling out. */
+/** Whether this much more fits without dropping anything. */
 export function hasRoom(
   { events, chars }: Transcript,
   more: { readonly events: number; readonly chars: number },
@@ -107,11 +107,11 @@ function sizeOf(event: WireEvent): number {
   return size;
 }
 
-/** Takes the newest page as the whole window. */
+/** Replaces the window by the newest page. */
 export function withNewestPage(state: Transcript, page: WirePage): Transcript {
   const cursor = readCursor(page.cursor);
   if (cursor === undefined) return state;
-  // A page may reach beyond its cursor, because the cursor was read first.
+  // A page may extend beyond its cursor, because the cursor was read first.
   const head = Math.max(cursor.seq, page.events.at(-1)?.seq ?? 0);
   const isSameLog = cursor.epoch === state.epoch;
   const events = merge([], page.events);
@@ -133,25 +133,25 @@ export function withNewestPage(state: Transcript, page: WirePage): Transcript {
   }, "top");
 }
 
-/** Puts an older page above the window. */
+/** Adds an older page above the window. */
 export function withOlderPage(state: Transcript, page: WirePage): Transcript {
-  // A page that leads nowhere would be asked for again and again.
+  // A page that makes no progress would be requested forever.
   if (!isOfLog(state, page) || page.before === state.before) return withOlderFault(state);
   const next = { ...joined(state, page), before: page.before };
   return trim({ ...next, isLoadingOlder: false, hasOlderFailed: false }, "bottom");
 }
 
-/** The older page did not come. */
+/** Records that loading the older page failed. */
 export function withOlderFault(state: Transcript): Transcript {
   return { ...state, isLoadingOlder: false, hasOlderFailed: true };
 }
 
-/** Adds what a page tells of a turn whose beginning was not there. */
+/** Adds a page of a turn whose beginning was missing. */
 export function withTurn(state: Transcript, page: WirePage): Transcript {
   return isOfLog(state, page) ? trim(joined(state, page), "top") : state;
 }
 
-/** Puts earlier steps of a cut turn in their place; `before` is where they were asked for. */
+/** Inserts earlier steps of a truncated turn; `before` is the cursor of the request. */
 export function withSteps(
   state: Transcript,
   of: { readonly turnId: string; readonly before: number },
@@ -160,14 +160,14 @@ export function withSteps(
   const cut = state.cuts.get(of.turnId);
   if (cut === undefined) return state;
   if (part === undefined || !isOfLog(state, part)) return withPhase(state, of.turnId, "failed");
-  // Meanwhile events have left the window below that place: the next press asks there.
+  // The window has since dropped events below that cursor: the next press uses the new one.
   if (cut.before !== of.before) return withPhase(state, of.turnId, "idle");
   const events = merge(part.events, state.events);
   const cuts = withPart(state.cuts, cut, part);
   return trim({ ...state, events, cuts, chars: total(events) }, "bottom");
 }
 
-/** Notes where the earlier steps of a turn are. */
+/** Sets the phase of loading a turn's earlier steps. */
 export function withPhase(
   state: Transcript,
   turnId: string,
@@ -176,7 +176,7 @@ export function withPhase(
   return { ...state, cuts: inPhase(state.cuts, turnId, phase) };
 }
 
-/** Turns of these events of which neither the question is there nor what is left out. */
+/** Turns of these events that have neither their question nor a truncation in the window. */
 export function headless(state: Transcript, given: readonly WireEvent[]): readonly string[] {
   const ids = new Set(given.flatMap(({ turnId }) => turnId ?? []));
   for (const turnId of state.cuts.keys()) ids.delete(turnId);
@@ -192,7 +192,7 @@ function isOfLog(state: Transcript, page: WirePage): boolean {
 
 function joined(state: Transcript, page: WirePage): Transcript {
   const added = joinTurns(state, page);
-  // What is newer than the window comes by the stream.
+  // Events newer than the window arrive by the stream.
   const known = added.events.filter(({ seq }) => seq <= state.head);
   const events = merge(known, state.events);
   return { ...state, events, cuts: added.cuts, chars: total(events) };
@@ -210,7 +210,7 @@ export function withEvents(state: Transcript, given: readonly WireEvent[]): Tran
   return trim({ ...state, events, chars: state.chars + total(added), head, previews }, "top");
 }
 
-/** Adds a piece of a message; a piece that follows a lost one starts the preview anew. */
+/** Adds a piece of a message. A piece after a lost one restarts the preview. */
 export function withPreview(state: Transcript, piece: WirePreview): Transcript {
   if (piece.agent !== state.agent || isOver(state.events, piece)) return state;
   const known = state.previews.find(({ messageId }) => messageId === piece.messageId);
@@ -225,7 +225,7 @@ function grown(known: Preview | undefined, piece: WirePreview): Preview {
   if (known === undefined || offset > end || offset < known.start) {
     return { turnId, messageId, start: offset, text };
   }
-  // What was sent twice is taken once.
+  // Skip the characters that overlap with the earlier pieces.
   return { ...known, text: known.text.slice(0, offset - known.start) + text };
 }
 
@@ -243,7 +243,7 @@ function endsMessage(event: WireEvent, messageId: string): boolean {
   return event.kind === "message" && event.payload.message_id === messageId;
 }
 
-/** The finished message replaces its preview; the end of a turn ends all of its previews. */
+/** A finished message replaces its preview; the end of a turn removes all of its previews. */
 function liveOnly(
   previews: readonly Preview[],
   events: readonly WireEvent[],
@@ -261,7 +261,7 @@ function total(events: readonly WireEvent[]): number {
   return events.reduce((sum, event) => sum + sizeOf(event), 0);
 }
 
-/** Ascending, each once, whatever the order of arrival. */
+/** Merges two lists: ascending, each event once, in any order of arrival. */
 function merge(a: readonly WireEvent[], b: readonly WireEvent[]): readonly WireEvent[] {
   const bySeq = new Map<number, WireEvent>();
   for (const event of [...a, ...b]) if (!bySeq.has(event.seq)) bySeq.set(event.seq, event);
@@ -272,9 +272,9 @@ function trim(state: Transcript, from: "top" | "bottom"): Transcript {
   let { chars } = state;
   let first = 0;
   let end = state.events.length;
-  // Questions of cut turns stay besides.
+  // Questions of truncated turns are kept in addition.
   const most = WINDOW_EVENTS_MAX + (from === "top" ? 0 : state.cuts.size);
-  // The newest event stays, whatever its size.
+  // The newest event is kept, whatever its size.
   while (end - first > 1 && (end - first > most || chars > WINDOW_CHARS_MAX)) {
     const dropped = from === "top" ? state.events[first++] : state.events[--end];
     if (dropped !== undefined) chars -= sizeOf(dropped);

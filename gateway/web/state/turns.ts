@@ -1,7 +1,7 @@
 /**
- * What is shown of a window of events: turns in the order of their beginning, each with its
- * message, steps and end; notices in between. Pure. A turn whose events have not changed is the
- * same object as before, so that only what changed is drawn again.
+ * Converts a window of events to what the page shows: turns in the order of their beginning, each
+ * with its message, steps and end, and notices between. Pure. An unchanged turn keeps its object
+ * identity, so only changes are rendered again.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export interface SentStep {
   readonly status: ToolStep["status"];
 }
 
-/** Something that the owner should know. */
+/** A notice for the owner. */
 export interface NoticeStep {
   readonly kind: "notice";
   readonly key: string;
@@ -65,7 +65,7 @@ export interface Outcome {
   readonly reason: string;
 }
 
-/** One turn, or what was said outside of turns. */
+/** One turn, or events outside of turns. */
 export interface TurnView {
   readonly kind: "turn" | "aside";
   readonly key: string;
@@ -75,22 +75,22 @@ export interface TurnView {
     | { readonly text: string; readonly from: string; readonly isOwner: boolean }
     | undefined;
   readonly state: "sent" | "delivered" | "working" | "ended";
-  /** What is left out between `ask` and `steps`. */
+  /** Omitted events between `ask` and `steps`. */
   readonly cut: Cut | undefined;
   readonly steps: readonly Step[];
   readonly outcome: Outcome | undefined;
-  /** Changes when any event of the turn is added or falls out of the window. */
+  /** Changes when an event of the turn is added or dropped from the window. */
   readonly mark: string;
 }
 
-/** Calls in a row that fold. */
+/** Shortest run of calls that folds. */
 const FOLD_MIN = 3;
-/** Name of the tool with which channels send a message. */
+/** Name of the tool that channels send messages with. */
 const SEND_TOOL = "send_message";
 
 /**
- * Groups events into turns; `before` is the earlier answer. Of turns in `torn` the end is not among
- * the events: nothing is said of how they stand.
+ * Groups events into turns. `before` is the earlier result. The end of a turn in `torn` is not
+ * among the events, so its state is left open.
  */
 export function turnsOf(
   events: readonly WireEvent[],
@@ -115,7 +115,7 @@ export function turnsOf(
   });
 }
 
-/** Events without a turn that are worth a line. */
+/** Whether an event without a turn is shown. */
 function isAside(event: WireEvent): boolean {
   return event.kind === "notice" ||
     (event.kind === "agent_state" && event.payload.state === "failed");
@@ -145,7 +145,7 @@ function viewOf(
     key,
     turnId: first.turnId ?? "",
     at: first.at,
-    // The gateway's own record comes first: an agent must not put other words over its owner's.
+    // Prefer the gateway's own record: an agent must not replace its owner's words.
     ask: asked !== undefined
       ? {
         text: text(asked.text),
@@ -166,7 +166,7 @@ function viewOf(
 function stateOf(group: readonly WireEvent[], isCut: boolean): TurnView["state"] {
   const has = (kind: string) => group.some((event) => event.kind === kind);
   if (has("turn_ended")) return "ended";
-  // Its start may be among what is left out.
+  // Its start may be among the omitted events.
   if (isCut) return "working";
   if ((has("turn_delivered") || has("turn_asked")) && !has("turn_started")) return "delivered";
   return group.every(({ kind }) => kind === "turn_queued") ? "sent" : "working";
@@ -192,7 +192,7 @@ function stepsOf(
   for (const event of group) {
     const callId = text(event.payload.call_id);
     if (event.kind === "tool_result") results.set(callId, event);
-    // Some programs tell the arguments of a call after it began: the last ones count.
+    // Some programs send a call's arguments after its start: the last ones count.
     if (event.kind === "tool_call") {
       calls.set(callId, { ...event, seq: calls.get(callId)?.seq ?? event.seq });
     }
@@ -286,7 +286,8 @@ function fold(steps: readonly Exclude<Step, FoldStep>[]): readonly Step[] {
   let run: ToolStep[] = [];
   const flush = () => {
     if (run.length >= FOLD_MIN) {
-      // By what stands before it: calls that come at either end leave an open fold open.
+      // The key comes from the preceding step, so calls added at either end keep an open fold
+      // open.
       folded.push({ kind: "fold", key: `fold-${folded.at(-1)?.key ?? "first"}`, tools: run });
     } else folded.push(...run);
     run = [];
@@ -302,7 +303,7 @@ function fold(steps: readonly Exclude<Step, FoldStep>[]): readonly Step[] {
   return folded;
 }
 
-/** The turn that the agent works on, if any: the one that Stop is for. */
+/** The turn that the agent works on, if any; Stop applies to it. */
 export function runningTurn(turns: readonly TurnView[]): TurnView | undefined {
   return turns.find(({ kind, state }) => kind === "turn" && state === "working") ??
     turns.find(({ kind, state }) => kind === "turn" && state !== "ended");

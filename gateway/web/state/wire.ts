@@ -1,11 +1,11 @@
 /**
- * What the page reads from the cockpit, checked once at the edge: a server of another version must
- * not make the page fail. No I/O; shapes are those of `docs/protocol.md`.
+ * Parses the cockpit's data once, where it enters: a server of another version must not break the
+ * page. No I/O; shapes are those of `docs/protocol.md`.
  *
  * @module
  */
 
-/** A card of the list of agents. */
+/** A card in the list of agents. */
 export interface AgentCard {
   readonly agent: string;
   readonly isOwn: boolean;
@@ -27,7 +27,7 @@ export interface WireEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** A piece of a message that is still being written. */
+/** A piece of an unfinished message. */
 export interface WirePreview {
   readonly agent: string;
   readonly turnId: string;
@@ -36,7 +36,7 @@ export interface WirePreview {
   readonly offset: number | undefined;
 }
 
-/** How many events there are, and of what kinds. */
+/** Number of events, and of each kind. */
 export interface EventCounts {
   readonly events: number;
   readonly calls: number;
@@ -45,10 +45,10 @@ export interface EventCounts {
   readonly failed: number;
 }
 
-/** A turn of which a page has the question and the newest events only. */
+/** A turn of which a page has only the question and the newest events. */
 export interface WireCut {
   readonly turnId: string;
-  /** Number of the first event after what is left out. */
+  /** Sequence number of the first event after the omitted ones. */
   readonly before: number;
   readonly counts: EventCounts;
 }
@@ -58,7 +58,7 @@ export interface WirePage {
   readonly events: readonly WireEvent[];
   readonly before: string | null;
   readonly cursor: string;
-  /** None in a page of an older gateway, which goes by events. */
+  /** Empty in a page of an older gateway, which pages by events. */
   readonly cuts: readonly WireCut[];
 }
 
@@ -73,29 +73,29 @@ export interface Problem {
   readonly hints: readonly string[];
 }
 
-/** An object of JSON, or an empty one. */
+/** Returns a JSON object, or an empty one for any other value. */
 export function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? value as Record<string, unknown>
     : {};
 }
 
-/** A text of JSON, or the fallback. */
+/** Returns a JSON string, or the fallback. */
 export function text(value: unknown, fallback = ""): string {
   return typeof value === "string" ? value : fallback;
 }
 
-/** A number of JSON, or the fallback. */
+/** Returns a JSON number, or the fallback. */
 export function number(value: unknown, fallback = 0): number {
   return typeof value === "number" && Number.isFinite(value) ? value : fallback;
 }
 
-/** The texts of a list of JSON; none of anything else. */
+/** Returns the strings of a JSON array; empty for any other value. */
 export function texts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map((one) => text(one)) : [];
 }
 
-/** Parses JSON; undefined for anything else. */
+/** Parses JSON; undefined when invalid. */
 export function parseJson(given: string): unknown {
   try {
     return JSON.parse(given);
@@ -113,7 +113,7 @@ export function readCursor(
   return colon > 0 && Number.isSafeInteger(seq) ? { epoch: id.slice(0, colon), seq } : undefined;
 }
 
-/** Reads a card; undefined when it names no agent. */
+/** Parses a card; undefined when it names no agent. */
 export function readCard(value: unknown): AgentCard | undefined {
   const given = record(value);
   const agent = text(given.agent);
@@ -133,7 +133,7 @@ export function readCard(value: unknown): AgentCard | undefined {
   };
 }
 
-/** Reads an event; undefined when it has no place in the log. */
+/** Parses an event; undefined without a position in the log. */
 export function readEvent(value: unknown): WireEvent | undefined {
   const given = record(value);
   const cursor = readCursor(text(given.id));
@@ -148,7 +148,7 @@ export function readEvent(value: unknown): WireEvent | undefined {
   };
 }
 
-/** Reads a preview; undefined for one of a kind that is not known here. */
+/** Parses a preview; undefined for an unknown kind. */
 export function readPreview(value: unknown): WirePreview | undefined {
   const given = record(value);
   const payload = record(given.payload);
@@ -163,7 +163,7 @@ export function readPreview(value: unknown): WirePreview | undefined {
   };
 }
 
-/** Reads a page. */
+/** Parses a page. */
 export function readPage(value: unknown): WirePage | undefined {
   const given = record(value);
   const cursor = text(given.cursor);
@@ -195,7 +195,7 @@ function readCut(value: unknown): WireCut | undefined {
   };
 }
 
-/** Reads a refusal; one that is not readable is told by its status. */
+/** Parses a refusal; an unreadable one is described by its status. */
 export function readProblem(status: number, body: string): Problem {
   const given = record(parseJson(body));
   return {

@@ -1,6 +1,6 @@
 /**
- * The list of agents: two lines each, grouped by what wants attention. The order within a group is
- * that of the names, so that rows do not move under the pointer when something else changes.
+ * The list of agents: two lines each, grouped by need for attention. Groups are sorted by name, so
+ * rows do not move under the pointer when another agent changes.
  *
  * @module
  */
@@ -36,7 +36,7 @@ export function AgentList() {
   );
 }
 
-/** Other clicks on a link are the browser's: a new tab, a new window. */
+/** All other clicks on a link are left to the browser: a new tab, a new window. */
 export function isPlainClick(event: MouseEvent): boolean {
   return !event.metaKey && !event.ctrlKey && !event.shiftKey && event.button === 0;
 }

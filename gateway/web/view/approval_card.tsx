@@ -1,6 +1,6 @@
 /**
- * The cards above the composer: calls that wait for the owner, with all their arguments, where they
- * come from and when they expire. Several of one turn are one card; each is decided by itself.
+ * The cards above the composer: calls that wait for the owner, with all arguments, origin and
+ * expiry. Calls of one turn share a card; each is decided separately.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import {
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import { HoldButton } from "gateway/web/view/hold_button.tsx";
 
-/** All cards of the open agent; nothing while nothing waits. */
+/** All cards of the open agent; renders nothing when no call waits. */
 export function ApprovalCards() {
   const groups = groupApprovals(approvals.value);
   if (groups.length === 0) return null;

@@ -1,5 +1,5 @@
 /**
- * Where one writes: the draft, the messages that are on their way above it, Send or Stop beside it.
+ * The composer: the draft, the outgoing messages above it, Send or Stop beside it.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { OutboxItem } from "gateway/web/state/outbox.ts";
 import { ApprovalCards } from "gateway/web/view/approval_card.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
 
-/** Bytes that the gateway takes in one message. */
+/** Bytes that the gateway accepts in one message. */
 const TEXT_BYTES_MAX = 256 * 1024;
 
 /** The composer. */
@@ -29,7 +29,7 @@ export function Composer({ agent }: { readonly agent: string }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const isTouch = matchMedia("(pointer: coarse)").matches;
   useEffect(() => {
-    // On a touch screen the keyboard would cover what one came to read.
+    // On a touch screen the keyboard would cover the transcript.
     if (!isTouch) field.current?.focus();
   }, []);
   if (transcript.value.phase === "refused") return null;

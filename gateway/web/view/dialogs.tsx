@@ -1,5 +1,5 @@
 /**
- * The page's dialogs, on the browser's own: focus stays inside, Escape closes, focus goes back.
+ * The page's dialogs, built on `<dialog>`: focus stays inside, Escape closes, focus is restored.
  *
  * @module
  */
@@ -51,7 +51,7 @@ export function Dialogs() {
           <Palette />
         </Dialog>
       );
-    // Drawn by the hosts themselves.
+    // The hosts part renders it.
     case "host":
     case undefined:
       return null;
@@ -65,22 +65,22 @@ const MESSAGE_STATES = [
   ["delivered", "received by the agent"],
 ] as const;
 
-/** One dialog; closing it, in whatever way, leaves none open. */
+/** One dialog. Closing it in any way leaves no dialog open. */
 export function Dialog(
   { title, children }: { readonly title: string; readonly children: ComponentChildren },
 ) {
   const element = useRef<HTMLDialogElement>(null);
-  // Before the next key comes, which is meant for it.
+  // Runs before the next key event, which is meant for the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     const own = element.current;
     own?.showModal();
     return () => {
-      // A closed dialog has given focus back by itself, and one may have moved on since.
+      // A dialog that is already closed has restored the focus, and it may have moved since.
       if (own?.open === true && before instanceof HTMLElement) before.focus();
     };
   }, []);
-  // At once: a key may open the next one before the browser tells that this one has closed.
+  // Runs at once: a key may open the next dialog before the browser's `close` event.
   const close = () => {
     element.current?.close();
     dialog.value = undefined;
@@ -94,7 +94,7 @@ export function Dialog(
         close();
       }}
       onClose={(event) => {
-        // What was taken away already says nothing about the one that is open now.
+        // A removed element must not close the dialog that is open now.
         if (event.currentTarget.isConnected) dialog.value = undefined;
       }}
       onClick={(event) => {

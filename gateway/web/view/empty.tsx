@@ -1,5 +1,5 @@
 /**
- * The first look at an agent: a greeting and three things to click.
+ * The view of an agent without messages: a greeting and suggestions to click.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { sendText } from "gateway/web/app/actions.ts";
 import { card, dialog } from "gateway/web/app/model.ts";
 import { Icon } from "gateway/web/view/icons.tsx";
 
-/** What is sent by a click. */
+/** Messages that a click sends. */
 const PROMPTS = ["last commit of this project", "what can you do"] as const;
 
 /** The greeting. */

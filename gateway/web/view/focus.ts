@@ -1,10 +1,10 @@
 /**
- * Keeps the place of who works with the keyboard when what they pressed goes away.
+ * Keeps keyboard focus near a button that is removed after it was pressed.
  *
  * @module
  */
 
-/** Runs an action of a button; when the button is gone afterwards, what held it has the focus. */
+/** Runs a button's action. If the button is removed by it, its container gets the focus. */
 export async function keepFocus(button: HTMLElement, act: () => Promise<void>): Promise<void> {
   const holder = button.closest<HTMLElement>("[data-article], .pane");
   const hadFocus = document.activeElement === button;

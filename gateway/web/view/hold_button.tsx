@@ -1,20 +1,20 @@
 /**
- * A button for what cannot be taken back: it works when it was held down for a moment, by pointer
- * or by key, so that a slip of the finger does nothing. Who cannot hold a key down presses twice.
+ * A button for irreversible actions: it must be held for a moment, by pointer or by key, so that a
+ * slip does nothing. A person who cannot hold a key presses twice.
  *
  * @module
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** How long it is to be held. */
+/** How long the button must be held. */
 const HOLD_MS = 700;
 
-/** The button; one that need not be held works at once. */
+/** The button. Without the need to hold, it acts at once. */
 export function HoldButton(
   { label, what, isHeld, isDisabled, onDone }: {
     readonly label: string;
-    /** What it is about, for those who do not see it. */
+    /** Its subject, for screen readers. */
     readonly what: string;
     readonly isHeld: boolean;
     readonly isDisabled: boolean;
@@ -74,7 +74,7 @@ export function HoldButton(
         const byHold = wasHeld.current;
         wasHeld.current = false;
         if (byHold) return;
-        // A press without a key or a pointer, as assistive programs make it.
+        // A click without key or pointer, as assistive programs send it.
         if (phase === "armed") onDone();
         setPhase(phase === "armed" ? "rest" : "armed");
       }}

@@ -1,6 +1,6 @@
 /**
- * One host: whether it is there, what is wrong on it, its last job, and on demand its units, agents
- * and earlier jobs. What hosts say is shown as text, never as more.
+ * One host: its connection, its faults, its last job, and on demand its units, agents and earlier
+ * jobs. Text from hosts is rendered as plain text only.
  *
  * @module
  */
@@ -35,7 +35,7 @@ interface CardProps {
   readonly version: string;
 }
 
-/** The card; drawn again only when something about its own host has changed. */
+/** The card; rendered again only when its own host has changed. */
 export const HostCard = memo(function HostCard({ host: of, gateway, version }: CardProps) {
   const { host, isOnline, jobs } = of;
   const look = useComputed(() => looks.value.get(host)).value;
@@ -125,7 +125,7 @@ function Buttons({ of, look }: { readonly of: HostView; readonly look: Look | un
   );
 }
 
-/** What was found when the host was looked at. */
+/** Result of the host's status check. */
 function Found({ look, host }: { readonly look: Look | undefined; readonly host: string }) {
   if (look === undefined) return null;
   const { status, fault, at, isAsking } = look;
@@ -177,7 +177,7 @@ function Hints({ hints }: { readonly hints: readonly string[] }) {
   return <>{hints.map((hint, at) => <code class="hint" key={at}>{cleanLine(hint)}</code>)}</>;
 }
 
-/** What is to be done about a host that is not there: nothing can be done from here. */
+/** Steps for a host that is not connected: the page cannot act on it. */
 function Away({ of: { host, isRevoked } }: { readonly of: HostView }) {
   return (
     <div class="host-line">

@@ -1,5 +1,6 @@
 /**
- * The question before a host is changed: what will happen, to whom, and what it may interrupt.
+ * The confirmation before a host is changed: what will happen, to which hosts, and what it may
+ * interrupt.
  *
  * @module
  */
@@ -9,7 +10,7 @@ import { agents, dialog } from "gateway/web/app/model.ts";
 import { agentsOf } from "gateway/web/state/hosts.ts";
 import { Dialog } from "gateway/web/view/dialogs.tsx";
 
-/** The dialog, while something is asked. */
+/** The dialog, while a job waits for confirmation. */
 export function HostDialog() {
   const wanted = wish.value;
   if (dialog.value !== "host" || wanted === undefined) return null;
@@ -56,7 +57,7 @@ function Question({ wanted }: { readonly wanted: Wish }) {
         </p>
       )}
       <div class="form-end">
-        {/* Focus begins here, not at what acts: a key may have been meant for something else. */}
+        {/* Focus starts here, not at the action: a key may have been meant for something else. */}
         <button type="button" autofocus onClick={closeDialog}>Cancel</button>
         <button
           type="button"

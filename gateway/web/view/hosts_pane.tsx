@@ -1,6 +1,6 @@
 /**
- * The hosts of the fleet: which are there, how each one is, and what can be done to it. For admins;
- * who is none is told so by the gateway, here as everywhere.
+ * The hosts of the fleet: their connection, their status, and operations on them. For admins; the
+ * gateway refuses all other viewers.
  *
  * @module
  */
@@ -116,7 +116,7 @@ function Groups({ told }: { readonly told: Fleet }) {
   );
 }
 
-/** Goes to a host that is further down; not by the address, which is the page's own. */
+/** Scrolls to a host further down. The URL does not change, because the page's routing uses it. */
 function ToHost({ host }: { readonly host: string }) {
   return (
     <button

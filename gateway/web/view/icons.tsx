@@ -1,6 +1,6 @@
 /**
- * The page's signs, drawn with the colour of the text around them. Each stands beside words that
- * say the same, so all are hidden from screen readers.
+ * The page's icons, in the colour of the text around them. Each is beside text with the same
+ * meaning, so all are hidden from screen readers.
  *
  * @module
  */
@@ -35,10 +35,10 @@ const PATHS = {
   spark: "M8 2.5 9.4 6.6 13.5 8 9.4 9.4 8 13.5 6.6 9.4 2.5 8l4.1-1.4z",
 } as const;
 
-/** Name of a sign. */
+/** Name of an icon. */
 export type IconName = keyof typeof PATHS;
 
-/** One sign. */
+/** One icon. */
 export function Icon({ name }: { readonly name: IconName | ToolSort }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -57,7 +57,7 @@ const SHAPES: Readonly<Record<StateShape, string>> = {
   gap: "M4 8h8",
 };
 
-/** The sign of an agent's state: a shape of its own for each. */
+/** The icon of an agent's state, with a different shape for each. */
 export function StateSign({ shape }: { readonly shape: StateShape }) {
   return (
     <svg class={`state-sign is-${shape}`} viewBox="0 0 16 16" aria-hidden="true" focusable="false">

@@ -1,6 +1,6 @@
 /**
- * Keys of the whole page. Keys of one part are in its component. None acts while text is typed, but
- * for Escape, which leaves the text.
+ * Keyboard shortcuts of the whole page; those of one part are in its component. While text is
+ * typed, only Escape works; it leaves the text field.
  *
  * @module
  */
@@ -22,26 +22,26 @@ const KEYS: readonly (readonly [keys: string, what: string])[] = [
 
 const HOST_KEYS = ["G then H", "go to the hosts of the fleet"] as const;
 
-/** What the help shows. */
+/** Returns the shortcuts that the help shows. */
 export function keysHere(): typeof KEYS {
   return isAdmin ? [...KEYS.slice(0, 7), HOST_KEYS, ...KEYS.slice(7)] : KEYS;
 }
 
 let lastKey = { key: "", at: 0 };
 
-/** Handles a key that nothing else has handled. */
+/** Handles a key that no other handler has handled. */
 export function handleKey(event: KeyboardEvent): void {
   if (event.defaultPrevented) return;
   const isOpen = document.querySelector("dialog[open]") !== null;
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !isOpen) {
-    // Also while one types: no text is lost by it.
+    // Also works while typing: no text is lost.
     event.preventDefault();
     dialog.value = "palette";
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const target = event.target as HTMLElement;
-  // The element and not the signal, which hears of a close a moment after it.
+  // Checks the element, not the signal: the signal changes a moment after a close.
   if (isOpen) return;
   if (/^(TEXTAREA|INPUT|SELECT)$/.test(target.tagName)) {
     if (event.key === "Escape") target.blur();

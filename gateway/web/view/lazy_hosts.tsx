@@ -1,6 +1,6 @@
 /**
- * The place of the hosts: their part of the page is for admins and comes when it is opened first. A
- * page that is older than its gateway may find that part gone; then a reload brings both.
+ * Loads the hosts part when it is first opened; it is for admins. If the page is older than the
+ * gateway, the part may no longer exist; a reload then loads both.
  *
  * @module
  */
@@ -9,20 +9,20 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Icon } from "gateway/web/view/icons.tsx";
 
-/** What the part brings. */
+/** Exports of the hosts part. */
 interface HostsPart {
   readonly HostsPane: ComponentType;
 }
 
 let loaded: HostsPart | undefined;
 
-/** The hosts, or what there is until they are here. */
+/** The hosts, or a placeholder until they are loaded. */
 export function LazyHosts() {
   const [part, setPart] = useState(loaded);
   const [isMissing, setMissing] = useState(false);
   useEffect(() => {
     if (part !== undefined) return;
-    // Named by the page, because its name changes with what is in it.
+    // The page provides the file's name, because it contains a hash.
     const address = document.documentElement.dataset.hosts ?? "";
     import(address).then(
       (found: HostsPart) => setPart(loaded = found),

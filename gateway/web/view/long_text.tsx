@@ -1,5 +1,5 @@
 /**
- * Text that is shown as it is: bounded until the reader asks for all of it.
+ * Text shown verbatim, shortened until the reader presses "Show all".
  *
  * @module
  */
@@ -7,24 +7,24 @@
 import { useState } from "preact/hooks";
 import { Icon } from "gateway/web/view/icons.tsx";
 
-/** Characters and lines that are drawn before "Show all". */
+/** Characters and lines that are rendered before "Show all". */
 const CHARS_MAX = 8_000;
 const LINES_MAX = 200;
 
-/** The first part of a text, and whether it is all. */
+/** Returns the first part of a text, and whether it is complete. */
 export function headOf(text: string): { readonly head: string; readonly isWhole: boolean } {
   let end = Math.min(text.length, CHARS_MAX);
   for (let at = 0, lines = 0; at < end; at++) {
     if (text.charCodeAt(at) === 10 && ++lines === LINES_MAX) end = at;
   }
   return end >= text.length ? { head: text, isWhole: true } : {
-    // Never half of a surrogate pair.
+    // Never cut a surrogate pair.
     head: text.slice(0, end).toWellFormed().replace(/\ufffd$/, ""),
     isWhole: false,
   };
 }
 
-/** A text with its lines, scrolling on its own. */
+/** A text with its line breaks, in a scrolling box. */
 export function LongText(
   { text, label = "Text" }: { readonly text: string; readonly label?: string },
 ) {
@@ -68,14 +68,14 @@ export function CodeBlock(
   );
 }
 
-/** Copies a text; false when the browser does not let it. */
+/** Copies a text; returns false when the browser refuses. */
 async function copyText(text: string): Promise<boolean> {
   try {
     if (navigator.clipboard !== undefined) {
       await navigator.clipboard.writeText(text);
       return true;
     }
-    // Over plain HTTP there is no clipboard but this one.
+    // Over plain HTTP, this is the only clipboard API.
     const before = document.activeElement;
     const area = document.createElement("textarea");
     area.value = text;

@@ -1,6 +1,6 @@
 /**
- * Tokens of markdown as nodes. Nothing of a text becomes HTML, an address that is fetched, or a
- * script: raw HTML is shown as text, images as links, links only to http, https and mailto.
+ * Renders markdown tokens. No text becomes HTML, a URL that is fetched, or a script: raw HTML is
+ * shown as text, images as links, and links go only to http, https and mailto.
  *
  * @module
  */
@@ -29,7 +29,7 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
     : <div class="prose">{tokens.map(block)}</div>;
 });
 
-/** A text that grows; finished blocks are not drawn again. */
+/** A growing text; finished blocks are not rendered again. */
 export function LiveMarkdown({ text }: { readonly text: string }) {
   const grown = useRef<GrowingMarkdown | undefined>(undefined);
   grown.current = growMarkdown(grown.current, clean(text));
@@ -80,7 +80,7 @@ function block(token: MarkdownToken, index: number): ComponentChildren {
   }
 }
 
-/** Headings of a message lie below those of the page. */
+/** Headings of a message rank below those of the page. */
 function heading(token: Tokens.Heading, key: number) {
   const Level = token.depth === 1 ? "h3" : token.depth === 2 ? "h4" : "h5";
   return <Level key={key}>{inline(token.tokens)}</Level>;
@@ -169,7 +169,7 @@ function link(token: Tokens.Link, key: number) {
   );
 }
 
-/** An image is never loaded: its address alone can carry what somebody wants to know. */
+/** An image is never loaded: its URL alone can leak data. */
 function image(token: Tokens.Image, key: number) {
   const href = safeHref(token.href);
   const words = `image: ${token.text === "" ? token.href.slice(0, 200) : token.text}`;

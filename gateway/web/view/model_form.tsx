@@ -1,6 +1,6 @@
 /**
- * The form that connects a model. The key is in the field and in the one request that carries it,
- * and nowhere else: no draft, no storage, no address.
+ * The form that connects a model. The key exists only in the field and in the request that sends
+ * it: in no draft, storage or URL.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import {
   requestOf,
 } from "gateway/web/state/model_form.ts";
 
-/** What the form does just now; `waiting` until the agent has ended its turn. */
+/** Phase of the form; `waiting` until the agent has ended its turn. */
 type Phase = "loading" | "ready" | "waiting" | "testing" | "done";
 
 const NO_FAULTS: FormFaults = { fields: {}, summary: "", canSkipTest: false };
@@ -41,7 +41,7 @@ function faultOf(thrown: unknown): FormFaults {
     : faultsOf(thrown.problem);
 }
 
-/** What the form knows and does. */
+/** State and actions of the form. */
 function useModelChoice(agent: string) {
   const [card, setCard] = useState<ModelCard>();
   const [form, setForm] = useState<Form>();
@@ -69,7 +69,7 @@ function useModelChoice(agent: string) {
       announcement.value = `${agent} now uses ${modelName(now)}`;
     } catch (thrown) {
       const isEarly = thrown instanceof Refused && thrown.problem.code === "agent-working";
-      // Asked again by itself only when the page will see the turn end.
+      // Retry automatically only when the page will see the turn end.
       if (isEarly && running.value !== undefined) return setPhase("waiting");
       setFaults(faultOf(thrown));
       setPhase("ready");
@@ -88,7 +88,7 @@ function useModelChoice(agent: string) {
     if (empty === undefined) setPhase("waiting");
   };
   const edit = (next: Form) => {
-    // A fault is about what was typed: another provider has none of the old ones.
+    // Faults refer to the old input, so a change of provider clears them.
     if (next.provider !== form?.provider) setFaults(NO_FAULTS);
     setForm(next);
   };
@@ -114,7 +114,7 @@ export function ModelForm({ agent }: { readonly agent: string }) {
     <form
       ref={element}
       class="model-form"
-      // Should this script fail, a key still never becomes part of an address.
+      // If this script fails, a key still never becomes part of a URL.
       method="post"
       noValidate
       autocomplete="off"
@@ -302,7 +302,7 @@ function keyNote(form: Form, card: ModelCard): string {
     : "Stored on the host, for this agent only; never shown again";
 }
 
-/** A key over plain HTTP can be read on its way, but for this machine. */
+/** Warns that a key over plain HTTP can be read in transit, unless it goes to this machine. */
 function addressNote(address: string): string {
   const isOpen = /^http:\/\/(?!localhost[:/]|127\.|\[::1\])/i.test(address.trim());
   return isOpen

@@ -1,6 +1,6 @@
 /**
- * The command palette: agents and actions by a few letters. A list box in the hands of the field
- * above it, as screen readers know it (WAI-ARIA, combobox with list box).
+ * The command palette: agents and actions, found by a few letters. A list box controlled by the
+ * field above it, for screen readers (WAI-ARIA, combobox with list box).
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { findItems, type PaletteItem, stepTo } from "gateway/web/state/palette.t
 
 const THEME_WORDS = { system: "same as the device", light: "light", dark: "dark" } as const;
 
-/** What there is to do just now. */
+/** The entries available now. */
 function allItems(): readonly PaletteItem[] {
   const agent = selected.value;
   const ofAgent: readonly PaletteItem[] = agent === undefined ? [] : [
@@ -72,7 +72,7 @@ export function Palette() {
     if (item === undefined) return;
     field.current?.closest("dialog")?.close();
     dialog.value = undefined;
-    // After the close has given the focus back, so that what opens takes it from there.
+    // Run after the close has restored the focus, so that a new dialog can restore it later.
     setTimeout(item.run);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -91,7 +91,7 @@ export function Palette() {
         <input
           id="palette-field"
           ref={field}
-          // The dialog gives it the focus as it opens.
+          // The dialog focuses it when it opens.
           autofocus
           role="combobox"
           aria-expanded

@@ -1,6 +1,6 @@
 /**
- * The one place where a lost connection is told, with the time of the next try and a
- * way not to wait.
+ * Reports a lost connection, with the time of the next attempt and a button to retry now. No other
+ * element reports it.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import { retryNow } from "gateway/web/app/actions.ts";
 import { connection, now } from "gateway/web/app/model.ts";
 import { pillWords } from "gateway/web/state/connection.ts";
 
-/** The pill; nothing while all is well. */
+/** The pill; hidden while connected. */
 export function Pill() {
   const state = connection.value;
   const words = pillWords(state, now.value);
-  // The region is always there; its words change with the kind only, not with each second.
+  // The live region always exists; its text changes with the kind only, not each second.
   return (
     <aside class="pill-place" aria-label="Connection">
       <div class="unseen" role="status">{spoken(state.kind)}</div>

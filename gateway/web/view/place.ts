@@ -1,20 +1,20 @@
 /**
- * Holds a scrolled view in place while something is put above it or taken away there. Browsers do
- * that themselves in part: not at the very top, and not all of them.
+ * Keeps a scrolled view in place while content above it is added or removed. Browsers do this only
+ * in part: not at the very top, and not all browsers.
  *
  * @module
  */
 
-/** Something on the screen, and where it was. */
+/** An element on the screen, and its position. */
 export interface Place {
   readonly element: Element;
   readonly top: number;
 }
 
-/** What of a message may be held: the message itself goes on above the view. */
+/** Anchors within a message: the message itself may grow above the view. */
 const PARTS = ":scope > .ask, :scope > .answer > :not(.earlier)";
 
-/** Returns the first thing that is on the screen. */
+/** Returns the first anchor on the screen. */
 export function placeIn(pane: HTMLElement): Place | undefined {
   const { top } = pane.getBoundingClientRect();
   const isBelow = (element: Element) => element.getBoundingClientRect().bottom > top;
@@ -27,7 +27,7 @@ export function placeIn(pane: HTMLElement): Place | undefined {
   return element === undefined ? undefined : { element, top: element.getBoundingClientRect().top };
 }
 
-/** Scrolls so that it is where it was. */
+/** Scrolls the element back to its position. */
 export function holdPlace(pane: HTMLElement, place: Place | undefined): void {
   if (place === undefined || !place.element.isConnected) return;
   pane.scrollTop += place.element.getBoundingClientRect().top - place.top;

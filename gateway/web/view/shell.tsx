@@ -1,6 +1,6 @@
 /**
- * The frame of the page: list, transcript and composer, the connection pill, dialogs, keys. On a
- * phone one pane at a time.
+ * The page's frame: list, transcript and composer, connection pill, dialogs, shortcuts. A phone
+ * shows one pane at a time.
  *
  * @module
  */
@@ -36,7 +36,7 @@ export function Shell() {
   }, []);
   if (otherViewer.value) return <OtherViewer />;
   const agent = selected.value;
-  // On a phone only one of both is there: what is there is the main part.
+  // A phone shows only one of the two panes; the visible one is `main`.
   const isOpen = agent !== undefined || isHosts.value;
   const Side = isOpen ? "aside" : "main";
   const Talk = isOpen ? "main" : "section";
@@ -71,7 +71,7 @@ export function Shell() {
   );
 }
 
-/** In place of everything, for as long as the page is loaded anew. */
+/** Replaces the whole page until it is reloaded. */
 function OtherViewer() {
   return (
     <main class="nothing">
@@ -87,7 +87,7 @@ function talkLabel(agent: string | undefined): string {
   return agent === undefined ? "No agent selected" : `Agent ${agent}`;
 }
 
-/** The way to the hosts, above the agents. */
+/** Link to the hosts, above the agents. */
 function HostsLink() {
   return (
     <nav class="side-nav" aria-label="Fleet">
@@ -107,7 +107,7 @@ function HostsLink() {
   );
 }
 
-/** Who is signed in, and the way out where the login proxy is in front. */
+/** The signed-in viewer, and the logout link where the login proxy is in front. */
 function Account() {
   return (
     <footer class="account">
@@ -124,7 +124,7 @@ function Account() {
   );
 }
 
-/** The page has one title: the open agent, or the product when none is. */
+/** The page has one title: the open agent, or the product's name. */
 function Brand({ isTitle }: { readonly isTitle: boolean }) {
   const Level = isTitle ? "h1" : "p";
   return (
@@ -148,7 +148,7 @@ function HelpButton() {
   );
 }
 
-/** Back to the list, where there is room for one pane only. */
+/** Button back to the list, where there is room for one pane only. */
 export function BackButton() {
   return (
     <button

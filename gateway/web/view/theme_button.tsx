@@ -1,5 +1,5 @@
 /**
- * One button that goes through the themes; the choice stays on the device.
+ * A button that cycles through the themes; the choice is stored on the device.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A call of a tool: one quiet line that opens to its arguments and its result, whole.
+ * A tool call: one line that opens to its full arguments and result.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import type { FoldStep, ToolStep } from "gateway/web/state/turns.ts";
 import { Icon } from "gateway/web/view/icons.tsx";
 import { LongText } from "gateway/web/view/long_text.tsx";
 
-/** One call. What it holds is drawn when it is opened. */
+/** One call. Its content is rendered when it is opened. */
 export const ToolRow = memo(function ToolRow({ step }: { readonly step: ToolStep }) {
   const [isOpen, setOpen] = useState(false);
   const target = toolTarget(step);
@@ -54,11 +54,11 @@ function sameTool(a: ToolStep, b: ToolStep): boolean {
 function ToolStatus(
   { status, running }: {
     readonly status: ToolStep["status"];
-    /** The call that it is about, when it may be one that runs. */
+    /** The call itself, when it may be running. */
     readonly running?: ToolStep;
   },
 ) {
-  // It does not run as long as nobody has decided.
+  // It does not run until its owner has decided.
   if (status === "running" && running !== undefined && isWaiting(running)) {
     return <span class="tool-status is-waiting">{NEEDS_APPROVAL}</span>;
   }
@@ -82,7 +82,7 @@ function ToolDetail({ step }: { readonly step: ToolStep }) {
   );
 }
 
-/** Says that something was too long to be stored. */
+/** Reports that a text was too long to be stored. */
 export function Cut({ bytes }: { readonly bytes: number }) {
   return bytes === 0 ? null : <p class="cut">{printBytes(bytes)} were cut: too long to be kept</p>;
 }

@@ -1,6 +1,7 @@
 /**
- * The transcript as a feed: older pages come until the view scrolls, and then as one scrolls up.
- * The view stays at the end while one is there, and stays where it is when one is not.
+ * The transcript as a feed. Older pages load until the view scrolls, and then as the reader
+ * scrolls up. The view stays at the end while the reader is there; otherwise it keeps its
+ * position.
  *
  * @module
  */
@@ -17,7 +18,7 @@ import { Empty } from "gateway/web/view/empty.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
 import { Turn } from "gateway/web/view/turn.tsx";
 
-/** Pixels from the end that count as being there. */
+/** Distance in pixels that counts as the end. */
 const END_PX = 60;
 /** Pixels from the beginning at which the older page is fetched. */
 const OLDER_PX = 900;
@@ -41,7 +42,7 @@ export function TranscriptPane({ agent }: { readonly agent: string }) {
     if (pane.current !== null) holdPlace(pane.current, place);
     settle();
   });
-  // Where the older page could not be asked for, it is when the connection is back.
+  // When offline, the older page is requested after the reconnect.
   useEffect(settle, [isOnline]);
   useEffect(() => {
     const element = pane.current;
@@ -91,14 +92,14 @@ export function TranscriptPane({ agent }: { readonly agent: string }) {
   );
 }
 
-/** Older turns are fetched until there is something to scroll: nothing else would bring them. */
+/** Loads older turns until the view can scroll, because scrolling triggers all further loads. */
 function fill(pane: HTMLElement): void {
   const { phase, hasOlderFailed } = transcript.value;
   const isShort = pane.clientHeight > 0 && pane.scrollHeight <= pane.clientHeight;
   if (phase === "ready" && isShort && !hasOlderFailed) void loadOlderIfRoom();
 }
 
-/** What is at the top of the view, before something is put above it or taken away there. */
+/** Remembers the element at the top of the view, before content above it is added or removed. */
 function usePlace(
   pane: RefObject<HTMLDivElement | null>,
   follows: RefObject<boolean>,
@@ -137,7 +138,7 @@ function Content({ agent }: { readonly agent: string }) {
           <button
             type="button"
             class="small"
-            // Disabled, it would lose the focus while it loads.
+            // A disabled button would lose the focus while it loads.
             aria-disabled={state.isLoadingOlder}
             onClick={(event) => void keepFocus(event.currentTarget, loadOlder)}
           >
@@ -173,7 +174,7 @@ function previewsOf(turn: TurnView): readonly Preview[] {
     : all.filter(({ turnId }) => turnId === turn.turnId);
 }
 
-/** Before the first page: shapes while it comes, words when there is nothing to wait for. */
+/** Before the first page: a skeleton while it loads, a message when nothing will come. */
 function Waiting() {
   const { kind } = connection.value;
   if (kind === "signed-out") {
@@ -207,7 +208,7 @@ function withDays(
   let last = "";
   views.forEach((turn, index) => {
     const day = printDay(turn.at, now.value);
-    // Clocks of agents differ; a day that was shown is not shown again.
+    // Clocks of agents differ: a day is shown only once.
     if (day !== last && !rows.includes(day)) rows.push(day);
     last = day;
     rows.push({ turn, position: index + 1 });

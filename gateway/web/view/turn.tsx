@@ -1,6 +1,6 @@
 /**
- * One turn: what was asked, what the agent did and said, how it ended. A turn that has not changed
- * is not drawn again.
+ * One turn: its message, the agent's steps and answers, and its end. An unchanged turn is not
+ * rendered again.
  *
  * @module
  */
@@ -80,7 +80,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
   );
 });
 
-/** Stands for the steps of a long turn that are not here, and fetches some of them. */
+/** Placeholder for the omitted steps of a long turn; fetches some of them. */
 function EarlierSteps({ cut }: { readonly cut: CutTurn }) {
   const words = cutWords(cut.counts);
   if (words === "") return null;
@@ -90,7 +90,7 @@ function EarlierSteps({ cut }: { readonly cut: CutTurn }) {
       <button
         type="button"
         class="quiet"
-        // Disabled, it would lose the focus while it loads.
+        // A disabled button would lose the focus while it loads.
         aria-disabled={isLoading}
         onClick={(event) => void keepFocus(event.currentTarget, () => loadSteps(cut.turnId))}
       >
@@ -102,7 +102,7 @@ function EarlierSteps({ cut }: { readonly cut: CutTurn }) {
   );
 }
 
-/** What the agent does just now: it works, or its owner has something to decide. */
+/** What the agent does now: it works, or waits for its owner's decision. */
 function Working({ turnId }: { readonly turnId: string }) {
   const waits = approvals.value.some((item) =>
     item.turnId === turnId && item.decision === undefined
@@ -169,7 +169,7 @@ function OutcomeLine({ outcome }: { readonly outcome: Outcome }) {
 
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
-/** Prints a time of day. */
+/** Formats a time of day. */
 function printTime(at: number): string {
   return TIME.format(at);
 }
