@@ -1,14 +1,14 @@
 /**
- * The conversation as the runtime keeps it: owner's messages, the model's answers, tool results.
- * Records are lines of the session file (docs/storage.md); messages are what a model sees. A tool
- * call has exactly one result, which comes after it and before any other message. No I/O.
+ * The conversation as the runtime stores it: the owner's messages, the model's answers, tool
+ * results. Records are lines of the session file (docs/storage.md); messages are what a model sees.
+ * A tool call has exactly one result, which follows it before any other message. No I/O.
  *
  * @module
  */
 
 import { z } from "zod";
 
-/** Data of a provider that belongs to a part and must come back to it unchanged. */
+/** Data that a provider attached to a part; it must be sent back unchanged. */
 const providerOptions = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
 
 const assistantPart = z.discriminatedUnion("type", [
@@ -28,7 +28,10 @@ const RESULT_STATUSES = ["completed", "failed", "denied", "stopped"] as const;
 /** One of `RESULT_STATUSES`. */
 export type ResultStatus = typeof RESULT_STATUSES[number];
 
-/** One line of a session file. Unknown types are skipped, so that an older runtime can read on. */
+/**
+ * One line of a session file. Unknown types are skipped, so that an older runtime can read the
+ * file.
+ */
 export const sessionRecord = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("session"),
@@ -36,7 +39,7 @@ export const sessionRecord = z.discriminatedUnion("type", [
     id: z.string(),
     at: z.number(),
     cwd: z.string(),
-    /** Turns that an earlier file held and this one does not. */
+    /** Number of turns that were removed from this file. */
     forgotten_turns: z.number().int().nonnegative().optional(),
   }),
   z.object({
@@ -83,11 +86,11 @@ export type Message =
     readonly text: string;
   };
 
-/** What a model reads in place of a result that a crash swallowed. */
+/** Result text that a model reads when a crash lost the real result. */
 export const INTERRUPTED_TEXT =
   "[interrupted: the runtime ended while this call ran; whether it took effect is unknown]";
 
-/** Says whether a part carries anything: words, a call, or data that its provider wants back. */
+/** Returns whether a part has content: text, a call, or data that its provider needs back. */
 export function isWorthKeeping(part: AssistantPart): boolean {
   return part.type === "call" || part.text !== "" || part.provider_options !== undefined;
 }
@@ -98,8 +101,9 @@ export function callsOf(parts: readonly AssistantPart[]): readonly CallPart[] {
 }
 
 /**
- * Turns records into messages that every provider accepts: a call without result gets a synthetic
- * one, a result without call is dropped, and a turn that ended without an answer says so.
+ * Converts records into messages that every provider accepts. A call without a result gets a
+ * synthetic one. A result without a call is dropped. A turn without an answer ends with a message
+ * that states so.
  */
 export function messagesOf(records: readonly SessionRecord[]): readonly Message[] {
   const messages: Message[] = [];
@@ -154,7 +158,7 @@ export function messagesOf(records: readonly SessionRecord[]): readonly Message[
   return messages;
 }
 
-/** Collects an answer's calls into `open`; a second call with the same id is dropped. */
+/** Collects an answer's calls into `open`; drops calls with a repeated id. */
 function withUniqueCalls(
   parts: readonly AssistantPart[],
   open: Map<string, CallPart>,
@@ -167,7 +171,7 @@ function withUniqueCalls(
   });
 }
 
-/** After a turn the last word is the assistant's, because some endpoints insist on it. */
+/** Ends a turn with a message of the assistant, because some endpoints require it. */
 function closeTurn(messages: Message[], reason: string): void {
   const last = messages.at(-1);
   if (last === undefined || (last.role === "assistant" && callsOf(last.parts).length === 0)) return;

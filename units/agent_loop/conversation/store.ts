@@ -1,7 +1,7 @@
 /**
- * Session files: one JSON record a line under `~/.runtime-b/agent/sessions/<id>.jsonl`, 0600,
- * appended with fsync before the next thing happens, so that a crash loses nothing that was said.
- * A torn last line is skipped. One process holds a session at a time (a lock beside the file).
+ * Session files: one JSON record per line in `~/.runtime-b/agent/sessions/<id>.jsonl`, mode 0600.
+ * Each record is appended and synced before the next step, so that a crash loses no stored record.
+ * An incomplete last line is skipped. A lock file beside the session lets only one process open it.
  *
  * @module
  */
@@ -22,20 +22,20 @@ import {
 /** An open conversation. */
 export interface Conversation {
   readonly id: string;
-  /** What a model may see, oldest first; valid for every provider. */
+  /** Messages for the model, oldest first; valid for every provider. */
   messages(): readonly Message[];
-  /** Turns that are no longer in `messages`. */
+  /** Number of turns that `messages` no longer contains. */
   forgottenTurns(): number;
-  /** Records, for a replay to a client. */
+  /** All records, for a replay to a client. */
   records(): readonly SessionRecord[];
-  /** Stores a record; it is on the disk when the promise resolves. */
+  /** Stores a record; it is synced to disk when the promise resolves. */
   append(record: SessionRecord): Promise<void>;
-  /** Lets go of the oldest turns in memory, which no longer fit the window. */
+  /** Drops the oldest turns from memory because they no longer fit the window. */
   forget(turns: number): void;
   close(): Promise<void>;
 }
 
-/** What the store needs. */
+/** Dependencies of the store. */
 export interface StorePorts {
   readonly files: Files;
   readonly clock: Clock;
@@ -43,13 +43,13 @@ export interface StorePorts {
 }
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9-]{7,63}$/;
-/** A file that grew past this is rewritten with its newest turns when it is opened. */
+/** A larger file is rewritten with its newest turns when it is opened. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 const KEPT_BYTES = 4 * 1024 * 1024;
-/** How long a runtime that is still ending may hold the session. */
+/** How long to wait for a runtime that is ending to release the session. */
 const LOCK_MS = 15_000;
 
-/** Begins a conversation in `folder`. */
+/** Creates a conversation in `folder`. */
 export async function createConversation(
   folder: string,
   session: { readonly id: string; readonly cwd: string },
@@ -70,7 +70,7 @@ export async function createConversation(
   return ok(conversation);
 }
 
-/** Opens a conversation that was begun before; repairs what a crash left. */
+/** Opens a stored conversation; repairs what a crash left incomplete. */
 export async function openConversation(
   folder: string,
   id: string,
@@ -89,7 +89,7 @@ export async function openConversation(
     const body = kept.map((record) => `${JSON.stringify(record)}\n`).join("");
     await ports.files.write(path, body, { mode: 0o600 });
   } else if (text !== "" && !text.endsWith("\n")) {
-    // The next record must not be glued to the torn line.
+    // The next record must not be appended to the incomplete line.
     await ports.files.appendDurably(path, "\n", 0o600);
   }
   const conversation = conversationOf(folder, kept, { id, lock: lock.value, ports });
@@ -97,7 +97,7 @@ export async function openConversation(
   return ok(conversation);
 }
 
-/** Parses a session file; lines that are torn or unknown are counted and skipped. */
+/** Parses a session file. Skips and counts lines that are incomplete or unknown. */
 export function parseRecords(
   text: string,
 ): { readonly records: readonly SessionRecord[]; readonly skipped: number } {
@@ -112,7 +112,7 @@ export function parseRecords(
   return { records, skipped };
 }
 
-/** Keeps whole turns from the end, as many as fit, and counts the others. */
+/** Keeps as many whole turns from the end as fit, and counts the others. */
 function newestRecords(records: readonly SessionRecord[]): readonly SessionRecord[] {
   const starts = records.flatMap((record, index) => record.type === "user" ? [index] : []);
   let bytes = 0;
@@ -130,7 +130,7 @@ function newestRecords(records: readonly SessionRecord[]): readonly SessionRecor
   return [...header, ...records.slice(from)];
 }
 
-/** A turn without an end was cut off by a crash; the model is told so. */
+/** Closes a turn that a crash interrupted, so that the model sees the interruption. */
 async function closeOpenTurn(conversation: Conversation, clock: Clock): Promise<void> {
   const last = conversation.records().findLast((record) =>
     record.type === "user" || record.type === "end"
@@ -160,7 +160,8 @@ function conversationOf(
     forgottenTurns: () => forgotten,
     records: () => records,
     append(record) {
-      // In order, and a record that could not be stored is not part of the conversation.
+      // Writes run in order. A record that could not be stored does not become part of the
+      // conversation.
       const stored = writing.then(async () => {
         await held.ports.files.appendDurably(path, `${JSON.stringify(record)}\n`, 0o600);
         records.push(record);

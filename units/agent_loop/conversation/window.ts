@@ -1,8 +1,13 @@
 /**
- * Keeping a conversation within the model's window. Pure: messages in, messages out. In order:
- * old tool results are shortened, whole old turns are left out with a stated marker, then old steps
- * of the running turn, and only at the very end anything that is still too long is cut.
- * The result never holds a tool result without its call, or a call without its result.
+ * Keeps a conversation within the model's window. Pure: messages in, messages out. The steps, in
+ * order:
+ *
+ * 1. Shorten old tool results.
+ * 2. Leave out whole old turns, with a marker.
+ * 3. Leave out old steps of the running turn.
+ * 4. Cut the remaining texts.
+ *
+ * The result never contains a tool result without its call, or a call without its result.
  *
  * @module
  */
@@ -14,32 +19,35 @@ import {
   type Message,
 } from "units/agent_loop/conversation/message.ts";
 
-/** What a model gets to see. */
+/** The history as the model sees it. */
 export interface FittedHistory {
   readonly messages: readonly Message[];
-  /** Turns left out, those of earlier fittings included. */
+  /** Turns left out, including those of earlier fittings. */
   readonly droppedTurns: number;
   readonly shortenedResults: number;
 }
 
-/** Bounds for `fitHistory`. */
+/** Options of `fitHistory`. */
 export interface FitOptions {
   readonly budgetTokens: number;
-  /** Turns that are already gone from `messages`. */
+  /** Turns that `messages` no longer contains. */
   readonly forgottenTurns?: number;
 }
 
 /**
- * Bytes per token of an estimate that errs on the high side: English prose has 4 to 5, code 3,
- * and a character of three bytes is seldom more than one token.
+ * Bytes per token. A low value, so that the estimate is rather too high: English prose has 4 to 5
+ * and code 3, and a three-byte character is seldom more than one token.
  */
 const BYTES_PER_TOKEN = 3;
 const MESSAGE_TOKENS = 8;
-/** What stays of an old tool result. */
+/** Maximum size of an old tool result. */
 const SHORT_RESULT_BYTES = 1024;
-/** Once turns must go, enough go that the next few turns need not drop again. */
+/**
+ * When turns are left out, more than necessary are, so that the next few turns fit without another
+ * cut.
+ */
 const DROP_TO_SHARE = 0.7;
-/** Lengths tried one after the other when a single turn does not fit. */
+/** Text limits tried in turn when a single turn does not fit. */
 const LAST_RESORT_BYTES = [64 * 1024, 16 * 1024, 4096, 1024, 256, 96] as const;
 
 /** Estimates the tokens of a text. */
@@ -67,7 +75,7 @@ export function historyTokens(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0);
 }
 
-/** Fits a history into a number of tokens. The running turn is the last one. */
+/** Fits a history into a number of tokens. The last turn is the running one. */
 export function fitHistory(messages: readonly Message[], options: FitOptions): FittedHistory {
   const budget = options.budgetTokens;
   const forgotten = options.forgottenTurns ?? 0;
@@ -99,7 +107,7 @@ export function fitHistory(messages: readonly Message[], options: FitOptions): F
   };
 }
 
-/** Room for the marker that tells of turns left out. */
+/** Space for the marker that states how many turns are left out. */
 const MARKER_TOKENS = 48;
 
 function markDropped(messages: readonly Message[], dropped: number): readonly Message[] {
@@ -112,7 +120,10 @@ function markDropped(messages: readonly Message[], dropped: number): readonly Me
   }, ...rest];
 }
 
-/** A turn begins with a message of the owner; what stands before the first one is dropped. */
+/**
+ * Splits a history into turns. A turn begins with a message of the owner; messages before the first
+ * one are dropped.
+ */
 function splitTurns(messages: readonly Message[]): readonly (readonly Message[])[] {
   const turns: Message[][] = [];
   for (const message of messages) {
@@ -170,7 +181,9 @@ function shortenOldResults(turn: readonly Message[], budget: number) {
   return { messages: messages as readonly Message[], count };
 }
 
-/** Drops the oldest steps of a turn (an answer with the results of its calls), never the last. */
+/**
+ * Drops the oldest steps of a turn (an answer with the results of its calls), never the last one.
+ */
 function dropOldSteps(turn: readonly Message[], budget: number): readonly Message[] {
   const [first, ...rest] = turn;
   if (first?.role !== "user") return turn;
@@ -198,7 +211,8 @@ function cutMessage(message: Message, bytesMax: number): Message {
   return {
     role: "assistant",
     parts: message.parts.flatMap((part): AssistantPart[] => {
-      // A cut reasoning would not match its signature, and so would a part next to it.
+      // Drops reasoning, and the provider's data of texts: a cut part would not match its
+      // signature.
       if (part.type === "reasoning") return [];
       if (part.type === "text") {
         return [{ type: "text", text: cutMiddle(part.text, bytesMax).text }];

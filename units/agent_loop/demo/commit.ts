@@ -1,13 +1,13 @@
 /**
- * Reading a commit out of what a `git_log` tool gave: JSON with a list of commits, or the text of
- * `git log`. Says nothing that is not in there. Pure.
+ * Extracts a commit from the result of a `git_log` tool: JSON with a list of commits, or the text
+ * of `git log`. Prints only what the result contains. Pure.
  *
  * @module
  */
 
 import { isRecord } from "core/text/json_object.ts";
 
-/** Prints hash, subject, author and date as a short list; undefined when no commit is found. */
+/** Formats hash, subject, author and date as a short list; undefined when no commit is found. */
 export function printCommit(result: string): string | undefined {
   const commit = fromJson(result) ?? fromText(result);
   if (commit === undefined) return undefined;
@@ -53,7 +53,7 @@ function fromJson(result: string): Commit | undefined {
 function dateIn(commit: Fields): string | undefined {
   const stamp = commit.timestamp ?? commit.date ?? commit.authorDate ?? commit.committedDate;
   if (typeof stamp === "number") {
-    // Seconds until the year 5138, milliseconds beyond.
+    // Small numbers are seconds (until the year 5138), larger ones milliseconds.
     const ms = stamp < 1e11 ? stamp * 1000 : stamp;
     return new Date(ms).toISOString().replace(".000Z", "Z");
   }

@@ -1,7 +1,7 @@
 /**
- * The demo model as a real endpoint: HTTP on a loopback port of its own, a random bearer token, and
+ * The demo model as a real endpoint: HTTP on a separate loopback port, a random bearer token, and
  * the OpenAI-compatible streaming chat completions protocol. The agent loop reaches it through the
- * same provider as any other endpoint, so that a demo turn takes the whole real path.
+ * same provider code as any other endpoint, so that a demo turn runs the whole real path.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export interface DemoEndpoint {
   close(): Promise<void>;
 }
 
-/** What the endpoint needs. */
+/** Dependencies of the endpoint. */
 export interface DemoPorts {
   readonly sockets: Sockets;
   readonly random: Random;
@@ -35,11 +35,11 @@ export interface DemoPorts {
 }
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
-/** Pause between chunks: enough that streaming can be seen, little enough that nobody waits. */
+/** Pause between chunks: long enough to make streaming visible, too short to feel slow. */
 const CHUNK_MS = 8;
 /** Words in one chunk. */
 const CHUNK_WORDS = 3;
-/** Longest answer that is streamed word by word; the rest comes in larger chunks. */
+/** Maximum number of small chunks; a longer answer is streamed in larger ones. */
 const SLOW_CHUNKS_MAX = 120;
 
 const content = z.union([
@@ -134,7 +134,7 @@ function streamAnswer(answer: DemoAnswer, id: string, clock: Clock): Response {
     async pull(controller) {
       const { value, done } = events.next();
       if (done) return controller.close();
-      // Between words only: what else there is to say is not made to wait.
+      // Pauses only between words; other events are sent at once.
       if (value.isWords && sent++ > 0) await clock.sleep(CHUNK_MS, cancelled.signal);
       if (cancelled.signal.aborted) return;
       controller.enqueue(encoder.encode(`data: ${value.data}\n\n`));
@@ -174,7 +174,7 @@ function* eventsOf(
   yield { data: "[DONE]", isWords: false };
 }
 
-/** A few words at a time; spaces and line ends stay with the word before them. */
+/** Splits a text into pieces of a few words; whitespace stays with the word before it. */
 export function piecesOf(text: string): readonly string[] {
   const words = text.match(/\s*\S+\s*/g) ?? (text === "" ? [] : [text]);
   const pieces: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * The demo model's mind: what it answers to a conversation. Pure, and honest: it says what it is,
- * calls only tools that the request lists, and reports what a tool really gave.
+ * Decides what the demo model answers. Pure. It states that it is a demo, calls only tools that the
+ * request lists, and reports only real tool results.
  *
  * @module
  */
@@ -20,24 +20,24 @@ export type DemoMessage =
   | { readonly role: "user" | "assistant" | "system"; readonly text: string }
   | { readonly role: "tool"; readonly callId: string; readonly text: string };
 
-/** What the demo model was asked. */
+/** A request to the demo model. */
 export interface DemoRequest {
   readonly messages: readonly DemoMessage[];
   readonly tools: readonly DemoTool[];
 }
 
-/** Where the demo model's agent is. */
+/** The environment of the demo model's agent. */
 export interface DemoPlace {
   readonly agent: string;
   readonly cwd: string;
   readonly home: string;
   /** Folder that "this project" means. */
   readonly project: string;
-  /** How a person calls `fleetctl` on this host. */
+  /** The command that runs `fleetctl` on this host. */
   readonly fleetctl: string;
 }
 
-/** An answer: words, or words and one call. */
+/** An answer: text, optionally with one call. */
 export interface DemoAnswer {
   readonly text: string;
   readonly call?: { readonly tool: string; readonly arguments: Readonly<Record<string, unknown>> };
@@ -52,7 +52,7 @@ const WHAT =
 const THIS_PROJECT = /^(?:this|the|my|our)\s+(?:project|repo|repository|folder)$|^here$|^$/i;
 const FAILED = /^\[(failed|denied|stopped)\] ?([\s\S]*)$/;
 
-/** Decides what to answer. */
+/** Decides the answer. */
 export function answerDemo(request: DemoRequest, place: DemoPlace): DemoAnswer {
   const lastUser = request.messages.findLastIndex((message) => message.role === "user");
   const asked = textAt(request, lastUser);
@@ -181,7 +181,7 @@ function introduce(place: DemoPlace): string {
   ].join("\n");
 }
 
-/** Reads a path out of the rest of a sentence. */
+/** Reads a path from the rest of a sentence. */
 function pathOf(words: string, place: DemoPlace): string {
   const trimmed = words.trim().replace(/[?!]+$/, "").trim();
   const quotedPath = /^(["'`])([\s\S]+)\1\.?$/.exec(trimmed)?.[2];
@@ -206,7 +206,7 @@ function quoted(name: string): string {
   return `\`${name.replaceAll("`", "'").slice(0, 80)}\``;
 }
 
-/** A block that a fence inside the text cannot end. */
+/** A fenced block whose fence is longer than any fence in the text. */
 function fenced(text: string): string {
   const cut = cutMiddle(text, RESULT_BYTES_MAX).text;
   let fence = "```";

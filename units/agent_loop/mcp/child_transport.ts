@@ -1,6 +1,6 @@
 /**
- * The MCP stdio transport over a `Child`: one JSON-RPC message a line, each within its limit.
- * Keeps the server's last words, because they explain why it ended.
+ * The MCP stdio transport over a `Child`: one JSON-RPC message per line, each within the size
+ * limit. Keeps the server's last line of stderr, because it explains why the server ended.
  *
  * @module
  */
@@ -18,14 +18,17 @@ import { parseJsonLine } from "core/text/json_lines.ts";
 import { LineTooLong, readLines } from "core/text/lines.ts";
 
 const STDERR_LINES = { lineBytesMax: 16 * 1024, longLines: "split" } as const;
-/** After its input ended a server has this long to go by itself, then SIGTERM, then SIGKILL. */
+/** Time that a server has after its input ended, before SIGTERM, and again before SIGKILL. */
 const CLOSE_MS = 1_000;
-/** How long the rest of stderr is waited for after the end of a server. */
+/** How long to wait for the rest of stderr after a server has ended. */
 const WORDS_MS = 200;
 
-/** A transport that can say how its server ended. */
+/** A transport that can state how its server ended. */
 export interface ChildTransport extends Transport {
-  /** Sentence part once the connection is gone: `it ended with exit code 1: cannot open socket`. */
+  /**
+   * Part of a sentence, once the connection has ended: `it ended with exit code 1: cannot open
+   * socket`.
+   */
   ending(): Promise<string>;
 }
 
@@ -36,7 +39,7 @@ interface TransportState {
   readonly writer: WritableStreamDefaultWriter<Uint8Array>;
   /** Last line of stderr. */
   last: string;
-  /** Why the connection was given up, when it was not the end of the server. */
+  /** Why the connection was given up, if the server did not end by itself. */
   broken: string | undefined;
   isClosing: boolean;
 }
@@ -89,11 +92,11 @@ async function readWords(state: TransportState): Promise<void> {
       state.last = tellingLine(line) ?? state.last;
       const record = proxyRecord(line);
       if (record === undefined) state.ports.log.debug("mcp server", { mcp: state.server, line });
-      // What our proxy records of a call is for whoever looks after this agent.
+      // Records of our proxy go to the log at their own level, for the agent's operator.
       else state.ports.log[record.level](record.event, { ...record.fields, mcp: state.server });
     }
   } catch {
-    // The pipe broke with the process; what was said before stays.
+    // The pipe broke with the process; `last` keeps the line read before.
   }
 }
 
@@ -102,7 +105,7 @@ async function receive(state: TransportState, transport: Transport): Promise<voi
     const limits = { lineBytesMax: MCP_LIMITS.messageBytesMax };
     for await (const line of readLines(state.child.stdout, limits)) {
       const message = parseJsonLine(line);
-      // Servers print banners on stdout; the SDK would end the connection over one.
+      // Servers print banners on stdout; the SDK would end the connection because of one.
       if (message?.jsonrpc !== "2.0") {
         const why = brokenText(line);
         if (why === undefined) continue;
@@ -118,10 +121,10 @@ async function receive(state: TransportState, transport: Transport): Promise<voi
   }
   if (state.isClosing) return;
   state.isClosing = true;
-  // Its output is gone: nothing more can come of it.
+  // Without its output, the server is of no use.
   state.child.kill("SIGKILL");
   await state.writer.abort().catch(() => {
-    // It has ended already.
+    // The server has already ended.
   });
   transport.onclose?.();
 }
@@ -131,7 +134,7 @@ async function endServer(state: TransportState): Promise<void> {
   const stopTerm = ports.clock.after(CLOSE_MS, () => child.kill("SIGTERM"));
   const stopKill = ports.clock.after(2 * CLOSE_MS, () => child.kill("SIGKILL"));
   void state.writer.close().catch(() => {
-    // It has ended already, or does not read: the signals come in their time.
+    // The server has ended or does not read; the timers send the signals.
   });
   await child.exited;
   stopTerm();

@@ -1,8 +1,8 @@
 /**
- * The client config: which MCP servers an agent has and how they are reached. Reads both shapes,
- * the top-level `mcpServers` of runtime-b and the project-scoped ones of runtime-a. `${KEY}` is
- * replaced from the environment; a value never appears in a fault. A broken entry hides no other.
- * No I/O.
+ * The client config: the agent's MCP servers and how to reach them. Reads both shapes, the
+ * top-level `mcpServers` of runtime-b and the project-scoped ones of runtime-a. `${KEY}` is
+ * replaced from the environment; a value never appears in a fault. An unusable entry does not
+ * affect the others. No I/O.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { z } from "zod";
 import { isRecord } from "core/text/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Exposures that a config may carry; only `hidden` matters while scripts are not there. */
+/** Exposures that a config may contain; without scripts, only `hidden` has an effect. */
 const exposure = z.enum(["codemode", "deferred", "direct", "hidden"]);
 
 const stdioEntry = z.object({
@@ -31,11 +31,11 @@ const httpEntry = z.object({
   toolExposure: z.record(z.string(), exposure).default({}),
 });
 
-/** How one server is reached, with every reference resolved. */
+/** How to reach one server, with every reference resolved. */
 export type ServerConfig =
   & {
     readonly name: string;
-    /** Tools that are removed from every path. */
+    /** Whether the config hides a tool from the model. */
     readonly isHidden: (tool: string) => boolean;
   }
   & (
@@ -53,14 +53,14 @@ export type ServerConfig =
     }
   );
 
-/** A server that cannot even be tried. */
+/** A server whose entry is unusable. */
 export interface ServerFault {
   readonly name: string;
-  /** Sentence part: `needs CODEHOST_TOKEN, which is not set`. */
+  /** Part of a sentence: `needs CODEHOST_TOKEN, which is not set`. */
   readonly reason: string;
 }
 
-/** What a client config holds. */
+/** Contents of a client config. */
 export interface ClientConfig {
   readonly servers: readonly ServerConfig[];
   readonly faults: readonly ServerFault[];
@@ -70,7 +70,7 @@ const SERVERS_MAX = 256;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** Parses a client config; the fault is for a file that is no JSON object at all. */
+/** Parses a client config. The fault is for a file that is not a JSON object. */
 export function parseClientConfig(
   text: string,
   env: Readonly<Record<string, string>>,

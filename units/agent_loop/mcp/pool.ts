@@ -1,6 +1,7 @@
 /**
- * All MCP servers of the agent: opened side by side when the first turn needs them, tried again at
- * later turns when they failed. A broken one yields a notice with its reason and hides no other.
+ * All MCP servers of the agent. They are opened in parallel when the first turn needs them, and
+ * failed ones are tried again at later turns. A broken server gives a notice with its reason and
+ * does not affect the others.
  *
  * @module
  */
@@ -11,24 +12,24 @@ import type { McpServer } from "units/agent_loop/mcp/server.ts";
 import type { ServerTool } from "units/agent_loop/mcp/tools_cache.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 
-/** Told of a server that cannot be used, as soon as that is known. */
+/** Called for a server that cannot be used, as soon as that is known. */
 export type TellFault = (fault: ServerFault) => void;
 
-/** Getting the servers ready. */
+/** Prepares the servers. */
 export interface McpPool {
   /**
-   * Opens what is not open and whose tools are not known from the last time. The first time it
-   * waits for these, but not for a slow one; later it waits for none. Each reason is told at once,
-   * and once until it changes.
+   * Opens the servers that are not open and whose tools are not cached. The first call waits for
+   * them, up to a time limit; later calls do not wait. Reports each reason at once, and again only
+   * when it changes.
    */
   prepare(signal: AbortSignal, tell: TellFault): Promise<void>;
-  /** Tools of all servers that are or were reachable, in the order of the config. */
+  /** Tools of all servers that are or were reachable, in config order. */
   tools(): readonly Tool[];
   close(): Promise<void>;
 }
 
 /**
- * A first turn does not wait longer for any server; the tools of a slow one come with a later step.
+ * Longest wait of the first turn for a server. The tools of a slower one are added at a later step.
  */
 const SLOW_MS = 15_000;
 
@@ -45,7 +46,7 @@ export function mcpPool(
   let isFirst = true;
   let tell: TellFault | undefined;
 
-  /** Nobody listens between turns: what is found there is told by the next one. */
+  /** Reports new reasons. Between turns there is no listener; the next turn reports them. */
   function sayNews(): void {
     if (tell === undefined) return;
     for (const [name, reason] of reasons) {
@@ -71,7 +72,7 @@ export function mcpPool(
     return attempt;
   }
 
-  /** A server whose tools are known is started by its first call. */
+  /** Loads the cached tools of a server. Its first call starts it. */
   async function recall(server: McpServer): Promise<void> {
     if (await server.recall()) ready.add(server.name);
   }

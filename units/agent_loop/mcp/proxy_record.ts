@@ -1,11 +1,11 @@
 /**
- * Lines of our own proxy on its stderr: calls, refusals, questions, servers that ended. They go
- * into this program's log, and with it into that of the agent's unit. No I/O.
+ * Log lines of our own proxy on its stderr: calls, refusals, questions, servers that ended. They
+ * are copied to this program's log, and so to the log of the agent's unit. No I/O.
  *
  * @module
  */
 
-/** One line, as the proxy logged it. */
+/** One line as the proxy logged it. */
 export interface ProxyRecord {
   readonly level: "info" | "warning" | "error";
   readonly event: string;
@@ -13,11 +13,11 @@ export interface ProxyRecord {
 }
 
 const LEVELS: readonly string[] = ["info", "warning", "error"];
-/** What the log writes itself; a line cannot take their place. */
+/** Fields that the log itself sets; a line cannot replace them. */
 const HEAD: ReadonlySet<string> = new Set(["at", "level", "program", "event"]);
 const EVENT = /^[a-z][a-z_]{0,63}$/;
 
-/** Reads a line; undefined for what another program printed. */
+/** Parses a line; undefined for output of another program. */
 export function proxyRecord(line: string): ProxyRecord | undefined {
   if (!line.startsWith("{")) return undefined;
   let value: unknown;

@@ -1,6 +1,6 @@
 /**
- * What a model reads of an MCP tool result: its texts, a word for everything else, cut to the limit
- * with the cut stated. Pure.
+ * Converts an MCP tool result to text for the model: its texts, a word for any other content, cut
+ * to the limit with the cut stated. Pure.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { MCP_LIMITS } from "core/limits/mcp.ts";
 import { cutMiddle } from "core/text/cut_text.ts";
 import type { ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
-/** The part of a `tools/call` result that is looked at. */
+/** The fields of a `tools/call` result that are used. */
 export interface CallResult {
   readonly content?: readonly unknown[] | undefined;
   readonly structuredContent?: unknown;
@@ -17,7 +17,7 @@ export interface CallResult {
   readonly _meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Judges a tool result. */
+/** Converts a tool result to text and status. */
 export function toOutcome(result: CallResult): ToolOutcome {
   const texts = (result.content ?? []).map(blockText).filter((text) => text !== "");
   const text = texts.length > 0
@@ -31,7 +31,7 @@ export function toOutcome(result: CallResult): ToolOutcome {
   return { status, text: cutMiddle(text, MCP_LIMITS.modelResultBytesMax).text };
 }
 
-/** The gate in `fleetctl-mcp` marks what it refused, so that it is not taken for a failure. */
+/** The gate in `fleetctl-mcp` marks its refusals, so that they are not reported as failures. */
 function isDenied(meta: Readonly<Record<string, unknown>> | undefined): boolean {
   const mark = meta?.fleetctl;
   return typeof mark === "object" && mark !== null &&

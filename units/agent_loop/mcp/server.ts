@@ -1,6 +1,6 @@
 /**
- * One MCP server of the agent: connected when it is first needed, again after it was lost, and
- * closed with the runtime. Every failure is a sentence; nothing is thrown.
+ * One MCP server of the agent: connected when first needed, reconnected after a loss, and closed
+ * with the runtime. Every failure is a sentence; nothing is thrown.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export interface ServerPorts {
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly log: Log;
-  /** Environment that every server gets besides its own. */
+  /** Environment that every server receives besides its own. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
@@ -34,11 +34,13 @@ export interface ServerPorts {
 /** A server, connected or not. */
 export interface McpServer {
   readonly name: string;
-  /** Connects if need be and returns the tools; concurrent calls share one attempt. */
+  /** Connects if needed and returns the tools; concurrent calls share one attempt. */
   open(): Promise<Result<readonly ServerTool[], string>>;
-  /** Takes the tools of the last time; false when they are not known. Starts nothing. */
+  /** Loads the cached tools; false when there are none. Starts nothing. */
   recall(): Promise<boolean>;
-  /** Tools of the last successful `open` or `recall`; they stay while the server is away. */
+  /**
+   * Tools of the last successful `open` or `recall`; they stay while the server is not connected.
+   */
   tools(): readonly ServerTool[];
   call(tool: string, input: unknown, signal: AbortSignal): Promise<ToolOutcome>;
   close(): Promise<void>;
@@ -51,10 +53,10 @@ interface Connection {
 
 const DESCRIPTION_LENGTH_MAX = 4_096;
 
-/** A connection without a call is let go after this, and with it the programs behind it. */
+/** Closes a connection without calls after this time, which ends the programs behind it. */
 const IDLE_MS = 15 * 60_000;
 
-/** Creates a server; nothing is started before `open` or `call`. */
+/** Creates a server; starts nothing before `open` or `call`. */
 export function mcpServer(
   config: ServerConfig,
   ports: ServerPorts,
@@ -69,7 +71,7 @@ export function mcpServer(
 
   const visible = (tools: readonly ServerTool[]) =>
     tools.filter((each) => !config.isHidden(each.name));
-  /** Lists the tools anew; the list stands for the next time, too. */
+  /** Requests the list of tools again, and caches it for the next process. */
   async function list(of: Connection): Promise<Result<readonly ServerTool[], string>> {
     const listed = await listTools(of);
     if (!listed.ok) return listed;
@@ -100,7 +102,7 @@ export function mcpServer(
     });
     current = attempt;
     void attempt.then((connected) => {
-      // A failed attempt is not remembered: the next call tries again.
+      // A failed attempt is not kept, so the next call connects again.
       if (!connected.ok && current === attempt) current = undefined;
       armIdle();
     });
@@ -130,7 +132,7 @@ export function mcpServer(
       try {
         const connected = await connection();
         if (!connected.ok) return failed(unavailable(config.name, connected.error));
-        // The list was that of the last time: the next step sees what it is now.
+        // The cached list may be outdated; refresh it for the next step.
         if (isRecalled) void list(connected.value);
         isRecalled = false;
         return await callTool(connected.value, { server: config.name, tool, input, signal });
@@ -149,8 +151,8 @@ export function mcpServer(
 }
 
 /**
- * What is read of a server that cannot be used, with what to run: `self` is for the model, the name
- * of the agent for a person, who is none.
+ * Describes a server that cannot be used, with a command to run. `agent` is `self` for the model; a
+ * person needs the agent's name.
  */
 export function unavailable(name: string, reason: string, agent = "self"): string {
   const hint = /^[a-z][a-z0-9-]*$/.test(name) ? ` (try: fleetctl mcp doctor ${name} ${agent})` : "";
@@ -165,7 +167,8 @@ async function connect(
   const opened = await openTransport(config, ports);
   if (!opened.ok) return opened;
   const { transport, ending } = opened.value;
-  // Loaded with the first server: an agent without any, or an idle one, carries none of it.
+  // Imported with the first server, so that an agent without servers, or an idle one, does not load
+  // it.
   const { Client } = await import("@modelcontextprotocol/client");
   const client = new Client({ name: "fleetctl-runtime", version: "0.1.0" }, {
     versionNegotiation: { mode: "auto", probe: { timeoutMs: MCP_LIMITS.probeMs } },
@@ -249,9 +252,9 @@ async function callTool(
       {
         signal,
         timeout: MCP_LIMITS.callSeconds * 1000,
-        // A call that waits for a human says so again and again: that time is not the call's.
+        // A call that waits for a human reports progress repeatedly, so that time does not count.
         resetTimeoutOnProgress: true,
-        onprogress: () => {/* the deadline starts anew */},
+        onprogress: () => {/* progress restarts the deadline */},
       },
     );
     return toOutcome(result);
@@ -270,7 +273,7 @@ function isConnectionLost(error: unknown): boolean {
     /connection closed|not connected|broken pipe|epipe/i.test(errorText(error));
 }
 
-/** An error's text on one line; URLs lose what may be a secret. */
+/** An error's text on one line. Removes queries of URLs, which may contain secrets. */
 function cleanText(error: unknown): string {
   return errorText(error).replace(/\s+/g, " ").replace(/(https?:\/\/[^\s?]+)\?\S*/g, "$1?…")
     .slice(0, 600);

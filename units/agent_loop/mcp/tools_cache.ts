@@ -1,7 +1,7 @@
 /**
- * Tool lists from the last time, so that an agent has its tools while their servers sleep: nothing
- * is started for a list that is known. A list belongs to one way of starting a server and to one
- * state of its gate, which names the pinned version; with either changed, it is asked for again.
+ * Cached tool lists, so that an agent has its tools before their servers run: no server is started
+ * for a known list. A list is valid for one way of starting a server and one state of its gate,
+ * which names the pinned version. When either changes, the list is requested again.
  *
  * @module
  */
@@ -23,26 +23,26 @@ export interface ServerTool {
   readonly isReadOnly: boolean;
 }
 
-/** The list of one server. */
+/** The cached list of one server. */
 export interface ToolsCache {
-  /** Undefined when there is none, or one that does not count any more. */
+  /** Returns undefined when there is no list or it is no longer valid. */
   load(): Promise<readonly ServerTool[] | undefined>;
-  /** Never rejects: a list that is not kept costs a start and nothing else. */
+  /** Never rejects: without a stored list, the server is started, and nothing else changes. */
   save(tools: readonly ServerTool[]): Promise<void>;
 }
 
-/** What a cache is made of. */
+/** Dependencies of a cache. */
 export interface ToolsCacheSite {
   readonly files: Pick<Files, "readText" | "write" | "ensureDir" | "stat">;
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;
   /** Folder of the lists, in the agent's home. */
   readonly folder: string;
-  /** Gate file of an MCP. */
+  /** Returns the path of an MCP's gate file. */
   readonly gate: (mcp: string) => string;
 }
 
-/** A server that changes its tools without a word is asked again after this. */
+/** After this, a list is requested again, because a server may change its tools without notice. */
 const AGE_MS_MAX = DAY_MS;
 const TOOLS_MAX = 2_000;
 
@@ -57,7 +57,7 @@ const cached = z.object({
   })).max(TOOLS_MAX),
 });
 
-/** Opens the list of one server; nothing is read before it is asked for. */
+/** Creates the cache of one server; reads nothing before `load`. */
 export function toolsCache(config: ServerConfig, site: ToolsCacheSite): ToolsCache {
   const { files, clock, log, folder } = site;
   const path = `${folder}/${config.name}.json`;
@@ -91,7 +91,7 @@ export function toolsCache(config: ServerConfig, site: ToolsCacheSite): ToolsCac
   };
 }
 
-/** How a server is reached, without the values of its variables. */
+/** How a server is reached, without the values of its variables, which may be secret. */
 function reachOf(config: ServerConfig): unknown {
   return config.kind === "http"
     ? [config.kind, config.url.origin + config.url.pathname]

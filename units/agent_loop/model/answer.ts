@@ -1,6 +1,6 @@
 /**
- * The answer of a model as it streams in: text, reasoning and tool calls in their order, how it
- * ended, and whether it ended at all. No I/O.
+ * Collects the streamed answer of a model: text, reasoning and tool calls in order, how it ended,
+ * and whether it ended. No I/O.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export interface StepAnswer {
   readonly usage: { readonly input: number | undefined; readonly output: number | undefined };
 }
 
-/** What a part of the stream means to who is watching. */
+/** The effect of a part of the stream for its reader. */
 export type StepEvent =
   | { readonly kind: "text"; readonly text: string; readonly block: string }
   | { readonly kind: "error"; readonly error: unknown }
@@ -33,16 +33,16 @@ export type StepEvent =
 
 /** An answer that is being collected. */
 export interface OpenAnswer {
-  /** Takes one part of the stream of the `ai` library. */
+  /** Adds one part of the `ai` library's stream. */
   take(part: unknown): StepEvent;
   /** The texts so far. */
   texts(): readonly AssistantPart[];
-  /** Whether anything of substance has arrived. */
+  /** Whether any content has arrived. */
   hasStarted(): boolean;
-  /** Whether the stream said how the answer ended; one that was cut off did not. */
+  /** Whether the stream stated how the answer ended. A stream that was cut off does not. */
   isFinished(): boolean;
   whole(): StepAnswer;
-  /** What was cut off by a cancel keeps its words; its calls were never run. */
+  /** The answer after a cancel: it keeps the text, but not the calls, which never ran. */
   aborted(): StepAnswer;
 }
 
@@ -59,7 +59,7 @@ interface AnswerState {
     | undefined;
 }
 
-/** Creates an answer that holds nothing yet. */
+/** Creates an empty answer. */
 export function createAnswer(): OpenAnswer {
   const state: AnswerState = {
     blocks: new Map(),
@@ -117,13 +117,16 @@ function takePart(state: AnswerState, part: StreamPart): StepEvent {
   }
 }
 
-/** A stream that was cut off cleanly ends as "interrupted", or as "other" without a word why. */
+/**
+ * Whether the finish reason is a real end. A stream that was cut off cleanly ends as "interrupted",
+ * or as "other" without a raw reason.
+ */
 function isFinished(finish: AnswerState["finish"]): boolean {
   return finish !== undefined && finish.reason !== "error" && finish.reason !== "interrupted" &&
     !(finish.reason === "other" && finish.raw === undefined);
 }
 
-/** Finds the block that a part belongs to, or begins one. */
+/** Returns the block that a part belongs to, or creates it. */
 function blockOf(state: AnswerState, part: StreamPart, type: TextBlock["type"]): TextBlock {
   const key = `${type}:${String(part.id)}`;
   const known = part.type === `${type}-start` ? undefined : state.blocks.get(key);
@@ -144,7 +147,7 @@ function takeCall(state: AnswerState, part: StreamPart): void {
     type: "call",
     call_id: callId,
     tool: String(part.toolName),
-    // Arguments that are no object would be refused when the history is sent again.
+    // Providers would refuse arguments that are not an object when the history is sent again.
     arguments: typeof part.input === "object" && part.input !== null ? part.input : {},
     ...defined({ provider_options: options }),
   });
@@ -156,7 +159,7 @@ function takeCall(state: AnswerState, part: StreamPart): void {
 }
 
 function finishOf(reason: unknown, parts: readonly AssistantPart[]): StepFinish {
-  // Some endpoints say "stop" beside tool calls.
+  // Some endpoints report "stop" despite tool calls.
   if (parts.some((part) => part.type === "call") && reason !== "length") return "tool-calls";
   return reason === "length" || reason === "content-filter" ? reason : "stop";
 }

@@ -1,6 +1,6 @@
 /**
- * What can go wrong with a model endpoint, as values: a stable code, a sentence for people, hints,
- * and whether trying again can help. Judges errors of the `ai` library; never prints a key. No I/O.
+ * Faults of a model endpoint, as values: a stable code, a sentence for people, hints, and whether a
+ * retry can help. Classifies errors of the `ai` library; never prints a key. No I/O.
  *
  * @module
  */
@@ -30,11 +30,11 @@ export interface ModelFault {
   readonly reason: string;
   readonly hints: readonly string[];
   readonly isRetryable: boolean;
-  /** What the endpoint asked for in `Retry-After`. */
+  /** The delay that the endpoint requested in `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 }
 
-/** Thrown for an address that answers like a web site: a wrong base URL, or a login page. */
+/** Thrown for an address that answers like a web site, such as a wrong base URL or a login page. */
 export class NotAnEndpoint extends Error {
   override readonly name = "NotAnEndpoint";
   constructor() {
@@ -42,7 +42,7 @@ export class NotAnEndpoint extends Error {
   }
 }
 
-/** Where a call went, for messages. */
+/** Where a call was sent, for messages. */
 export interface FaultContext {
   readonly settings: ModelSettings;
   readonly agent: string;
@@ -52,9 +52,9 @@ export interface FaultContext {
   readonly hasStarted: boolean;
 }
 
-/** Longest part of an endpoint's own words that is repeated. */
+/** Maximum size of the endpoint's own text in a reason. */
 const WORDS_BYTES_MAX = 400;
-/** Phrases by which endpoints and the HTTP stack tell their faults; compared in lowercase. */
+/** Lowercase phrases by which endpoints and the HTTP stack describe their faults. */
 const CONTEXT_WORDS = [
   "context length",
   "context_length",
@@ -98,7 +98,7 @@ const PARSE_ERRORS = [
   "SyntaxError",
 ];
 
-/** Judges an error that a model call threw or streamed. */
+/** Classifies an error that a model call threw or streamed. */
 export function judgeError(error: unknown, context: FaultContext): ModelFault {
   const status = numberField(error, "statusCode");
   const words = shownWords(error, context.settings);
@@ -118,13 +118,13 @@ export function judgeError(error: unknown, context: FaultContext): ModelFault {
       hints: reachHints(context),
     });
   }
-  // An `error` event of the stream itself, such as Anthropic's overloaded_error.
+  // An `error` event in the stream, such as Anthropic's overloaded_error.
   return says(all, OVERLOAD_WORDS)
     ? fault("model-overloaded", said(context, words), { isRetryable: true })
     : fault("model-request-refused", said(context, words));
 }
 
-/** The fault of a stream that ended without saying how. */
+/** The fault of a stream that ended without a finish reason. */
 export function streamCutFault(context: FaultContext): ModelFault {
   return fault(
     "model-stream-cut",
@@ -192,7 +192,7 @@ export function parseRetryAfter(
   if (text === undefined) return undefined;
   const seconds = Number(text);
   if (Number.isFinite(seconds) && seconds >= 0) return seconds * 1000;
-  // A date has the name of a month; the parser would also take a bare number for one.
+  // A date contains the name of a month. `Date.parse` would also accept a bare number.
   const at = /[A-Za-z]{3}/.test(text) ? Date.parse(text) : NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
@@ -235,7 +235,7 @@ function reachHints(context: FaultContext): readonly string[] {
   return baseUrl === undefined ? [] : [`curl -sS -o /dev/null -w '%{http_code}\\n' ${baseUrl}`];
 }
 
-/** The endpoint's own words, short, on one line and without any key. */
+/** The endpoint's own text: short, on one line and without any key. */
 function shownWords(error: unknown, settings: ModelSettings): string {
   const body = stringField(error, "responseBody");
   const cause = causeOf(error);
@@ -249,7 +249,7 @@ function shownWords(error: unknown, settings: ModelSettings): string {
   return cutText(clean.replace(/\b(sk|key)-[A-Za-z0-9_-]{8,}/g, "$1-***"), WORDS_BYTES_MAX).text;
 }
 
-/** The text of an error, or of an error object that came in the stream. */
+/** The text of an error, or of an error object from the stream. */
 function ownWords(error: unknown): string {
   if (error instanceof Error || typeof error !== "object" || error === null) {
     return error === undefined ? "" : errorText(error);

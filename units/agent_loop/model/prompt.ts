@@ -1,5 +1,5 @@
 /**
- * Our messages in the words of the `ai` library. Pure.
+ * Converts our messages to those of the `ai` library. Pure.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export function toModelMessages(
   let results: ToolContent | undefined;
   for (const message of messages) {
     if (message.role === "tool") {
-      // Results of one answer stand together: providers count them against its calls.
+      // The results of one answer form one message: providers match them with its calls.
       if (results === undefined) converted.push({ role: "tool", content: results = [] });
       results.push(toResultPart(message));
       continue;
@@ -57,7 +57,7 @@ function toContentPart(part: AssistantPart): AssistantContent[number] {
 function toResultPart(message: Extract<Message, { role: "tool" }>): ToolContent[number] {
   const isGood = message.status === "completed";
   const output = message.text === "" ? "(no output)" : message.text;
-  // Several protocols have no place for "this failed", so the words say it.
+  // Several protocols have no field for a failure, so the text states it.
   const text = isGood ? output : `[${message.status}] ${output}`;
   return {
     type: "tool-result",

@@ -1,6 +1,7 @@
 /**
- * The model behind the settings. Provider packages are loaded when the first turn needs one, and
- * only the one in use: an idle agent carries none of them. Requests go through the `HttpClient`.
+ * Loads the model that the settings name. Only the package of that provider is loaded, and only
+ * when the first turn needs it, so an idle agent loads none of them. Requests go through the
+ * `HttpClient`.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import type { HttpClient } from "core/ports/http_client.ts";
 import { NotAnEndpoint } from "units/agent_loop/model/fault.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 
-/** Options that one provider needs with every call. */
+/** Options that one provider requires with every call. */
 export type ProviderOptions = Readonly<Record<string, Readonly<Record<string, JsonValue>>>>;
 
 type JsonValue = string | number | boolean | null | readonly JsonValue[] | {
@@ -23,17 +24,17 @@ type JsonValue = string | number | boolean | null | readonly JsonValue[] | {
 export interface LoadedModel {
   readonly model: LanguageModel;
   readonly callOptions: ProviderOptions;
-  /** Marks the end of what stays the same in a prompt, where a provider caches by marks. */
+  /** Marks the end of a prompt's stable part, for providers that cache by marks. */
   readonly cacheMark: ProviderOptions | undefined;
 }
 
-/** Where the demo model listens, when it is the one in use. */
+/** Address and key of the demo model, when it is in use. */
 export interface Endpoint {
   readonly baseUrl: string;
   readonly key: string;
 }
 
-/** Far more than a model says at once; an event of a stream holds a few words. */
+/** Far more than one answer needs; an event of a stream contains a few words. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Loads the provider's package and returns the model. */
@@ -65,7 +66,7 @@ export async function loadModel(
       const { createOpenAI } = await import("@ai-sdk/openai");
       return {
         model: createOpenAI(transport)(settings.model),
-        // Conversations are kept here and resumed for months; none stays with the provider.
+        // Conversations are stored here and resumed for months; none is stored at the provider.
         callOptions: { openai: { store: false } },
         cacheMark: undefined,
       };

@@ -1,7 +1,7 @@
 /**
- * When a failed model call is tried again, and after how long. Pure. Bounded twice: by attempts and
- * by the time spent waiting; what an endpoint asks for in `Retry-After` is honoured or given up on,
- * never shortened.
+ * Whether a failed model call is retried, and after which delay. Pure. Limited by attempts and by
+ * total waiting time. A delay from `Retry-After` is respected in full, or the call is given up; it
+ * is never shortened.
  *
  * @module
  */
@@ -9,13 +9,16 @@
 import { backoffMs } from "core/concurrency/backoff.ts";
 import type { ModelFault } from "units/agent_loop/model/fault.ts";
 
-/** Bounds of retrying one model call. */
+/** Limits of retrying one model call. */
 export const RETRY_LIMITS = {
   attemptsMax: 5,
-  /** An address where nobody answers is seldom there a second later; the owner should know. */
+  /**
+   * Lower than for other faults: an unreachable address seldom recovers soon, and the owner should
+   * know.
+   */
   unreachableAttemptsMax: 3,
   backoff: { firstMs: 1_000, maxMs: 30_000, jitter: 0.5 },
-  /** Longest single wait that an endpoint may ask for. */
+  /** Longest single delay that an endpoint may request. */
   retryAfterMsMax: 60_000,
   waitedMsMax: 180_000,
 } as const;
@@ -45,7 +48,7 @@ export function decideRetry(
   return withinTotal(waitMs, state.waitedMs);
 }
 
-/** Returns how often a call with such a fault is made at most. */
+/** Returns the maximum number of attempts for such a fault. */
 export function attemptsMax(fault: ModelFault): number {
   return fault.code === "model-unreachable"
     ? RETRY_LIMITS.unreachableAttemptsMax

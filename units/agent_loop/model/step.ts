@@ -1,6 +1,6 @@
 /**
- * One call of the model: a prompt goes in, text streams out, and the whole answer comes back or a
- * `ModelFault`. Never retries, never runs a tool, never throws for what an endpoint does.
+ * One call of the model: sends a prompt, streams text, and returns the whole answer or a
+ * `ModelFault`. Never retries, never runs a tool, never throws for a fault of the endpoint.
  *
  * @module
  */
@@ -29,24 +29,24 @@ export interface ToolDeclaration {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** What the model is asked. */
+/** A request to the model. */
 export interface StepRequest {
   readonly instructions: string;
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDeclaration[];
   readonly outputTokens: number | undefined;
   readonly signal: AbortSignal;
-  /** Takes text as it streams; the stream waits for it. `block` tells text blocks apart. */
+  /** Receives text as it streams; the stream waits for it. `block` identifies the text block. */
   readonly onText: (text: string, block: string) => Promise<void>;
 }
 
-/** A fault, with what had arrived before it. */
+/** A fault, with the content that arrived before it. */
 export interface StepFault {
   readonly fault: ModelFault;
   readonly partial: readonly AssistantPart[];
 }
 
-/** What a step needs besides the request. */
+/** Dependencies of a step. */
 export interface StepPorts {
   readonly clock: Clock;
   readonly context: Omit<FaultContext, "now" | "hasStarted">;
@@ -112,13 +112,15 @@ async function openStream(loaded: LoadedModel, request: StepRequest, signal: Abo
     ...defined({ maxOutputTokens: request.outputTokens }),
     maxRetries: 0,
     abortSignal: signal,
-    // Errors come as parts of the stream, where they are judged.
+    // Errors arrive as parts of the stream and are classified there.
     onError: () => {},
   });
   return result.stream;
 }
 
-/** Aborts when nothing arrived for too long, or when the turn is cancelled. */
+/**
+ * Returns a signal that aborts when nothing arrived for too long, or when the turn is cancelled.
+ */
 function watchSilence(ports: StepPorts, cancelled: AbortSignal) {
   const controller = new AbortController();
   let silent = false;
