@@ -1,6 +1,6 @@
 /**
- * A turn's events as ACP session updates. `_meta.fleetctl` carries what ACP has no field for: the
- * MCP and the tool behind a name, denied and stopped calls, the measured duration.
+ * Sends a turn's events as ACP session updates. `_meta.fleetctl` carries what ACP has no field for:
+ * the MCP and the tool behind a name, denied and stopped calls, the measured duration.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import { type AgentContext, methods, type SessionUpdate } from "@agentclientprotocol/sdk";
 import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
 
-/** Longest title of a tool call. */
+/** Maximum length of a tool call's title, in characters. */
 const TITLE_LENGTH_MAX = 200;
 
 /** Creates the sink of one session. */
@@ -58,7 +58,7 @@ function metaOf(call: ReportedCall): Readonly<Record<string, unknown>> {
   };
 }
 
-/** What a client without a renderer of its own shows. */
+/** Title for a client that does not render this tool itself. */
 function titleOf(call: ReportedCall): string {
   const input = call.arguments as Readonly<Record<string, unknown>> | null;
   const subject = input?.command ?? input?.path;

@@ -1,7 +1,7 @@
 /**
- * The built-in runtime as an ACP agent (protocol version 1): sessions that are begun, loaded and
- * resumed, prompts that run as turns, and cancel. One turn at a time in a session. MCP servers come
- * from the agent's own client config, never from the client.
+ * The built-in runtime as an ACP agent (protocol version 1): begins, loads and resumes sessions,
+ * runs prompts as turns, and cancels them. One turn at a time in a session. MCP servers come from
+ * the agent's own client config, never from the client.
  *
  * @module
  */
@@ -22,25 +22,25 @@ import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
 import { createSessions, type Sessions, type SessionSite } from "units/agent_loop/sessions.ts";
 
-/** What the agent is made of. */
+/** Dependencies of the agent. */
 export interface AgentParts extends SessionSite {
   readonly version: string;
-  /** Told once, with the first turn of the process. */
+  /** Shown once, with the first turn of the process. */
   readonly greeting: string | undefined;
 }
 
-/** The agent and the way to end it. */
+/** The agent and its shutdown. */
 export interface RuntimeAgent {
   readonly app: AgentApp;
-  /** Stops running turns as interrupted and lets go of the sessions. */
+  /** Stops running turns as interrupted and closes the sessions. */
   close(): Promise<void>;
 }
 
-/** JSON-RPC error code of a turn that failed; `data` has our own code, reason and hints. */
+/** JSON-RPC error code of a failed turn; `data` contains our own code, reason and hints. */
 const TURN_FAILED = -32000;
 const INVALID_PARAMS = -32602;
 
-/** Creates the agent; it serves whatever stream its app is connected to. */
+/** Creates the agent; it serves the stream that its app is connected to. */
 export function createAgent(parts: AgentParts): RuntimeAgent {
   const sessions = createSessions(parts);
   const app = agent({ name: "fleetctl-runtime" })

@@ -1,16 +1,16 @@
 /**
- * Bounds of the built-in runtime, each with its unit in its name and its reason beside it.
+ * Limits of the built-in runtime. Each has its unit in its name and its reason in a comment.
  *
  * @module
  */
 
 const KIB = 1024;
 
-/** The built-in runtime. */
+/** Limits of the built-in runtime. */
 export const RUNTIME_LIMITS = {
-  /** Model calls in one turn before the loop stops and says so. */
+  /** Model calls in one turn before the loop stops with a reason. */
   stepsMax: 64,
-  /** Assumed window of a model that does not state one, in tokens. */
+  /** Window of a model that does not state one, in tokens. */
   contextTokensDefault: 128_000,
   bashSeconds: 600,
   bashOutputBytesMax: 64 * KIB,

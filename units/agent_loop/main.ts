@@ -1,6 +1,6 @@
 /**
- * Composition root of `fleetctl-runtime`: an ACP agent over stdio, started by the dial unit.
- * Stdout carries the protocol and nothing else. Permission set `runtime` (docs/design.md).
+ * Composition root of `fleetctl-runtime`: an ACP agent over stdio, started by the dial unit. Stdout
+ * is reserved for the protocol. Permission set `runtime` (docs/design.md).
  *
  * Usage: `fleetctl-runtime [--client-config <path>] [--check-config] [--help]`
  *
@@ -15,12 +15,12 @@ import { createRuntime } from "units/agent_loop/runtime.ts";
 import { readRuntimeSettings, RUNTIME_SETTINGS } from "units/agent_loop/settings.ts";
 
 const PROGRAM = "fleetctl-runtime";
-/** How long a runtime may take to end its turns and servers. */
+/** Time limit for the runtime to end its turns and servers. */
 const CLOSE_MS = 5_000;
 
 const host = openHost({ log: { program: PROGRAM } });
 const env = Deno.env.toObject();
-// Libraries log to stdout, which belongs to the protocol.
+// Libraries log to stdout, which is reserved for the protocol.
 console.log = console.info = console.debug = console.error;
 Object.assign(globalThis, {
   AI_SDK_LOG_WARNINGS: (said: { readonly warnings: unknown }) =>
@@ -62,7 +62,7 @@ try {
   Deno.exit(1);
 }
 
-/** Folder of the tree that this program is run from; undefined for a built program. */
+/** Folder of the source tree that this program runs from; undefined for a built program. */
 function treeHere(): string | undefined {
   return import.meta.filename?.match(/^(.+)\/units\/agent_loop\/main\.ts$/)?.[1];
 }
@@ -71,7 +71,7 @@ async function print(text: string): Promise<void> {
   await Deno.stdout.write(new TextEncoder().encode(text));
 }
 
-/** The value of `--name value` or `--name=value`. */
+/** Returns the value of `--name value` or `--name=value`. */
 function optionOf(args: readonly string[], name: string): string | undefined {
   const at = args.indexOf(name);
   if (at !== -1) return args[at + 1];

@@ -1,6 +1,6 @@
 /**
- * The stored conversation as ACP session updates, for a client that loads a session and wants to
- * show what was said before. Tool results are shortened: the model has the whole ones.
+ * Sends the stored conversation as ACP session updates, for a client that loads a session and shows
+ * its history. Tool results are shortened; the model still has the whole ones.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * Wires the built-in runtime: settings, model (or the demo model), built-in tools, MCP servers, and
- * the ACP agent over them. Nothing is loaded, listened on or spawned before a turn needs it.
+ * the ACP agent over them. Nothing is loaded, opened or started before a turn needs it.
  *
  * @module
  */
@@ -31,14 +31,14 @@ import { toolGate } from "units/agent_loop/tool_gate.ts";
 import { nameTools } from "units/agent_loop/tools/tool_set.ts";
 import type { ModelSource } from "units/agent_loop/turn/run_turn.ts";
 
-/** What a runtime process is given. */
+/** Options of a runtime process. */
 export interface RuntimeOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly home: string;
   readonly agent: string;
-  /** Folder of the tree that this is run from; undefined for a built program. */
+  /** Folder of the source tree that this program runs from; undefined for a built program. */
   readonly tree: string | undefined;
-  /** Client config with the agent's MCP servers. */
+  /** Path of the client config with the agent's MCP servers. */
   readonly clientConfig: string;
 }
 
@@ -49,7 +49,7 @@ export interface Runtime {
   close(): Promise<void>;
 }
 
-/** Variables that every MCP server gets besides those of its own entry. */
+/** Variables that every MCP server receives besides those of its own entry. */
 const SERVER_ENV = [
   "PATH",
   "HOME",
@@ -64,7 +64,7 @@ const SERVER_ENV = [
   "FLEETCTL_PERMISSIONS",
 ];
 
-/** Creates the runtime; reads the client config, which is read once. */
+/** Creates the runtime; reads the client config once. */
 export async function createRuntime(options: RuntimeOptions, host: Host): Promise<Runtime> {
   const settings = readRuntimeSettings(options.env);
   const { pool, byUrl } = await readPool(options, host);
@@ -151,7 +151,7 @@ async function readServers(options: RuntimeOptions, host: Host) {
   return parsed.ok ? parsed.value : unusable(parsed.error);
 }
 
-/** Loads the model once; a failure is told by each turn and tried again by the next. */
+/** Loads the model once. A failed load is reported by its turn and retried by the next. */
 function modelSource(
   settings: Result<RuntimeSettings>,
   options: RuntimeOptions,

@@ -1,6 +1,6 @@
 /**
- * The sessions of a runtime process: begun, reopened, running one turn at a time, ended. Faults of
- * a session are refusals; faults of a turn are its end.
+ * The sessions of a runtime process: begins and reopens them, runs one turn at a time in each, ends
+ * them. Faults of a session are refusals; a fault of a turn is its end.
  *
  * @module
  */
@@ -29,7 +29,7 @@ export interface SessionSite {
   readonly sessionsDir: string;
   readonly model: ModelSource;
   readonly prepareTools: McpPool["prepare"];
-  /** Tools for a working folder, under their final names. */
+  /** Returns the tools for a working folder, under their final names. */
   readonly toolsFor: (cwd: string) => readonly Tool[];
   readonly ports: {
     readonly files: Files;
@@ -39,12 +39,12 @@ export interface SessionSite {
   };
 }
 
-/** A turn that is asked for. */
+/** A request for a turn. */
 export interface TurnRequest {
   readonly turnId: string | undefined;
   readonly text: string;
   readonly sink: TurnSink;
-  /** Aborts when the client is gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
@@ -52,9 +52,9 @@ export interface TurnRequest {
 export interface Sessions {
   /** Begins a conversation and returns its id. */
   begin(cwd: string): Promise<Result<string>>;
-  /** Opens a stored conversation; one that is open already is returned as it is. */
+  /** Opens a stored conversation; returns an open one unchanged. */
   reopen(id: string, cwd: string): Promise<Result<Conversation>>;
-  /** Runs a turn to its end; refuses while another one runs. */
+  /** Runs a turn to its end; refuses while another one runs in the session. */
   run(id: string, request: TurnRequest): Promise<Result<TurnEnd>>;
   /** Stops the running turn, if there is one. */
   cancel(id: string): void;

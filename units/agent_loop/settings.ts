@@ -1,9 +1,10 @@
 /**
- * Settings of the built-in runtime, from the environment. They come from the agent's
- * record (`provider`, `model`) and its env file (keys). No I/O.
+ * Settings of the built-in runtime, from the environment. They come from the agent's record
+ * (`provider`, `model`) and its env file (keys). No I/O.
  *
- * Without a provider, a base URL or a key the demo model answers. A provider may be left out when
- * what is set leaves no doubt: a base URL means `openai-compatible`, one key means its provider.
+ * Without a provider, a base URL or a key, the demo model answers. The provider may be omitted when
+ * the other settings determine it: a base URL means `openai-compatible`, a single key means its
+ * provider.
  *
  * @module
  */
@@ -53,14 +54,14 @@ export const RUNTIME_SETTINGS = {
 
 type Values = SettingValues<typeof RUNTIME_SETTINGS>;
 
-/** Which model answers, and how it is reached. */
+/** The model in use, and how to reach it. */
 export interface ModelSettings {
   readonly provider: ModelProvider;
   /** Empty for the demo model. */
   readonly model: string;
   readonly baseUrl: string | undefined;
   readonly key: string | undefined;
-  /** Name of the variable the key belongs in, for hints. */
+  /** Name of the variable for the key, for hints. */
   readonly keyName: string;
   readonly contextTokens: number;
   readonly outputTokens: number | undefined;
@@ -73,10 +74,10 @@ export interface RuntimeSettings {
   readonly project: string | undefined;
 }
 
-/** Variables whose values are never handed to a tool and never shown. */
+/** Variables whose values are never passed to a tool and never shown. */
 export const MODEL_KEY_NAMES = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "FLEETCTL_MODEL_KEY"];
 
-/** Windows of providers whose current models all have at least this one. */
+/** Windows by provider: all current models of the provider have at least this one. */
 const CONTEXT_TOKENS: Readonly<Record<ModelProvider, number>> = {
   anthropic: 200_000,
   openai: 128_000,
@@ -130,7 +131,7 @@ function keyOf(provider: ModelProvider, values: Values): string | undefined {
   return provider === "openai" ? values.openaiKey : undefined;
 }
 
-/** Faults of settings that are good one by one. */
+/** Returns faults of combinations of settings that are each valid alone. */
 function checkProvider(values: Values): readonly string[] {
   const provider = providerOf(values);
   if (provider === "demo") return [];

@@ -1,7 +1,7 @@
 /**
- * The runtime's own door of the gate, for what does not pass `fleetctl-mcp`: the commands of
- * `bash`, and tools of MCPs that the client config names by URL. Reads the rendered gate files anew
- * whenever they changed. A call of an MCP without a gate file is refused.
+ * The runtime's own endpoint of the gate, for calls that do not pass through `fleetctl-mcp`: the
+ * commands of `bash`, and tools of MCPs that the client config names by URL. Reads the rendered
+ * gate files again whenever they change. Refuses a call of an MCP without a gate file.
  *
  * @module
  */
@@ -18,21 +18,21 @@ import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
 import { createGateReader, type GateReader, readGates } from "core/risk/gate_file.ts";
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
-/** What the door needs to know. */
+/** Dependencies of the endpoint. */
 export interface ToolGateSite {
   readonly agent: string;
   readonly paths: Paths;
   readonly files: Pick<Files, "readText" | "stat" | "list">;
   /** Names of the MCPs that are reached by URL. */
   readonly byUrl: ReadonlySet<string>;
-  /** Asks a human about a call of the MCP whose gate this is. */
+  /** Requests a human's decision about a call of an MCP; `gate` is that MCP's gate. */
   readonly ask?: (
     call: ToolCall,
     at: { readonly gate: GateReader; readonly signal: AbortSignal },
   ) => ReturnType<AskHuman>;
 }
 
-/** Creates the door; it returns a tool that decides before it runs. */
+/** Creates the endpoint. It wraps a tool, so that the gate decides before each run. */
 export function toolGate(site: ToolGateSite): (tool: Tool) => Tool {
   const readers = new Map<string, GateReader>();
   const readerOf = (mcp: string) => {
@@ -79,8 +79,9 @@ function checkOf(
 }
 
 /**
- * A command that reaches an asking tool runs: the verb in it asks, with the arguments that count,
- * and two doors must not ask twice about one call.
+ * Refuses only blocked commands. A command that reaches a tool which needs approval may run: the
+ * verb in it requests the approval, with the actual arguments. A second request here would be about
+ * the same call.
  */
 async function checkCommand(input: unknown, site: ToolGateSite): Promise<Result<void>> {
   const { command } = (input ?? {}) as { readonly command?: unknown };

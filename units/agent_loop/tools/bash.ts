@@ -1,9 +1,8 @@
 /**
- * The tool `bash`: one command in a process group of its own, bounded in time and output.
- * The group ends with the command, with a cancel, with the time limit, and with the runtime, even
- * when that is killed: a watcher in the group reads the runtime's end of a pipe.
- *
- * The environment is the agent's, less the keys of the model: a tool has no business with them.
+ * The tool `bash`: one command in a separate process group, with limits on time and output. The
+ * group ends with the command, a cancel, the time limit, and the runtime. This includes a killed
+ * runtime: a watcher in the group reads the runtime's end of a pipe. The environment is the agent's
+ * without the keys of the model, because no tool needs them.
  *
  * @module
  */
@@ -25,19 +24,19 @@ import {
 
 const BASH = "/bin/bash";
 const DEFAULT_SECONDS = 120;
-/** After SIGTERM a command has this long to tidy up. */
+/** Time that a command has to clean up after SIGTERM. */
 const TERM_MS = 2_000;
-/** A pipe that a child in another session holds open is given up after this. */
+/** How long to wait for a pipe that a child in another session keeps open. */
 const DRAIN_MS = 1_000;
 const COMMAND_LENGTH_MAX = 100_000;
-/** What a shell ends with when the kernel ended its last command: 128 and the signal. */
+/** Exit code of a shell whose last command was killed with SIGKILL: 128 plus the signal. */
 const KILLED = 137;
 const KILLED_WHY = "a process was killed, as the system does when memory runs out";
 
 /**
- * Runs `$1` with no stdin. Stdin of the wrapper is a pipe from the runtime: the watcher reads it,
- * and at its end, that is, when the runtime is gone, it kills the whole group. Where the agent's
- * memory runs out, the kernel ends the command before the runtime.
+ * Runs `$1` with no stdin. The wrapper's stdin is a pipe from the runtime, and the watcher reads
+ * it. When the runtime ends, the pipe ends, and the watcher kills the whole group. When the agent's
+ * memory runs out, the kernel kills the command before the runtime.
  */
 const WRAPPER = `
 exec 3<&0 </dev/null
@@ -53,7 +52,7 @@ const input = z.object({
   cwd: z.string().min(1).optional(),
 });
 
-/** What the tool needs. */
+/** Dependencies of the tool. */
 export interface BashPorts {
   readonly processes: Processes;
   readonly clock: Clock;
@@ -136,13 +135,13 @@ async function runCommand(
   stopTimeout();
   stopKill();
   signal.removeEventListener("abort", end);
-  // The watcher, and whatever was left in the background.
+  // Ends the watcher and the background processes of the command.
   child.kill("SIGKILL");
   const enough = new AbortController();
   await Promise.race([drained, clock.sleep(DRAIN_MS, enough.signal)]);
   enough.abort();
   await child.stdin.abort().catch(() => {
-    // Nobody reads it any more.
+    // The watcher has ended, so the pipe has no reader.
   });
   const text = output.text();
   if (signal.aborted) return { status: "stopped", text: joined(text, "[cancelled]") };
@@ -160,7 +159,7 @@ async function drain(
   try {
     for await (const chunk of stream) output.add(chunk);
   } catch {
-    // The pipe broke with the process; what came before is there.
+    // The pipe broke with the process; earlier output is kept.
   }
 }
 

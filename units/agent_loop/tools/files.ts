@@ -1,6 +1,6 @@
 /**
  * The tools `read`, `edit` and `write`. `edit` replaces one exact, unique piece of text, so that a
- * wrong memory of a file changes nothing. Writes are atomic and keep a file's mode.
+ * model with a wrong idea of the file changes nothing. Writes are atomic and keep a file's mode.
  *
  * @module
  */
@@ -23,12 +23,12 @@ import {
   type ToolPlace,
 } from "units/agent_loop/tools/tool.ts";
 
-/** Largest file that is edited or read; larger ones are for bash. */
+/** Maximum size of a file to edit or read; larger ones are for bash. */
 const FILE_BYTES_MAX = 16 * 1024 * 1024;
 const LINES_DEFAULT = 2000;
 /** Lines of context shown around an edit. */
 const CONTEXT_LINES = 3;
-/** Links followed before a path is taken for a loop. */
+/** Maximum number of links to follow; more count as a loop. */
 const LINKS_MAX = 16;
 
 const readInput = z.object({
@@ -147,7 +147,7 @@ function schema(properties: Readonly<Record<string, unknown>>, required: readonl
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Checks the input and turns faults of the file system into results. */
+/** Checks the input and converts faults of the file system to results. */
 async function guarded<T>(
   shape: z.ZodType<T>,
   given: unknown,
@@ -212,7 +212,7 @@ function numberedLines(text: string, offset: number, limit: number): ToolOutcome
   return { status: "completed", text: cut.text + note };
 }
 
-/** `Files.write` replaces a link; an owner's link must stay one, so its target is written. */
+/** Returns the target of a link. `Files.write` would replace the owner's link with a file. */
 async function followLinks(path: string, files: Files): Promise<string> {
   let at = path;
   for (let links = 0; links < LINKS_MAX; links++) {

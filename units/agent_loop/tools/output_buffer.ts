@@ -1,11 +1,11 @@
 /**
- * Output of a command in bounded memory: its beginning, its end, and how much is missing between.
- * No I/O.
+ * Output of a command in bounded memory: its beginning, its end, and how many bytes are missing
+ * between. No I/O.
  *
  * @module
  */
 
-/** Takes chunks in the order of their arrival. */
+/** Receives chunks in the order of arrival. */
 export interface OutputBuffer {
   add(chunk: Uint8Array): void;
   /** The text so far; invalid UTF-8 becomes replacement characters. */
@@ -18,7 +18,7 @@ export function createOutputBuffer(bytesMax: number): OutputBuffer {
   const tailMax = bytesMax - headMax;
   const head: Uint8Array[] = [];
   let headBytes = 0;
-  /** Ring of the newest bytes; made when the head is full. */
+  /** Ring of the newest bytes; allocated when the head is full. */
   let ring: Uint8Array<ArrayBuffer> | undefined;
   let ringAt = 0;
   let tailBytes = 0;

@@ -1,6 +1,6 @@
 /**
- * What a tool is to the agent loop, whether built in or behind an MCP server. Types, and the checks
- * that all built-in tools share.
+ * A tool of the agent loop, built in or behind an MCP server. Types, and the checks that all
+ * built-in tools share.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { ResultStatus } from "units/agent_loop/conversation/message.ts";
 import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
 
-/** What a call gave; `text` is within its limit already. */
+/** The result of a call; `text` is already within its limit. */
 export interface ToolOutcome {
   readonly status: ResultStatus;
   readonly text: string;
@@ -22,9 +22,9 @@ export interface Tool extends ToolDeclaration {
   readonly mcp: string | undefined;
   /** The tool's own name; `name` is made unique for the model. */
   readonly tool: string;
-  /** Category in the words of ACP. */
+  /** Category, as ACP names it. */
   readonly kind: "read" | "edit" | "execute" | "other";
-  /** Whether calls of one answer may run side by side. */
+  /** Whether calls of one answer may run in parallel. */
   readonly isConcurrent: boolean;
   /** Runs the call to its end or until `signal` aborts. Never rejects. */
   run(input: unknown, signal: AbortSignal): Promise<ToolOutcome>;
@@ -46,7 +46,7 @@ export function checkInput<T>(schema: z.ZodType<T>, input: unknown): Result<T, s
   return err(`The arguments are unusable: ${faults.join("; ")}`);
 }
 
-/** A call that could not do its work. */
+/** The result of a call that failed. */
 export function failed(text: string): ToolOutcome {
   return { status: "failed", text };
 }

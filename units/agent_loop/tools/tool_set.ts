@@ -1,14 +1,15 @@
 /**
  * The tools of one agent under names that every provider accepts: `[a-zA-Z0-9_-]`, at most 64
- * characters, unique. A tool keeps its own name unless another has it too; then each of them but a
- * built-in one is prefixed with its server, so that no name depends on the order of servers. Pure.
+ * characters, unique. A tool keeps its own name unless another tool has the same. Then each of
+ * them, except a built-in one, is prefixed with its server, so that no name depends on the order of
+ * servers. Pure.
  *
  * @module
  */
 
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 
-/** Longest tool name that providers accept. */
+/** Maximum length of a tool name that providers accept. */
 const NAME_LENGTH_MAX = 64;
 
 /** Returns the tools with their final names, in the given order. */
@@ -35,18 +36,21 @@ export function nameTools(tools: readonly Tool[]): readonly Tool[] {
   });
 }
 
-/** Replaces what providers refuse; a long name keeps its beginning and gets a hash of the whole. */
+/**
+ * Replaces characters that providers refuse. A long name keeps its beginning and gets a hash of the
+ * whole.
+ */
 export function cleanName(name: string): string {
   const clean = name.replace(/[^a-zA-Z0-9_-]/g, "_") || "tool";
   if (clean.length <= NAME_LENGTH_MAX && clean === name) return clean;
-  // Two names that differ only in replaced characters must not become one.
+  // The hash keeps two names apart that differ only in replaced characters.
   const hash = shortHash(name);
   return clean === name || clean.length > NAME_LENGTH_MAX - 9
     ? `${clean.slice(0, NAME_LENGTH_MAX - 9)}_${hash}`
     : `${clean}_${hash}`;
 }
 
-/** FNV-1a, 32 bits, as 8 hex digits: stable, not secure, and nothing here needs it to be. */
+/** FNV-1a, 32 bits, as 8 hex digits. It must be stable; it need not be secure. */
 function shortHash(text: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {

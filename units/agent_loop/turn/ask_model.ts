@@ -1,6 +1,6 @@
 /**
- * One answer of the model within a turn: the history fitted to the window, transient faults tried
- * again with a notice each, a history that is still too long fitted tighter. Never runs a tool.
+ * One answer of the model within a turn. Fits the history to the window, retries temporary faults
+ * with a notice each, and shortens a history that is still too long. Never runs a tool.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { runStep, type ToolDeclaration } from "units/agent_loop/model/step.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 import type { TurnSink } from "units/agent_loop/turn/sink.ts";
 
-/** What is asked of the model. */
+/** Inputs of a request to the model. */
 export interface Ask {
   readonly loaded: LoadedModel;
   readonly settings: ModelSettings;
@@ -31,29 +31,29 @@ export interface Ask {
   readonly signal: AbortSignal;
 }
 
-/** Ports of asking. */
+/** Dependencies of a request to the model. */
 export interface AskPorts {
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** A failure that retrying did not mend, with the words that had already been streamed. */
+/** A failure that retries did not resolve, with the text that was already streamed. */
 export interface AskFault {
   readonly fault: ModelFault;
   readonly partial: readonly AssistantPart[];
 }
 
-/** A model may think for minutes before its first word. */
+/** Time limit without data; a model may think for minutes before its first word. */
 const SILENCE_MS = 300_000;
-/** Share of the window that is kept for the answer when no length is set. */
+/** Share of the window that is reserved for the answer when no length is set. */
 const OUTPUT_SHARE = 0.2;
 const OUTPUT_TOKENS_MAX = 32_000;
 const BUDGET_TOKENS_MIN = 1_000;
-/** How often a history is fitted tighter after the endpoint called it too long. */
+/** How often a history is shortened further after the endpoint reported it as too long. */
 const TIGHTENINGS_MAX = 3;
 const TIGHTEN_TO = 0.6;
 
-/** Asks until there is an answer, the turn is cancelled, or trying again cannot help. */
+/** Calls the model until there is an answer, the turn is cancelled, or a retry cannot help. */
 export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAnswer, AskFault>> {
   let budget = budgetTokens(ask);
   let attempt = 0;
@@ -114,7 +114,7 @@ async function askOnce(
     const turns = count === 1 ? "The oldest turn was" : `The oldest ${count} turns were`;
     await sink.notice("info", `${turns} left out so that the conversation fits the model's window`);
   }
-  /** Blocks of this answer; their ids are unique for the client. */
+  /** Text blocks of this answer; their ids are unique for the client. */
   const ids = new Map<string, string>();
   const context: Omit<FaultContext, "now" | "hasStarted"> = {
     settings: ask.settings,
@@ -135,7 +135,7 @@ async function askOnce(
   }, { clock: ports.clock, context, silenceMs: SILENCE_MS });
 }
 
-/** What is left of the window for the history. */
+/** Tokens of the window that are left for the history. */
 function budgetTokens(ask: Ask): number {
   const window = ask.settings.contextTokens;
   const output = ask.settings.outputTokens ??

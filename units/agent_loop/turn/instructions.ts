@@ -1,18 +1,18 @@
 /**
- * The system prompt of the built-in runtime: where the agent is and how its tools behave. Short,
- * and the same from turn to turn, so that a provider can cache it. Pure.
+ * The system prompt of the built-in runtime: where the agent runs and how its tools behave. Short
+ * and identical in every turn, so that a provider can cache it. Pure.
  *
  * @module
  */
 
-/** What the prompt tells the model about its place. */
+/** Facts about the agent's environment that the prompt states. */
 export interface InstructionFacts {
   readonly agent: string;
   readonly cwd: string;
   readonly home: string;
 }
 
-/** Prints the system prompt. */
+/** Returns the system prompt. */
 export function printInstructions(facts: InstructionFacts): string {
   return [
     `You are ${facts.agent}, a long-lived agent that works for its owner on a Linux host.`,

@@ -1,7 +1,7 @@
 /**
- * Runs the tool calls of one answer: read-only ones side by side, the others one after the other in
- * the model's order. Each result is stored before the next thing happens. A call always gets a
- * result, whatever happens to it.
+ * Runs the tool calls of one answer: read-only ones in parallel, the others one after the other in
+ * the model's order. Each result is stored before the next step. Every call gets a result, even if
+ * it fails.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { StepAnswer } from "units/agent_loop/model/answer.ts";
 import { failed, type Tool, type ToolOutcome } from "units/agent_loop/tools/tool.ts";
 import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
 
-/** What calls run in. */
+/** The context in which calls run. */
 export interface CallSite {
   readonly tools: readonly Tool[];
   readonly conversation: Conversation;
@@ -23,7 +23,7 @@ export interface CallSite {
   readonly clock: Clock;
 }
 
-/** Names shown to a model that made one up. */
+/** Maximum number of tool names shown to a model that called an unknown one. */
 const NAMES_SHOWN_MAX = 40;
 
 /** Runs every call of an answer. */

@@ -1,7 +1,7 @@
 /**
  * One turn: the owner's message, then answers and tool calls until the model is done, the turn is
- * cancelled, or something ends it. What is said is stored before it matters, so that a crash at any
- * point leaves a conversation that can go on. Never throws.
+ * cancelled, or a fault ends it. Every message is stored before the next step, so that the
+ * conversation can continue after a crash at any point. Never throws.
  *
  * @module
  */
@@ -23,25 +23,25 @@ import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import { unavailable } from "units/agent_loop/mcp/server.ts";
 import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
 
-/** The model of a runtime, loaded when it is first needed. */
+/** Returns the model of a runtime; loads it when first needed. */
 export type ModelSource = () => Promise<
   Result<{ readonly loaded: LoadedModel; readonly settings: ModelSettings }>
 >;
 
-/** What turns of one session share. */
+/** What the turns of one session share. */
 export interface TurnSite {
   readonly agent: string;
   readonly conversation: Conversation;
   readonly instructions: string;
   readonly model: ModelSource;
-  /** Gets MCP servers ready and tells what is wrong with them. */
+  /** Prepares the MCP servers and reports their faults. */
   readonly prepareTools: McpPool["prepare"];
-  /** Tools as they are now; a server that comes up late joins at the next step. */
+  /** Returns the current tools; a server that starts late is included from the next step. */
   readonly tools: () => readonly Tool[];
   readonly ports: AskPorts & { readonly log: Log };
 }
 
-/** One turn. */
+/** Inputs of one turn. */
 export interface TurnInput {
   readonly turnId: string | undefined;
   readonly text: string;
@@ -51,7 +51,7 @@ export interface TurnInput {
   readonly isEnding: () => boolean;
 }
 
-/** Runs a turn to its end and stores how it ended. */
+/** Runs a turn to its end and stores the outcome. */
 export async function runTurn(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
   const { conversation, ports } = site;
   let end: TurnEnd;
@@ -68,7 +68,8 @@ export async function runTurn(site: TurnSite, input: TurnInput): Promise<TurnEnd
   try {
     end = await runSteps(site, input);
   } catch (error) {
-    // A client that went away takes no more updates; anything else is a full disk or its like.
+    // While the runtime ends, the client may have disconnected. Otherwise a write failed, such as
+    // on a full disk.
     end = input.isEnding() ? stopped("cancelled") : notStored(error);
   }
   await storeEnd(site, end, input.isEnding());
@@ -81,7 +82,7 @@ async function runSteps(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
   const notices: Promise<void>[] = [];
   const tell = ({ name, reason }: ServerFault) => {
     const told = sink.notice("warning", unavailable(name, reason, site.agent));
-    // A client that went away is noticed below.
+    // A client that has disconnected is detected below.
     told.catch(() => {});
     notices.push(told);
   };
@@ -141,7 +142,7 @@ async function storeEnd(site: TurnSite, end: TurnEnd, isEnding: boolean): Promis
   try {
     await site.conversation.append({ type: "end", at: site.ports.clock.now(), ...record });
   } catch (error) {
-    // The next start finds a turn without end and closes it.
+    // The next start finds a turn without an end and closes it.
     site.ports.log.error("turn end not stored", { reason: errorText(error) });
   }
 }

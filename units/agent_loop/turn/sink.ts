@@ -1,12 +1,12 @@
 /**
- * Where a turn reports to while it runs, and how it ends. Types only.
+ * The receiver of a turn's events, and the forms of its end. Types only.
  *
  * @module
  */
 
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
-/** A tool call as it is reported; `tool` is undefined when there is no such tool. */
+/** A reported tool call; `tool` is undefined when there is no such tool. */
 export interface ReportedCall {
   readonly callId: string;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface ReportedCall {
   readonly tool: Tool | undefined;
 }
 
-/** Takes the events of a turn in order; each promise is waited for, which slows the turn down. */
+/** Receives the events of a turn in order. The turn waits for each promise (back-pressure). */
 export interface TurnSink {
   text(messageId: string, text: string): Promise<void>;
   callStarted(call: ReportedCall): Promise<void>;
@@ -22,7 +22,7 @@ export interface TurnSink {
   notice(severity: "info" | "warning", text: string): Promise<void>;
 }
 
-/** How a turn ended. `stop` is a regular end in the words of ACP. */
+/** How a turn ended. `stop` is a regular end, as ACP names it. */
 export type TurnEnd =
   | {
     readonly kind: "stopped";
