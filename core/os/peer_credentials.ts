@@ -38,10 +38,10 @@ export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials
 }
 
 /**
- * Whether a process is in the user and process namespaces of this one. Root in a container with
- * this socket mounted has uid 0 here unless a user namespace maps it, and is not the operator of
- * this host. A process that has exited, or cannot be read, counts as foreign. Every user may read
- * both files; the links in `ns/` would need the right to trace.
+ * Whether a process is in the user and process namespaces of this one. Without a user namespace,
+ * root in a container that mounts this socket also has uid 0 here. It is not the operator of this
+ * host. A process that has exited or cannot be read counts as foreign. Every user may read both
+ * files; the links in `ns/` would require the permission to trace.
  */
 function isOfOwnNamespaces(pid: number, libc: Libc): boolean {
   const status = readProc(`/proc/${pid}/status`, libc);

@@ -1,6 +1,6 @@
 /**
- * How the tools that a running server lists stand to those that an operator has accepted
- * (`tools.lock`). One judgement for the proxy and for `mcp call`. No I/O.
+ * Compares the tools that a running server lists with those that an operator accepted
+ * (`tools.lock`). The proxy and `mcp call` share this check. No I/O.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { toolText } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 
-/** How one tool stands. */
+/** State of one tool, compared with the accepted definition. */
 export type Standing = "as-accepted" | "changed" | "new" | "unlisted";
 
 const STATES: Readonly<Record<Exclude<Standing, "as-accepted">, string>> = {
@@ -21,7 +21,10 @@ const STATES: Readonly<Record<Exclude<Standing, "as-accepted">, string>> = {
   unlisted: "the running server does not list it",
 };
 
-/** Compares what is listed with what was accepted; undefined for a tool that is not listed. */
+/**
+ * Returns the state of a tool. `listed` is the hash of its listed definition; undefined when the
+ * server does not list it.
+ */
 export function standing(
   accepted: ReadonlyMap<string, string>,
   tool: string,
@@ -33,7 +36,7 @@ export function standing(
   return listed === wanted ? "as-accepted" : "changed";
 }
 
-/** Returns the refusal of a call of a tool that nobody has accepted as it is. */
+/** Returns the refusal of a call to a tool whose current definition no operator has accepted. */
 export function unreviewed(
   call: { readonly agent: string; readonly mcp: string; readonly tool: string },
   state: Exclude<Standing, "as-accepted">,
@@ -46,12 +49,12 @@ export function unreviewed(
   );
 }
 
-/** Returns the command that shows what an agent's running server lists beyond what was accepted. */
+/** Returns the command that shows how an agent's running server differs from the accepted tools. */
 export function reviewCommand({ mcp, agent }: { readonly mcp: string; readonly agent: string }) {
   return `fleetctl mcp catalog review ${mcp} --from ${agent === "" ? "<agent>" : agent}`;
 }
 
-/** Judges one call by what the server lists right before it; for doors without a proxy. */
+/** Checks one call against the server's list right before it; for entry points without a proxy. */
 export async function admitListed(
   gate: Gate,
   call: { readonly agent: string; readonly mcp: string; readonly tool: string },
@@ -59,7 +62,8 @@ export async function admitListed(
 ): Promise<Result<void>> {
   if (gate.accepted === undefined) return ok(undefined);
   const found = listed.filter(({ name }) => name === call.tool);
-  // A name that is listed twice is one that a reader and the server may take for different tools.
+  // A duplicate name with two definitions is refused: the reviewer and the server may mean
+  // different tools.
   const hashes = new Set(await Promise.all(found.map((one) => toolHash(one.definition))));
   const state = hashes.size > 1 ? "changed" : standing(gate.accepted, call.tool, [...hashes].at(0));
   return state === "as-accepted" ? ok(undefined) : err(unreviewed(call, state));

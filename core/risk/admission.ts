@@ -1,7 +1,7 @@
 /**
- * The way of `mcp read` and `mcp call`, at home and relayed: decided first, approved where the
- * decision asks, called then. One gate for both verbs, because neither is read-only. No I/O of its
- * own. Spec: "Runtime permission gate".
+ * The steps of `mcp read` and `mcp call`, both local and relayed: decide, get approval where the
+ * rules require it, then call. One gate for both verbs, because neither is read-only. No I/O. Spec:
+ * "Runtime permission gate".
  *
  * @module
  */
@@ -14,10 +14,10 @@ import type { ToolCall } from "core/risk/call.ts";
 import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 
-/** Asks a human about one call; ok exactly when this call may run now, once. */
+/** Requests a human's approval of one call; ok only when this call may run now, once. */
 export type AskHuman = (call: ToolCall) => Promise<Result<void>>;
 
-/** Calls a tool through the gate; without `ask`, a call that asks is denied. */
+/** Calls a tool through the gate. Without `ask`, a call that needs approval is denied. */
 export async function callAdmitted(
   gate: Gate,
   call: ToolCall & { readonly timeoutMs?: number },
@@ -25,7 +25,7 @@ export async function callAdmitted(
     readonly client: McpClient;
     readonly at: McpEndpoint;
     readonly ask?: AskHuman;
-    /** Answers what the server itself asks in the middle of the call. */
+    /** Answers the server's own requests during the call. */
     readonly answer?: (question: McpQuestion) => Promise<McpReply>;
   },
 ): Promise<Result<McpAnswer>> {
@@ -35,7 +35,7 @@ export async function callAdmitted(
     const asked = to.ask === undefined ? err(nobodyToAsk(call)) : await to.ask(call);
     if (!asked.ok) return asked;
   }
-  // The agent's own proxy watches by itself; where there is none, what is listed is judged here.
+  // The agent's own proxy checks the server's list itself. Without a proxy, check it here.
   const watched = !("command" in to.at) && gate.accepted !== undefined
     ? { admit: (listed: readonly McpTool[]) => admitListed(gate, call, listed) }
     : {};

@@ -1,17 +1,17 @@
 /**
- * An approval: one call that a human decides about, once. States and the moves between
- * them; times are passed in. No I/O.
+ * An approval: a human's decision about one call, valid once. Defines its states and transitions;
+ * callers pass in times. No I/O.
  *
- * | State | Move | Next |
+ * | State | Event | Next |
  * |---|---|---|
- * | asked | somebody decides, in time and about this very call | decided |
- * | asked | nobody does until it expires | expired: a denial |
- * | decided | whoever asked has the answer | delivered; a denial ends here |
- * | delivered, approved | whoever asked claims it, with the same digest, in time | applied |
- * | asked, decided, delivered | the asker is gone, the turn is over, the policy is another | superseded |
+ * | asked | a human decides in time, about this call's digest | decided |
+ * | asked | it expires without a decision | expired: a denial |
+ * | decided | the caller has received the verdict | delivered; final for a denial |
+ * | delivered, approved | the caller uses it, with the same digest, in time | applied |
+ * | asked, decided, delivered | caller gone, turn over, or policy changed | superseded |
  *
- * `applied` is stored before the call is made and never left again: a crash in between means that
- * the call was not made, never that it is made twice.
+ * `applied` is stored before the call is made and is final. After a crash in between, the call was
+ * not made; it is never made twice.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { toolText } from "core/risk/decide.ts";
 
-/** Where an approval stands. */
+/** States of an approval. */
 export const APPROVAL_STATES = [
   "asked",
   "decided",
@@ -36,14 +36,14 @@ export const APPROVAL_STATES = [
 /** One of `APPROVAL_STATES`. */
 export type ApprovalState = typeof APPROVAL_STATES[number];
 
-/** What a human said. */
+/** The decision of a human. */
 export interface HumanVerdict {
   readonly decision: "approved" | "denied";
-  /** Who: `owner:<email>` from the page, `the operator` from a command line. */
+  /** Who decided: `owner:<email>` on the page, `the operator` on a command line. */
   readonly by: string;
-  /** Where: `page`, `cli`. */
+  /** Where the decision was made: `page`, `cli`. */
   readonly surface: string;
-  /** Reaches the model with a denial. */
+  /** Sent to the model with a denial. */
   readonly reason?: string | undefined;
   readonly at: number;
 }
@@ -52,15 +52,15 @@ export interface HumanVerdict {
 export interface Approval {
   readonly id: string;
   readonly agent: string;
-  /** Catalog name; empty for a tool of the runtime itself. */
+  /** Catalog name; empty for a tool of the runtime. */
   readonly mcp: string;
   readonly version: string;
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly origin: CallOrigin;
-  /** Digest of everything that it is bound to, the policy included. */
+  /** Digest of everything that the approval is bound to, including the policy. */
   readonly digest: string;
-  /** The tool did not say of itself that it destroys nothing. */
+  /** True unless the tool declares itself non-destructive. */
   readonly isDestructive: boolean;
   /** The turn that the call belongs to; absent for a call from a command line. */
   readonly turnId?: string | undefined;
@@ -70,7 +70,7 @@ export interface Approval {
   readonly verdict?: HumanVerdict | undefined;
 }
 
-/** A new approval of a call. */
+/** Creates the approval of a call, in state `asked`. */
 export function askFor(
   call: ToolCall,
   of: {
@@ -99,13 +99,13 @@ export function askFor(
   };
 }
 
-/** Returns whether something may still come of it. */
+/** Returns whether the approval can still change state. */
 export function isOpen({ state, verdict }: Approval): boolean {
   return state === "asked" || state === "decided" ||
     (state === "delivered" && verdict?.decision === "approved");
 }
 
-/** Takes a verdict; the first one counts, and only about the call that was shown. */
+/** Records a verdict. Only the first one counts, and only for the call that was shown. */
 export function decideApproval(
   approval: Approval,
   verdict: HumanVerdict & { readonly digest: string },
@@ -119,7 +119,7 @@ export function decideApproval(
   return err(decidedBefore(approval));
 }
 
-/** Notes that whoever asked has the answer. */
+/** Records that the caller has received the verdict. */
 export function deliverApproval(approval: Approval): Approval {
   return approval.state === "decided" ? { ...approval, state: "delivered" } : approval;
 }
@@ -138,7 +138,7 @@ export function applyApproval(
   return isStale ? err(expired(approval)) : ok({ ...approval, state: "applied" });
 }
 
-/** Ends an approval that nothing may come of any more; undefined when it has ended already. */
+/** Ends an open approval; undefined when it is closed already. */
 export function endApproval(
   approval: Approval,
   state: "expired" | "superseded",
@@ -146,12 +146,12 @@ export function endApproval(
   return isOpen(approval) ? { ...approval, state } : undefined;
 }
 
-/** Names who decided in a sentence for people. */
+/** Returns the name of the person who decided, for messages. */
 function whoText(by: string): string {
   return by.startsWith("owner:") ? by.slice("owner:".length) : by;
 }
 
-/** Returns the refusal of a call that a human denied; its reason reaches the model. */
+/** Returns the refusal of a call that a human denied. The human's reason reaches the model. */
 export function deniedByHuman(
   call: Pick<ToolCall, "mcp" | "tool">,
   verdict: { readonly by: string; readonly reason?: string | undefined },
@@ -166,7 +166,7 @@ export function deniedByHuman(
   );
 }
 
-/** Returns the refusal of a call that nobody decided about. */
+/** Returns the refusal of a call whose approval expired or was withdrawn. */
 export function neverDecided(
   call: Pick<ToolCall, "mcp" | "tool">,
   state: "expired" | "superseded",

@@ -1,13 +1,13 @@
 /**
- * Argument keys that `mcp read` and `mcp call` refuse: those that reach the local disk or override
+ * Argument keys that `mcp read` and `mcp call` refuse: those that access the local disk or override
  * a policy. No I/O.
  *
  * @module
  */
 
 /**
- * Keys that name a file of the host to write or to send away. `path` and `file_path` are not among
- * them: for most servers they are what the tool is about, inside the folders that it may read.
+ * Keys that name a host file to write or to send. `path` and `file_path` are allowed: for most
+ * servers they are the tool's subject, inside the folders that it may read.
  */
 const DISK_KEYS = [
   "filename",
@@ -21,7 +21,7 @@ const DISK_KEYS = [
   "download_path",
   "upload_path",
 ] as const;
-/** Keys with which a caller would answer the question that only the owner may answer. */
+/** Keys with which a caller could give an approval that only the owner may give. */
 const POLICY_KEYS = [
   "confirm",
   "confirmed",
@@ -38,10 +38,10 @@ const POLICY_KEYS = [
 const REFUSED_KEYS: ReadonlySet<string> = new Set(
   [...DISK_KEYS, ...POLICY_KEYS].map(foldKey),
 );
-/** Nesting of arguments that is looked into; deeper is refused. */
+/** Nesting depth that is searched; deeper arguments are refused. */
 const DEPTH_MAX = 32;
 
-/** Returns the first refused key, however deep it stands and however it is spelled. */
+/** Returns the first refused key, at any depth and in any spelling. */
 export function refusedKey(value: unknown, depth = 0): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (depth > DEPTH_MAX) return "…";
@@ -53,7 +53,7 @@ export function refusedKey(value: unknown, depth = 0): string | undefined {
   return undefined;
 }
 
-/** `filePath`, `file-path` and `FILE_PATH` are one key to some server or other. */
+/** Some servers treat `filePath`, `file-path` and `FILE_PATH` as the same key. */
 function foldKey(key: string): string {
   return key.normalize("NFKC").toLowerCase().replace(/[\s_.-]/g, "");
 }

@@ -1,6 +1,6 @@
 /**
- * What is decided about: one tool call, and where it came from. Types, the canonical form of its
- * arguments, and the digest that an approval is bound to. No I/O.
+ * The subject of a decision: one tool call and its origin. Defines the types, the canonical form of
+ * the arguments, and the digest that an approval is bound to. No I/O.
  *
  * @module
  */
@@ -8,24 +8,24 @@
 import type { CallOrigin } from "core/mcp/call_origin.ts";
 import type { Gate } from "core/risk/rules.ts";
 
-/** One call as it was asked for. */
+/** One requested call. */
 export interface ToolCall {
-  /** Whose MCP it is; the call runs with this agent's credentials. */
+  /** Owner of the MCP; the call runs with this agent's credentials. */
   readonly agent: string;
   readonly mcp: string;
-  /** The version that the caller believes to be pinned. */
+  /** The version that the caller expects to be pinned. */
   readonly version: string;
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly origin: CallOrigin;
 }
 
-/** Nesting of arguments that has a canonical form; deeper is refused before it comes here. */
+/** Nesting depth that has a canonical form; earlier checks refuse deeper arguments. */
 const DEPTH_MAX = 200;
 
 /**
  * Prints a JSON value so that equal values have equal texts: keys in code-unit order, numbers and
- * strings as `JSON.stringify` prints them (RFC 8785). Nesting beyond reason throws `RangeError`.
+ * strings as in `JSON.stringify` (RFC 8785). Throws `RangeError` above the nesting limit.
  */
 export function canonicalJson(value: unknown, depth = 0): string {
   if (depth > DEPTH_MAX) throw new RangeError("The value is nested too deep");
@@ -42,7 +42,8 @@ export function canonicalJson(value: unknown, depth = 0): string {
 }
 
 /**
- * Digest of the rules that a decision was made by; any change of a rule or of the pin changes it.
+ * Returns the digest of the rules behind a decision; every change of a rule or of the pin changes
+ * it.
  */
 export async function policyDigest(gate: Gate): Promise<string> {
   const rules = [...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
@@ -51,8 +52,8 @@ export async function policyDigest(gate: Gate): Promise<string> {
 }
 
 /**
- * Digest of everything that an approval is bound to: agent, MCP, pinned version, tool, canonical
- * arguments, origin and policy. One of them changed means another digest.
+ * Returns the digest of everything that an approval is bound to: agent, MCP, pinned version, tool,
+ * canonical arguments, origin and policy.
  */
 export async function callDigest(call: ToolCall, policy: string): Promise<string> {
   const { agent, mcp, version, tool, origin } = call;

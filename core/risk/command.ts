@@ -1,9 +1,10 @@
 /**
- * The gate's look at shell commands: command-string rules for the built-in tool `bash` and for what
- * an ACP runtime asks permission for. No I/O.
+ * Applies the gate to shell commands: to the built-in tool `bash`, and to the commands for which an
+ * ACP runtime requests permission. No I/O.
  *
- * It works on words, not on a shell's grammar: quoting tricks, variables, encodings and programs
- * that call our command line are not seen. The verbs decide again by themselves, and that holds.
+ * It matches words and does not parse a shell's grammar. It misses quoting tricks, variables,
+ * encodings, and programs that call our command line. The verbs therefore decide again themselves,
+ * and their decision is binding.
  *
  * @module
  */
@@ -12,12 +13,12 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { decideTool, type Decision, toolText } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 
-/** The words with which a shell command can reach an MCP through our own command line. */
+/** Verbs with which a shell command can call an MCP through our own command line. */
 const CALL_VERBS: ReadonlySet<string> = new Set(["call", "read"]);
-/** Options with values may stand before the operands; this many words are tried. */
+/** Options with values may precede the operands; this many words are tried. */
 const OPERANDS_LOOKED_AT = 8;
 
-/** What a command reaches, when it reaches a ruled tool. */
+/** The tool with a rule that a command reaches. */
 export interface RuledCommand {
   readonly decision: Exclude<Decision, "allow">;
   readonly gate: Gate;
@@ -25,8 +26,8 @@ export interface RuledCommand {
 }
 
 /**
- * Returns the strongest rule that a command meets, looking for `mcp call|read <mcp> <tool>`. Cuts
- * at blanks and at every character that ends a word for a shell.
+ * Returns the strongest rule that a command matches, in the form `mcp call|read <mcp> <tool>`.
+ * Splits at whitespace and at every character that ends a word in a shell.
  */
 export function ruledCommand(gates: Iterable<Gate>, command: string): RuledCommand | undefined {
   const byName = new Map([...gates].map((gate) => [gate.mcp as string, gate]));
@@ -54,7 +55,7 @@ export function commandBlocked({ gate, tool }: RuledCommand): Refusal {
   );
 }
 
-/** Every pair of words that may be an MCP and its tool. */
+/** Returns every pair of words that may be an MCP and its tool. */
 function reached(
   operands: readonly string[],
   gates: ReadonlyMap<string, Gate>,

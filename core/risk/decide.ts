@@ -1,12 +1,12 @@
 /**
- * The one function behind every call path: direct call, script call, `mcp call`, `mcp read`,
- * relayed call. `block` beats `ask` beats allow. No I/O. Doors: the proxy
- * (`units/mcp/client_side.ts`), the runtime (`units/agent_loop/tool_gate.ts`), the
- * dial unit's answers to a runtime's permission requests (`units/dial/permission.ts`),
- * and both verbs (`cli/mcp/`). Its doors: docs/protocol.md#7-the-mcp-proxy.
+ * The one decision function behind every call path: direct call, script call, `mcp call`, `mcp
+ * read`, relayed call. `block` overrides `ask`, which overrides `allow`. No I/O. Its callers are
+ * the proxy (`units/mcp/client_side.ts`), the runtime (`units/agent_loop/tool_gate.ts`), the dial
+ * unit's answers to a runtime's permission requests (`units/dial/permission.ts`), and both verbs
+ * (`cli/mcp/`). See docs/protocol.md#7-the-mcp-proxy.
  *
- * The gate matches tool names and command strings. A call made by other means (reading a token and
- * calling the vendor directly) matches nothing: the credential's place is what limits that.
+ * The gate matches tool names and command strings. A call by other means matches no rule, such as
+ * reading a token and calling the vendor directly. Only the location of the credential limits that.
  *
  * @module
  */
@@ -18,20 +18,20 @@ import { refusedKey } from "core/risk/argument_keys.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import type { Gate, Risk } from "core/risk/rules.ts";
 
-/** What is to be done with a call. */
+/** The decision about a call. */
 export type Decision = "allow" | "ask" | "block";
 
 const STRENGTH: Readonly<Record<Decision, number>> = { allow: 0, ask: 1, block: 2 };
 
-/** Returns the stronger of decisions; `allow` for none. */
+/** Returns the strongest of the decisions; `allow` without any. */
 export function strongest(...decisions: readonly Decision[]): Decision {
   return decisions.reduce((a, b) => STRENGTH[a] >= STRENGTH[b] ? a : b, "allow");
 }
 
 /**
- * Decides about one tool. Names are compared without case, outer space and full-width forms: a
- * lenient server must not be reached by a spelling of a ruled tool's name that the gate does not
- * know. A rule of `*` is one of every tool.
+ * Decides about one tool. Compares names without case, surrounding whitespace and full-width forms,
+ * because a lenient server may accept such a spelling of a restricted tool. The rule `*` applies to
+ * every tool.
  */
 export function decideTool(rules: ReadonlyMap<string, Risk>, tool: string): Decision {
   const folded = foldName(tool);
@@ -46,15 +46,15 @@ function foldName(name: string): string {
   return name.normalize("NFKC").trim().toLowerCase();
 }
 
-/** What is to be done with a call; `why` is the refusal of a block, or what an ask needs. */
+/** The verdict on a call; `why` is the refusal of a blocked one. */
 export type Verdict =
   | { readonly decision: "allow" }
   | { readonly decision: "ask" }
   | { readonly decision: "block"; readonly why: Refusal };
 
 /**
- * Decides about one call by the rules of its MCP. A call that names another version than the gate
- * was compiled for is blocked: what was decided about one version says nothing about the next.
+ * Decides about one call by the rules of its MCP. Blocks a call that names another version than the
+ * gate's, because rules for one version need not fit the next.
  */
 export function decideCall(gate: Gate, call: ToolCall): Verdict {
   if (call.mcp !== gate.mcp || call.version !== gate.version) return block(otherPin(gate, call));
@@ -68,14 +68,14 @@ export function decideCall(gate: Gate, call: ToolCall): Verdict {
 }
 
 /**
- * Whether somebody who may not call across agents reads as another one: an admin agent. Then only
- * tools count that the reviewed catalog calls read-only; what a running server says does not.
+ * Whether an admin agent reads as another agent, which it may not call as. Then only tools count
+ * that the reviewed catalog declares read-only. The running server's own claim does not count.
  */
 function isForeignRead(origin: ToolCall["origin"]): boolean {
   return origin.kind === "relayed" && origin.root !== true;
 }
 
-/** Returns the refusal of a call that asks where nobody can be asked. */
+/** Returns the refusal of a call that needs approval where no approver is available. */
 export function nobodyToAsk(call: Pick<ToolCall, "mcp" | "tool">, state?: string): Refusal {
   return refusal(
     "approval-unavailable",
@@ -86,7 +86,7 @@ export function nobodyToAsk(call: Pick<ToolCall, "mcp" | "tool">, state?: string
   );
 }
 
-/** Names a tool in a sentence: `"git_push" of MCP "git"`, or `"Bash"` for one of the runtime. */
+/** Names a tool in a message: `"git_push" of MCP "git"`, or `"Bash"` for a tool of the runtime. */
 export function toolText({ mcp, tool }: Pick<ToolCall, "mcp" | "tool">): string {
   const name = JSON.stringify(cutText(tool, TOOL_SHOWN_BYTES_MAX).text);
   return mcp === "" ? name : `${name} of MCP ${JSON.stringify(mcp)}`;
@@ -116,12 +116,12 @@ function blocked(gate: Gate, call: ToolCall): Refusal {
   );
 }
 
-/** Whether everything of an MCP waits for a review: its tools, resources, prompts and the rest. */
+/** Whether the whole MCP waits for a review: its tools, resources, prompts and everything else. */
 export function isHeldWhole(gate: Gate): boolean {
   return gate.rules.get(EVERY_TOOL) === "block";
 }
 
-/** Returns the refusal of anything that an MCP is asked for while it waits for its review. */
+/** Returns the refusal of any request to an MCP that waits for its review. */
 export function heldWhole(mcp: string, action = `Cannot use MCP ${JSON.stringify(mcp)}`): Refusal {
   return refusal(
     "mcp-held",

@@ -1,6 +1,6 @@
 /**
- * The rendered gate file of one MCP, read anew whenever it changed, so that a tool that an operator
- * blocks is blocked from the next call on. A file that is missing or unreadable refuses everything.
+ * The rendered gate file of one MCP. It is reread after every change, so that a newly blocked tool
+ * is refused from the next call on. A missing or unreadable file refuses every call.
  *
  * @module
  */
@@ -12,17 +12,17 @@ import { FileFault, type Files } from "core/ports/files.ts";
 import { err, type Result } from "core/result.ts";
 import { type Gate, parseGate } from "core/risk/rules.ts";
 
-/** Gives the gate as it is now. */
+/** Returns the current gate. */
 export interface GateReader {
   current(): Promise<Result<Gate>>;
 }
 
-/** Calls that follow one another this fast are judged by one look at the file. */
+/** Calls within this time share one check of the file. */
 const FRESH_MS = 20;
 
 /**
  * Creates a reader of `/etc/fleetctl/gate/<mcp>.json`. With a clock, calls in quick succession
- * share a look: a look costs as much as the rest of the gate.
+ * share one check of the file, because a check costs as much as the rest of the gate.
  */
 export function createGateReader(
   files: Pick<Files, "readText" | "stat">,
@@ -34,7 +34,7 @@ export function createGateReader(
   let version: string | undefined;
   let gate: Result<Gate> | undefined;
   const unreadable = (state: string) => {
-    // The rules of before do not stand in for a file that is not there.
+    // The previous rules must not replace a missing file.
     lookedAt = -Infinity;
     return err(refusal(
       "gate-unreadable",
@@ -69,7 +69,7 @@ export function createGateReader(
 }
 
 /**
- * Reads every gate that can be used; one that cannot refuses the calls of its own MCP by itself.
+ * Reads every usable gate. An unusable one is skipped; it refuses the calls of its own MCP itself.
  */
 export async function readGates(
   files: Pick<Files, "readText" | "stat" | "list">,

@@ -1,7 +1,8 @@
 /**
- * The rules of the runtime permission gate: which tools of one MCP are refused and which ask a
- * human first. No I/O. The rendered file `/etc/fleetctl/gate/<mcp>.json` is printed by
- * `units/render/mcp/gate.ts` and parsed here; a file that cannot be understood refuses everything.
+ * The rules of the runtime permission gate: which tools of one MCP are blocked, and which need a
+ * human's approval. No I/O. `units/render/mcp/gate.ts` prints the file
+ * `/etc/fleetctl/gate/<mcp>.json`, and this module parses it. A file that cannot be parsed refuses
+ * everything.
  *
  * @module
  */
@@ -14,31 +15,31 @@ import { type McpName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** What a rule demands of a call. A tool without a rule is allowed. */
+/** The effect of a rule on a call. A tool without a rule is allowed. */
 export type Risk = "block" | "ask";
 
 /** The rules of one MCP at one pinned version. */
 export interface Gate {
   readonly mcp: McpName;
-  /** The pinned version; for a source without a version, its kind. */
+  /** The pinned version; for a source without versions, its kind. */
   readonly version: string;
   readonly rules: ReadonlyMap<string, Risk>;
-  /** Tools that the reviewed catalog calls read-only, by their exact names. */
+  /** Tools that the reviewed catalog declares read-only, by their exact names. */
   readonly reads: ReadonlySet<string>;
-  /** Where an MCP is that is reached by URL; keys are not filled in. */
+  /** URL template of an MCP that is reached by URL; without its keys. */
   readonly endpoint?: EndpointTemplate;
   /**
-   * Tool → hash of the definition that an operator has accepted. Where it is there, a running
-   * server may list these and no others; absent where nothing was locked.
+   * Tool → hash of the definition that an operator accepted. When present, a running server may
+   * list only these tools. Absent when nothing is locked.
    */
   readonly accepted?: ReadonlyMap<string, string>;
-  /** Names in `rules` that block only until they are reviewed; `*` for the whole MCP. */
+  /** Names in `rules` that are blocked only until their review; `*` for the whole MCP. */
   readonly held?: ReadonlySet<string>;
-  /** The proxy ends an idle connection after this, so that the server stops. */
+  /** After this time the proxy closes an idle connection, so that the server stops. */
   readonly idleStopSeconds: number | undefined;
 }
 
-/** Largest gate file; two thousand tools with long names. */
+/** Largest gate file: two thousand tools with long names. */
 const GATE_BYTES_MAX = 512 * 1024;
 const KNOWN_KEYS: readonly string[] = [
   "mcp",

@@ -1,7 +1,7 @@
 /**
- * A runtime definition: which program an agent really runs, and how to talk to it.
- * Data, not code: `core/runtimes/shipped/<name>.yaml`, overlaid by `/etc/fleetctl/runtimes.d/`.
- * Unknown keys and bad values are refused by file, line and key. No I/O.
+ * A runtime definition: the program that an agent runs, and how to communicate with it. Data, not
+ * code: `core/runtimes/shipped/<name>.yaml`, overlaid by `/etc/fleetctl/runtimes.d/`. Refuses
+ * unknown keys and bad values with file, line and key. No I/O.
  *
  * @module
  */
@@ -17,11 +17,11 @@ import { parseKeptYaml } from "core/text/yaml_kept.ts";
 const WIRE_PROTOCOLS = ["acp", "stream_json", "rpc_jsonl", "codex_app_server"] as const;
 /** One of `WIRE_PROTOCOLS`. */
 export type WireProtocol = typeof WIRE_PROTOCOLS[number];
-/** Shapes of a client config file: where in it the MCP entries are, and which keys they have. */
+/** Formats of a client config file: the location of its MCP entries, and their keys. */
 const CLIENT_CONFIG_SHAPES = ["runtime-a", "runtime-b", "mcp_servers"] as const;
 /** One of `CLIENT_CONFIG_SHAPES`. */
 export type ClientConfigShape = typeof CLIENT_CONFIG_SHAPES[number];
-/** How an account of a model provider is connected. */
+/** How a model provider's account is connected. */
 const LOGIN_METHODS = ["none", "pasted_code"] as const;
 
 /** How to start and address one runtime. Placeholders in strings: `{lib}`, `{home}`, `{agent}`. */
@@ -36,31 +36,31 @@ export interface RuntimeDefinition {
     readonly shape: ClientConfigShape;
   };
   readonly login: "none" | "pasted_code";
-  /** Mode of the conversation, such as an ACP mode that asks before it acts, or a sandbox. */
+  /** Mode of the conversation, such as an ACP mode that requests permission first, or a sandbox. */
   readonly sessionMode?: string;
-  /** Variables that the program gets unless the agent's own environment has them. */
+  /** Variables that the program gets unless the agent's own environment sets them. */
   readonly env: Readonly<Record<string, string>>;
-  /** Files and folders of the home that the program keeps; closed to MCP servers. */
+  /** Files and folders in the home with the program's state; MCP servers cannot access them. */
   readonly state: readonly string[];
 }
 
-/** Whether the program is the built-in agent loop, which reads its client config when it starts. */
+/** Whether the program is the built-in agent loop, which reads its client config at its start. */
 export function isBuiltIn({ command }: Pick<RuntimeDefinition, "command">): boolean {
   return command === "{lib}/fleetctl-runtime";
 }
 
 const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
-/** Braces around anything but a word, as in JSON, are no placeholder. */
+/** Braces around anything but a word, as in JSON, are not a placeholder. */
 const PLACEHOLDER = /\{([A-Za-z_]+)\}/g;
 const PLACEHOLDERS: ReadonlySet<string> = new Set(["lib", "home", "agent"]);
 const TEXT_LENGTH_MAX = 4096;
 const ARGS_MAX = 64;
 const ENV_MAX = 64;
 const ENV_NAME = /^[A-Z_][A-Z0-9_]{0,127}$/;
-/** Variables that are set for every runtime, and those of fleetctl. */
+/** Variables that a definition may not set: fleetctl sets them for every runtime. */
 const ENV_OWN = /^(HOME$|FLEETCTL_)/;
 
-/** A definition while it is read: keys of a host's file replace those of the shipped one. */
+/** A partly read definition. Keys of a host's file replace those of the shipped one. */
 interface Draft {
   summary: string | undefined;
   command: string | undefined;
@@ -75,8 +75,8 @@ interface Draft {
 }
 
 /**
- * Parses one definition file. With `base`, keys that the file leaves out are taken from it, so
- * that a host's file may name only the command.
+ * Parses one definition file. Keys that the file omits come from `base`, so that a host's file can
+ * name only the command.
  */
 export function parseDefinition(
   text: string,
@@ -232,7 +232,7 @@ function withKnownPlaceholders(value: unknown): string | undefined {
   return names.every((name) => PLACEHOLDERS.has(name)) ? known : undefined;
 }
 
-/** A path: absolute as it stands or once its placeholder is replaced. */
+/** Returns a path that is absolute, or becomes absolute when its placeholder is replaced. */
 function placed(value: unknown): string | undefined {
   const known = withKnownPlaceholders(value);
   return known !== undefined && /^(\/|\{(lib|home)\}\/)/.test(known) ? known : undefined;

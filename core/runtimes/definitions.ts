@@ -1,7 +1,7 @@
 /**
- * All runtime definitions of a host: the shipped ones, overlaid by `/etc/fleetctl/runtimes.d/`.
- * A host's file either changes keys of a shipped definition or adds a runtime of its own; a broken
- * one is reported and hides nothing else.
+ * All runtime definitions of a host: the shipped ones, overlaid by `/etc/fleetctl/runtimes.d/`. A
+ * host's file either changes keys of a shipped definition or adds a runtime. A broken file is
+ * reported, and all other definitions stay available.
  *
  * @module
  */
@@ -19,14 +19,14 @@ import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { parseDefinition, type RuntimeDefinition } from "core/runtimes/definition.ts";
 
-/** What a host knows about runtimes. */
+/** The runtimes available on a host. */
 export interface RuntimeDefinitions {
   readonly byName: ReadonlyMap<string, RuntimeDefinition>;
-  /** Host files that could not be used, one refusal each. */
+  /** Unusable host files, with one refusal each. */
   readonly faults: readonly Refusal[];
 }
 
-/** Returns the definitions that come with the product. */
+/** Returns the definitions that ship with the product. */
 export function shippedDefinitions(): ReadonlyMap<string, RuntimeDefinition> {
   const byName = new Map<string, RuntimeDefinition>();
   for (
@@ -47,7 +47,7 @@ export function shippedDefinitions(): ReadonlyMap<string, RuntimeDefinition> {
   return byName;
 }
 
-/** Reads the host's overlay and lays it over the shipped definitions. */
+/** Reads the host's files and overlays them on the shipped definitions. */
 export async function readDefinitions(files: Files, paths: Paths): Promise<RuntimeDefinitions> {
   const byName = new Map(shippedDefinitions());
   const faults: Refusal[] = [];
@@ -68,7 +68,7 @@ export async function readDefinitions(files: Files, paths: Paths): Promise<Runti
   return { byName, faults };
 }
 
-/** Picks a definition by name; the refusal names those that exist. */
+/** Returns a definition by name; the refusal lists the existing names. */
 export function findDefinition(
   definitions: RuntimeDefinitions,
   name: string,

@@ -1,7 +1,7 @@
 /**
- * The MCP entries of an agent's client config: where they are in each shape, and what a
- * driver hands to a program that does not look for that file by itself. Pure; reads what
- * an agent may have edited.
+ * The MCP entries of an agent's client config: their location in each format, and the form that a
+ * driver passes to a program that does not read the file itself. Pure. The agent may have edited
+ * the file.
  *
  * @module
  */
@@ -25,10 +25,13 @@ export type McpServerEntry =
     readonly headers: Readonly<Record<string, string>>;
   };
 
-/** One entry. */
+/** One named entry. */
 export type McpEntry = McpServerEntry & {
   readonly name: string;
-  /** Its calls pass our proxy, which asks the gate; the program need not ask about them. */
+  /**
+   * Its calls pass through our proxy, which checks the gate. The program need not request
+   * permission.
+   */
   readonly isProxied: boolean;
 };
 
@@ -36,17 +39,18 @@ export type McpEntry = McpServerEntry & {
 export const CLIENT_CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 const ENTRIES_MAX = 256;
 /**
- * Names that every program can make a tool name of. With `__`, or `_` at its end, a name could pass
- * for that of another MCP: `mcp__git__x__y` is a tool of `git` for a program that allows those.
+ * Names from which every program can build a tool name. A name with `__`, or with a final `_`,
+ * could pass for another MCP: a program that allows it would treat `mcp__git__x__y` as a tool of
+ * `git`.
  */
 const NAME = /^[A-Za-z0-9](?!.*__)(?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9-])?$/;
 
-/** Returns where in a client config of this shape the entries are. */
+/** Returns the path of the entries within a client config of this shape. */
 export function mcpEntriesPath(shape: ClientConfigShape, home: string): readonly string[] {
   return shape === "runtime-a" ? ["projects", home, "mcpServers"] : ["mcpServers"];
 }
 
-/** Where the file belongs. */
+/** The context of a client config file. */
 export interface McpEntriesSite {
   readonly shape: ClientConfigShape;
   readonly home: string;
@@ -54,7 +58,7 @@ export interface McpEntriesSite {
   readonly agent: string;
 }
 
-/** Parses a client config; entries that no program could use are left out. */
+/** Parses a client config; omits entries that no program could use. */
 export function parseMcpEntries(
   text: string,
   site: McpEntriesSite,
@@ -88,8 +92,8 @@ function readServer(value: unknown): McpServerEntry | undefined {
 }
 
 /**
- * Tells whether an entry is one that we render: our proxy, on the way to this MCP. Another socket,
- * root or permission set, and any variable more, would make it one whose gate is not ours.
+ * Tells whether an entry is one that we render: our proxy, connected to this MCP. With another
+ * socket, root or permission set, or any extra variable, our gate might not apply.
  */
 function isOurs(name: string, server: McpServerEntry, { paths, agent }: McpEntriesSite): boolean {
   if (server.kind !== "stdio" || server.command !== paths.program("fleetctl-mcp")) return false;
@@ -105,7 +109,7 @@ function isOurs(name: string, server: McpServerEntry, { paths, agent }: McpEntri
     );
 }
 
-/** The variables of an entry whose command is our proxy. */
+/** Returns the environment variables of an entry whose command is our proxy. */
 export function ourEnv(paths: Paths, agent: string): Readonly<Record<string, string>> {
   return {
     FLEETCTL_ROOT: paths.root,
@@ -122,7 +126,7 @@ function isTextRecord(value: unknown): value is Readonly<Record<string, string>>
   return isRecord(value) && Object.values(value).every((item) => typeof item === "string");
 }
 
-/** Returns the names of the MCPs whose calls pass our proxy. */
+/** Returns the names of the MCPs whose calls pass through our proxy. */
 export function proxiedOf(entries: readonly McpEntry[]): ReadonlySet<string> {
   return new Set(entries.filter(({ isProxied }) => isProxied).map(({ name }) => name));
 }

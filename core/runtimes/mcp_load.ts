@@ -1,11 +1,14 @@
 /**
- * How far the MCPs of an agent are in its running program: connected with their tools, or why not.
- * Types and words only.
+ * The load state of an agent's MCPs in its running program: connected with their tools, or the
+ * reason why not. Types and texts only.
  *
  * @module
  */
 
-/** What a program says of one MCP; `absent` when it was given the MCP and says nothing of it. */
+/**
+ * States that a program reports for an MCP; `absent` when the program has the MCP but does not
+ * report it.
+ */
 export const MCP_LOAD_STATES = [
   ...["connected", "pending", "failed", "needs-auth", "disabled", "absent"] as const,
 ] as const;
@@ -26,12 +29,12 @@ const WORDS: Readonly<Record<Exclude<McpLoadState, "connected">, string>> = {
   "absent": "not loaded",
 };
 
-/** Says in words how far an MCP is. */
+/** Returns the text for a state. */
 export function loadWords(state: McpLoadState): string {
   return state === "connected" ? "connected" : WORDS[state];
 }
 
-/** Says why the tools of an MCP are not there: `git (failed to connect)`. */
+/** Names an MCP, with the reason why its tools are missing: `git (failed to connect)`. */
 export function loadText({ name, state }: McpLoad): string {
   return state === "connected" ? name : `${name} (${WORDS[state]})`;
 }

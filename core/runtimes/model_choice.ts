@@ -1,10 +1,11 @@
 /**
- * Which model an agent of the built-in runtime talks to: what is stored, what an owner wants
- * instead, and which secrets that changes. Pure; the names are those of docs/runtime.md.
+ * Which model an agent of the built-in runtime uses: the stored choice, the owner's new choice, and
+ * the secrets that the change affects. Pure; docs/runtime.md defines the names.
  *
- * A choice is stored whole in the agent's own shard, address included, so that nothing of the
- * shared shard can mix with it. A key is bound to the endpoint that it was given for: it is kept
- * only while provider and address stay, so that whoever may choose an address never learns a key.
+ * The agent's own shard stores the complete choice, including the address, so that it never mixes
+ * with the shared shard. A key is bound to the endpoint that it was given for. It is kept only
+ * while provider and address stay the same. So a person who may choose an address never obtains a
+ * key.
  *
  * @module
  */
@@ -17,16 +18,17 @@ import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { resolveKey } from "core/secrets/resolve.ts";
 import type { SecretShards } from "core/secrets/shards.ts";
 
-/** Model providers that the built-in runtime can talk to. */
+/** Model providers that the built-in runtime supports. */
 export const MODEL_PROVIDERS = ["anthropic", "openai", "openai-compatible", "demo"] as const;
 /** One of `MODEL_PROVIDERS`. */
 export type ModelProvider = typeof MODEL_PROVIDERS[number];
 
-/** Program of the built-in runtime, whatever a host calls its definition. */
+/** Program of the built-in runtime, whatever the name of its definition on a host. */
 const OWN_PROGRAM = "{lib}/fleetctl-runtime";
 
 /**
- * Refuses a provider with which the built-in runtime would not start; others have their own words.
+ * Refuses a provider with which the built-in runtime would not start. Other runtimes define their
+ * own provider names, so all are allowed.
  */
 export function checkProvider(
   { name, command }: Pick<RuntimeDefinition, "name" | "command">,
@@ -43,21 +45,23 @@ export function checkProvider(
   ));
 }
 
-/** Bounds of what is typed, in characters. */
+/** Limits of the entered values, in characters. */
 export const MODEL_CHOICE_LIMITS = { modelMax: 200, baseUrlMax: 2_000, keyMax: 8_192 } as const;
 
-/** What somebody wants an agent to talk to. */
+/** The model that an owner or operator chooses for an agent. */
 export interface ModelChoice {
   readonly provider: ModelProvider;
-  /** Model id in the provider's words; the demo model has none. */
+  /** Model id as the provider defines it; the demo model has none. */
   readonly model?: string | undefined;
-  /** Needed for `openai-compatible`; else another place that speaks the provider's own API. */
+  /**
+   * Required for `openai-compatible`; otherwise an alternative endpoint with the provider's API.
+   */
   readonly baseUrl?: string | undefined;
-  /** Absent keeps the stored key of the same endpoint. */
+  /** When absent, the stored key of the same endpoint is kept. */
   readonly key?: string | undefined;
 }
 
-/** A model as it is stored for an agent; `key` never leaves the process that reads it. */
+/** A stored model of an agent; `key` never leaves the process that reads it. */
 export interface StoredModel {
   readonly provider: ModelProvider;
   readonly model: string | undefined;
@@ -65,18 +69,18 @@ export interface StoredModel {
   readonly key: string | undefined;
 }
 
-/** A choice that fits together, and the values it stores; undefined takes a key away. */
+/** A valid choice and the values to store; undefined removes a key. */
 export interface DecidedModel extends StoredModel {
   readonly secrets: ReadonlyMap<KeyName, string | undefined>;
 }
 
-/** What may be told of a model: never its key. */
+/** The public view of a model, without its key. */
 export interface ModelCard {
   readonly provider: ModelProvider;
   readonly model: string | null;
   readonly base_url: string | null;
   readonly key: "set" | "not-set";
-  /** Last characters of a key that is long enough to lose them. */
+  /** Last characters of a key, if it is long enough to show them safely. */
   readonly key_ends_with: string | null;
 }
 
@@ -100,13 +104,13 @@ export const RUNTIME_VARIABLES: readonly string[] = [
   "FLEETCTL_WORKSPACE",
   ...Object.values(OWN_KEYS),
 ];
-/** Stands in the agent's shard for "no key", where the shared shard has one for all. */
+/** Marks "no key" in the agent's shard when the shared shard has a key for all agents. */
 const NO_KEY = "none";
-/** A key shorter than this would lose too much with its last four characters. */
+/** The last four characters of a shorter key are not shown: they would reveal too much of it. */
 const TELLABLE_KEY_LENGTH = 20;
 const key = (name: string) => name as KeyName;
 
-/** Returns the model of an agent, as its runtime would settle it. */
+/** Returns the model of an agent, resolved in the same way as by its runtime. */
 export function storedModel(
   shards: SecretShards,
   agent: {
@@ -135,7 +139,7 @@ export function storedModel(
   };
 }
 
-/** A provider may be left out when what is set leaves no doubt (docs/runtime.md). */
+/** Returns the provider that the other values imply (docs/runtime.md). */
 function impliedProvider(of: {
   readonly model: string | undefined;
   readonly baseUrl: string | undefined;
@@ -148,7 +152,7 @@ function impliedProvider(of: {
   return hasAnthropic ? "anthropic" : "openai";
 }
 
-/** Settles a choice against what is stored; the refusal has one line for each faulty field. */
+/** Validates a choice against the stored model; the refusal has one line per faulty field. */
 export function decideModel(
   choice: ModelChoice,
   at: { readonly shards: SecretShards; readonly agent: AgentName; readonly stored: StoredModel },
@@ -182,14 +186,16 @@ export function decideModel(
       [key("FLEETCTL_PROVIDER"), provider],
       [key("FLEETCTL_MODEL"), model],
       [key("FLEETCTL_BASE_URL"), baseUrl],
-      // A key that is kept stays where it is, so that a rotated one of the host is still followed.
+      // An unchanged key stays in its shard, so that the agent still uses a rotated key of the
+      // host.
       ...(given === "" && isSame ? [] : keySecrets(provider, settled, at.shards)),
     ]),
   });
 }
 
 /**
- * The shared shard may hold `FLEETCTL_MODEL_KEY`, which would win: then the agent's own covers it.
+ * Returns the secrets of a key. If the shared shard has a `FLEETCTL_MODEL_KEY`, the agent's own
+ * entry overrides it.
  */
 function keySecrets(
   provider: ModelProvider,
@@ -204,7 +210,7 @@ function keySecrets(
   return [[key("FLEETCTL_MODEL_KEY"), isCovered ? value : undefined], [key(own), value]];
 }
 
-/** Back to the demo model; keys of providers stay, because MCPs may use the same. */
+/** Resets to the demo model. The providers' keys stay, because MCPs may use them. */
 function demoModel(): DecidedModel {
   return {
     provider: "demo",
@@ -220,7 +226,7 @@ function demoModel(): DecidedModel {
   };
 }
 
-/** Tells whether an address is that of the provider itself. */
+/** A key is sent there, so a network connection must be encrypted. */
 export function isVendorAddress(provider: ModelProvider, address: string | null): boolean {
   return address !== null && ADDRESSES[provider] === address;
 }
@@ -257,7 +263,7 @@ function badChoice(faults: readonly string[]) {
   });
 }
 
-/** Returns what may be told of a model. */
+/** Returns the public view of a model. */
 export function modelCard(model: StoredModel): ModelCard {
   const { provider, key: secret } = model;
   const isTellable = secret !== undefined && secret.length >= TELLABLE_KEY_LENGTH;
@@ -270,7 +276,7 @@ export function modelCard(model: StoredModel): ModelCard {
   };
 }
 
-/** Names a model in a sentence: `claude-x at anthropic`. */
+/** Names a model in a message: `claude-x at anthropic`. */
 export function modelText(model: Pick<ModelCard, "provider" | "model" | "base_url">): string {
   if (model.provider === "demo") return "the built-in demo model";
   const at = isVendorAddress(model.provider, model.base_url) ? model.provider : model.base_url;

@@ -1,6 +1,6 @@
 /**
- * Settings whose value may be longer than one variable of the environment can be (Linux: 128 KiB):
- * such a value is the absolute path of a file that holds it. Rendered by
+ * Settings whose value can exceed the limit of one environment variable (Linux: 128 KiB). Then the
+ * variable contains the absolute path of a file with the value. Rendered by
  * `units/render/roles/map_setting.ts`.
  *
  * @module
@@ -9,12 +9,12 @@
 import type { Files } from "core/ports/files.ts";
 import type { Env } from "core/settings/settings.ts";
 
-/** Tells whether a value of such a setting is the path of a file. */
+/** Tells whether a value of such a setting is a file path. */
 export function isSettingFile(value: string | undefined): value is string {
   return value?.startsWith("/") ?? false;
 }
 
-/** The settings of a rendered file, with the text of a value that names a file in its place. */
+/** Returns the settings with the file path in `name` replaced by the file's text. */
 export async function withSettingFile(
   settings: ReadonlyMap<string, string>,
   name: string,
@@ -24,7 +24,9 @@ export async function withSettingFile(
   return text === undefined ? settings : new Map([...settings, [name, text]]);
 }
 
-/** Puts the texts of named files in the place of their paths; what cannot be read stays a path. */
+/**
+ * Returns `env` with file paths replaced by the files' texts. The path of an unreadable file stays.
+ */
 export async function withSettingFiles(
   env: Env,
   names: readonly string[],

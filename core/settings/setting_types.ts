@@ -1,6 +1,6 @@
 /**
- * The types a setting can have: each parses the text of one environment variable. No I/O.
- * A parser's fault says what is wrong in words that never repeat the value, which may be a secret.
+ * The types of settings. Each parses the text of one environment variable. No I/O. A parser's error
+ * never repeats the value, which may be a secret.
  *
  * @module
  */
@@ -11,17 +11,19 @@ import type { ListenAddress } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** How to read one kind of value. */
+/** How to parse one kind of value. */
 export interface SettingType<T> {
-  /** "must be …", for faults and help; undefined when any text will do. */
+  /** "must be …", for errors and help; undefined when every text is valid. */
   readonly wanted?: string;
-  /** A fault is "" (the `wanted` words say it all) or what is wrong in particular. */
+  /**
+   * Returns the value. The error is a specific reason, or "" when `wanted` explains it completely.
+   */
   readonly parse: (text: string) => Result<T, string>;
 }
 
-/** Longest setting: a fleet of 5,000 agents in `WEBVIEW_LEDGER` stays below. */
+/** Longest setting: `WEBVIEW_LEDGER` for a fleet of 5,000 agents is shorter. */
 const TEXT_LENGTH_MAX = 1024 * 1024;
-/** Characters of a bad value that a fault shows. */
+/** Number of characters of a bad value that an error shows. */
 const SHOWN_LENGTH_MAX = 60;
 const HOST = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9]+)?\])$/;
 
@@ -38,7 +40,7 @@ export function text(): SettingType<string> {
   };
 }
 
-/** `host:port`; port 0 picks a free one. IPv6 addresses stand in brackets. */
+/** `host:port`; port 0 picks a free port. IPv6 addresses are in brackets. */
 export function listenAddress(): SettingType<ListenAddress> {
   return {
     wanted: "must be host:port",
@@ -72,7 +74,7 @@ export function url(
   };
 }
 
-/** A span of time such as `30s`, `15m`, `1h30m` or `30d`, in milliseconds. */
+/** A duration such as `30s`, `15m`, `1h30m` or `30d`, in milliseconds. */
 export function duration(
   options: { readonly minMs?: number; readonly maxMs?: number } = {},
 ): SettingType<number> {
@@ -87,7 +89,7 @@ export function duration(
   };
 }
 
-/** A whole number within bounds. */
+/** An integer within bounds. */
 export function integer(min: number, max: number): SettingType<number> {
   return {
     wanted: `must be a whole number from ${min} to ${max}`,
@@ -120,7 +122,7 @@ export function oneOf<const Word extends string>(words: readonly Word[]): Settin
   };
 }
 
-/** Items separated by commas; spaces around them and empty items are dropped. */
+/** Items separated by commas; surrounding spaces and empty items are dropped. */
 export function list<T>(item: SettingType<T>): SettingType<readonly T[]> {
   return {
     wanted: "must be a list separated by commas",
@@ -140,7 +142,10 @@ export function jsonList<T>(item: SettingType<T>): SettingType<readonly T[]> {
   };
 }
 
-/** A JSON object of strings, each key and value checked. A map, so that no key is special. */
+/**
+ * A JSON object of strings, with each key and value checked. Returns a map, so that no key is
+ * special.
+ */
 export function jsonMap<K, V>(
   key: SettingType<K>,
   value: SettingType<V>,
@@ -165,7 +170,7 @@ export function jsonMap<K, V>(
   };
 }
 
-/** Makes a type of a `parseX` function of `core/names.ts`. */
+/** Builds a type from a `parseX` function of `core/names.ts`. */
 export function parsed<T>(parse: (text: string) => Result<T>): SettingType<T> {
   return {
     parse: (given) => {
@@ -175,14 +180,14 @@ export function parsed<T>(parse: (text: string) => Result<T>): SettingType<T> {
   };
 }
 
-/** Says what is wrong with a value: shown for ordinary settings, never for secrets. */
+/** Describes the fault in a value. Quotes the value for ordinary settings, never for secrets. */
 export function fault(
   setting: { readonly name: string; readonly isSecret: boolean; readonly wanted?: string },
   given: string,
   particular: string,
 ): string {
   const state = setting.isSecret ? "the value is unusable" : `value is ${shownText(given)}`;
-  // The particulars of a secret may quote parts of it (keys of a JSON object).
+  // The reason for a secret may quote parts of it (keys of a JSON object).
   const detail = particular === "" || setting.isSecret ? undefined : particular;
   const parts = [state, detail, setting.wanted].filter((part) => part !== undefined);
   return `${setting.name}: ${parts.join(", ")}`;

@@ -1,9 +1,9 @@
 /**
- * A role's settings as a declared table, read from an environment record in one go: every fault at
- * once, typed values by inference, and help from the same table. No I/O; a secret's
- * value never appears in a fault. Why it is our own: ADR 0023.
+ * A role's settings as a declared table, read from the environment in one pass. Reports all faults
+ * at once, infers the value types, and prints help from the same table. No I/O. A secret's value
+ * never appears in an error. Why this is our own code: ADR 0023.
  *
- * An empty variable counts as not set, because env files cannot say "absent" otherwise.
+ * An empty variable counts as unset, because env files cannot express "absent" otherwise.
  *
  * @module
  */
@@ -13,21 +13,21 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fault, type SettingType } from "core/settings/setting_types.ts";
 
-/** One setting. `T` is the type of its value, `undefined` included when it may be absent. */
+/** One setting. `T` is the type of its value, including `undefined` when it may be absent. */
 export interface Setting<T> {
   /** Name of the environment variable. */
   readonly name: string;
   /** One line for the help. */
   readonly doc: string;
   readonly isSecret: boolean;
-  /** Text that stands in when the variable is not set; shown in the help. */
+  /** Text that is used when the variable is not set; shown in the help. */
   readonly fallback?: string;
-  /** When absence is a fault, in words for the message ("" for always). */
+  /** When absence is an error, with the condition for the message ("" for always). */
   readonly requiredWhen?: { readonly test: (env: Env) => boolean; readonly words: string };
-  /** What a value must be, for the help and for faults; undefined when any text will do. */
+  /** The valid values, for help and errors; undefined when every text is valid. */
   readonly wanted?: string;
   readonly parse: (text: string) => Result<T, string>;
-  /** Value when absent and not required. */
+  /** Value when the variable is absent and not required. */
   readonly absent: T | undefined;
 }
 
@@ -36,7 +36,7 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** Settings by the name that the role's code uses. */
 // deno-lint-ignore no-explicit-any -- the value type is read back by `SettingValues`.
 export type SettingsTable = Readonly<Record<string, Setting<any>>>;
-/** What a table reads to. */
+/** The values that a table yields. */
 export type SettingValues<Table extends SettingsTable> = {
   readonly [Key in keyof Table]: Table[Key] extends Setting<infer T> ? T : never;
 };
@@ -44,16 +44,16 @@ export type SettingValues<Table extends SettingsTable> = {
 interface Common {
   readonly doc: string;
   readonly isSecret?: boolean;
-  /** Replaces the type's own words, such as "must be an issuer URL". */
+  /** Overrides the type's own text, such as "must be an issuer URL". */
   readonly wanted?: string;
 }
 
-/** Declares a setting that must be there. */
+/** Declares a setting that must be set. */
 export function required<T>(name: string, type: SettingType<T>, more: Common): Setting<T> {
   return declare(name, type, { ...more, requiredWhen: { test: () => true, words: "" } });
 }
 
-/** Declares a setting that may be absent, and must be there when `requiredWhen` holds. */
+/** Declares a setting that may be absent, but is required when `requiredWhen` is true. */
 export function optional<T>(
   name: string,
   type: SettingType<T>,
@@ -62,7 +62,7 @@ export function optional<T>(
   return declare<T | undefined>(name, type, more);
 }
 
-/** Declares a setting with a default, written the way the variable would be. */
+/** Declares a setting with a default, written like a value of the variable. */
 export function defaulted<T>(
   name: string,
   type: SettingType<T>,
@@ -72,8 +72,8 @@ export function defaulted<T>(
 }
 
 /**
- * Reads every setting of a table. Faults come in the table's order, then those of `checks`, which
- * judge settings together and are asked only when each one is good by itself.
+ * Reads every setting of a table. Reports faults in the table's order. `checks` validate several
+ * settings together, and run only when each setting is valid by itself.
  */
 export function readSettings<const Table extends SettingsTable>(
   table: Table,
@@ -99,7 +99,7 @@ export function readSettings<const Table extends SettingsTable>(
   );
 }
 
-/** Prints what `--check-config` says: `ok`, or the refusal with one indented line per fault. */
+/** Prints the output of `--check-config`: `ok`, or the refusal with one indented line per fault. */
 export function printSettingsCheck(program: string, read: Result<unknown>): string {
   if (read.ok) return "ok\n";
   const { message, details, hints } = read.error;
@@ -110,7 +110,7 @@ export function printSettingsCheck(program: string, read: Result<unknown>): stri
   ].join("\n") + "\n";
 }
 
-/** Prints one paragraph per setting: name, what it must be, default, and its doc line. */
+/** Prints one paragraph per setting: name, valid values, default, and its doc line. */
 export function printSettingsHelp(table: SettingsTable): string {
   return Object.values(table).map((setting) => {
     const facts = [

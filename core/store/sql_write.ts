@@ -1,6 +1,6 @@
 /**
- * One write to a SQLite store as a value: what the disk refuses becomes a refusal, so that nobody
- * acknowledges what was not stored. Faults of the program itself still throw.
+ * One write to a SQLite store as a `Result`. A disk failure becomes a refusal, so that no caller
+ * acknowledges data that was not stored. Program errors are still thrown.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Database } from "core/ports/databases.ts";
 import { FileFault } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Runs `work` in one transaction; `what` names its object: "the event". */
+/** Runs `work` in one transaction; `what` names the stored object: "the event". */
 export function writeSql<T>(db: Database, what: string, work: () => T): Result<T> {
   try {
     return ok(db.transaction(work));
@@ -20,7 +20,7 @@ export function writeSql<T>(db: Database, what: string, work: () => T): Result<T
   }
 }
 
-/** The refusal for a fault of the file: `storage-full` or `storage-failed`. */
+/** Returns the refusal for a file fault: `storage-full` or `storage-failed`. */
 export function storageFault(what: string, fault: FileFault): Refusal {
   return fault.code === "ENOSPC"
     ? refusal("storage-full", `Cannot store ${what}: no space left on the disk, must have room`, {

@@ -1,13 +1,16 @@
 /**
- * What may go of the gateway's transcripts, and taking it in short transactions. Pure but for the
- * database that it is given; when to do it is for others: `fleetctl gc` and the gateway itself.
+ * Decides which rows of the gateway's transcripts may be deleted, and deletes them in short
+ * transactions. Pure apart from the given database. `fleetctl gc` and the gateway decide when to
+ * run it.
  *
- * Events are taken from the old end of the log only: one that looks old because the clock of its
- * host was wrong lies behind younger ones, and stays with them. One of a time to come stays as
- * well, but holds nobody else: otherwise one agent whose clock runs ahead would keep everything of
- * everybody. Those of a turn that is not over stay. A turn stays as long as an event of it does,
- * and long enough to know its key again: it is what tells a request or an event that comes twice
- * from a new one. Cursors always stay.
+ * Events are deleted only from the old end of the log:
+ * - An event after younger ones only looks old, because its host's clock was wrong. It stays.
+ * - An event with a future time stays too, but does not block others. Otherwise one agent with a
+ *   fast clock would keep all events of the fleet.
+ * - Events of an unfinished turn stay.
+ *
+ * A turn stays as long as one of its events does, and long enough to recognize its key. The key
+ * distinguishes a repeated request or event from a new one. Cursors always stay.
  *
  * @module
  */
@@ -15,63 +18,63 @@
 import type { Database } from "core/ports/databases.ts";
 import { DAY_MS } from "core/text/duration.ts";
 
-/** Rows that are or would be gone; bytes are those of the events' payloads. */
+/** Number of deleted or deletable rows; bytes count the events' payloads. */
 export interface ExpiredRows {
   readonly events: number;
   readonly bytes: number;
   readonly turns: number;
 }
 
-/** Below which number events may go, of which times, and until when turns had to be queued. */
+/** Limits for deletion: the event number, the event times, and the creation time of turns. */
 export interface RetentionBound {
   readonly seq: number;
   readonly atMaxMs: number;
   readonly createdBeforeMs: number;
 }
 
-/** Retention of one open database of the gateway. */
+/** Retention of one open gateway database. */
 export interface Retention {
   /**
-   * Returns the bound for a time; undefined when nothing is that old, and "all old" when every
-   * event is: then it is this host's clock that is likely wrong.
+   * Returns the bound for a time; undefined when no event exists. Returns "all old" when no event
+   * is recent; then this host's clock is probably wrong.
    */
   boundOf(beforeMs: number, nowMs: number): RetentionBound | "all old" | undefined;
   count(bound: RetentionBound): ExpiredRows;
-  /** Deletes some in one transaction; nothing is left when it returns zero. */
+  /** Deletes one batch in one transaction; zero events and turns mean that it is finished. */
   deleteSome(bound: RetentionBound): { readonly events: number; readonly turns: number };
 }
 
-/** Rows of one transaction: who else writes waits no longer than that takes. */
+/** Rows per transaction; bounds how long other writers wait. */
 const BATCH_ROWS = 2_000;
-/** How long a page that lost its network, or an agent, may come again with the key of a turn. */
+/** How long a page that was offline, or an agent, may repeat the key of a turn. */
 const KEY_KEPT_MS = 7 * DAY_MS;
 
-/** How far the clock of another host may run ahead for its times to be believed. */
+/** Maximum lead of another host's clock; later times are not trusted. */
 const AHEAD_MS = DAY_MS;
 
 const EVENTS = `from events where seq < ? and at <= ? and
   (turn_id is null or turn_id not in (select turn_id from turns where state <> 'ended'))`;
-/** A table without ends is that of an older gateway: a turn goes by its beginning. */
+/** A table without ends comes from an older gateway; then use the start of a turn. */
 const turnsFor = (hasEnds: boolean) => {
   const last = hasEnds ? "end_seq" : "turns.seq";
   return `from turns where ${last} < ? and created < ? and state = 'ended' and
     coalesce((select at from events where events.seq = ${last}), 0) <= ?`;
 };
 
-/** Returns whether turns note their last event: before this version they did not. */
+/** Returns whether turns record their last event; older versions did not. */
 export function noteEnds(db: Database): boolean {
   return db.prepare("select 1 from pragma_table_info('turns') where name = 'end_seq'").get() !==
     undefined;
 }
 
-/** Prepares the retention of a database whose tables are there. */
+/** Prepares the retention of a database with existing tables. */
 export function openRetention(db: Database): Retention {
   const young = db.prepare("select min(seq) as seq from events where at between ? and ?");
   const any = db.prepare("select 1 from events limit 1");
   const countEvents = db.prepare(
     `select count(*) as count, coalesce(sum(length(payload)), 0) as bytes ${EVENTS}`,
   );
-  // The gateway may still be the one that ran before an upgrade.
+  // The running gateway may still be the version from before an upgrade.
   const turns = turnsFor(noteEnds(db));
   const countTurns = db.prepare(`select count(*) as count ${turns}`);
   const dropEvents = db.prepare(
