@@ -24,10 +24,13 @@ const SITE: FrontSite = {
  */
 const TOO_LARGE = { nginx: [413], Caddy: [413, 502] } as const;
 /**
- * The first answer after the gateway was killed. Caddy may find the idle connection to it dead in
- * the middle of the request, and then resets the stream instead of answering: curl says 000.
+ * The answers after the gateway was killed. Caddy may find an idle connection to it dead in the
+ * middle of a request. It then resets the stream instead of answering, and curl reports 000. That
+ * can happen once for each idle connection.
  */
 const JUST_GONE = { nginx: [502], Caddy: [502, 0] } as const;
+/** The idle connections to one upstream that Caddy keeps at most, by its default. */
+const IDLE_CONNECTIONS = 32;
 
 /** One request by curl: the status, the HTTP version and the body. */
 async function ask(running: RunningFront, path: string, more: readonly string[] = []) {
@@ -161,11 +164,15 @@ for (const front of FRONTS) {
           const { status } = await post(`@${root}/large.json`);
           assert.ok((TOO_LARGE[front.name] as readonly number[]).includes(status), String(status));
         });
-        await t.step("without the gateway nothing is said to be taken", async () => {
+        await t.step("without the gateway no message is accepted", async () => {
           await gateway.kill();
-          const first = (await post(JSON.stringify(messageOf(kit)))).status;
-          assert.ok((JUST_GONE[front.name] as readonly number[]).includes(first), String(first));
-          assert.equal((await post(JSON.stringify(messageOf(kit)))).status, 502);
+          const statuses = [];
+          while (statuses.at(-1) !== 502 && statuses.length <= IDLE_CONNECTIONS) {
+            statuses.push((await post(JSON.stringify(messageOf(kit)))).status);
+          }
+          const allowed: readonly number[] = JUST_GONE[front.name];
+          assert.deepEqual(statuses.filter((status) => !allowed.includes(status)), []);
+          assert.equal(statuses.at(-1), 502);
         });
       } finally {
         await gateway.kill();
