@@ -1,6 +1,6 @@
 /**
- * The runtime's own endpoint of the gate, for calls that do not pass through `fleetctl-mcp`: the
- * commands of `bash`, and tools of MCPs that the client config names by URL. Reads the rendered
+ * The runtime's own endpoint of the gate, for calls that do not pass through `fleetctl-mcp`. These
+ * are commands of `bash`, and tools of MCPs that the client config names by URL. Reads the rendered
  * gate files again whenever they change. Refuses a call of an MCP without a gate file.
  *
  * @module

@@ -20,7 +20,7 @@ create table if not exists approvals (
 create index if not exists approvals_open on approvals (place) where is_open = 1;
 `;
 
-/** Reading and writing approvals. */
+/** Reads and writes approvals. */
 export interface ApprovalTable {
   find(id: string): Approval | undefined;
   open(): readonly Approval[];

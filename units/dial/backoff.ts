@@ -34,7 +34,7 @@ export const DIAL_BACKOFF: Backoff = { ...BACKOFF_LIMITS, jitter: 1 };
 
 /**
  * Decides the delay after an attempt. A planned close carries its own delay. An agent that was
- * replaced by another connection waits for the longest delay: otherwise two dial units of one agent
+ * replaced by another connection waits for the longest delay. Otherwise two dial units of one agent
  * would keep replacing each other.
  */
 export function decideRetry(last: LastTry, attempt: number, fraction: number): NextTry {

@@ -29,7 +29,7 @@ export type ClientState =
   | "registered"
   | "ended";
 
-/** What happens to the connection. */
+/** Events of the connection. */
 export type ClientInput =
   | { readonly kind: "opened"; readonly protocol: string }
   | { readonly kind: "signed"; readonly key: string; readonly proof: string }

@@ -10,7 +10,7 @@ import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { byteLength, cutText } from "core/text/cut_text.ts";
 
-/** Room for the envelope of a frame around the payload. */
+/** Bytes reserved for the frame's envelope around the payload. */
 const ENVELOPE_BYTES = 1024;
 const PAYLOAD_BYTES_MAX = DIAL_LIMITS.frameBytesMax - ENVELOPE_BYTES;
 

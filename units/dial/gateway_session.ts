@@ -1,5 +1,5 @@
 /**
- * One connection to the gateway: registers with a proof, sends the outbox in order within its
+ * One connection to the gateway. Registers with a proof, sends the outbox in order within its
  * window, and ends when the peer is silent for too long. The pure part is in
  * `units/dial/client_session.ts`.
  *
@@ -76,7 +76,7 @@ export interface SessionParts {
 const FULL_SOCKET_MS = 10;
 /** Previews are sent only while the socket buffer is nearly empty. */
 const PREVIEW_BUFFER_BYTES = 64 * 1024;
-/** The reason and the hint that the operator reads. */
+/** Log fields for the operator: the code and a hint. */
 const STORAGE_FULL = {
   code: AGENT_STORAGE_FULL,
   hint: "on the gateway's host: fleetctl gc --events 90d",

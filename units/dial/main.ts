@@ -1,7 +1,8 @@
 /**
  * Composition root of `fleetctl-dial`. As the unit of one agent it picks the runtime's definition
- * and driver and keeps the session with the gateway, with the agent's permission set `dial`. With
- * `--host` it is the host's own unit, which runs jobs with the host's permission set `host-dial`.
+ * and driver and keeps the session with the gateway. It then has the agent's permission set `dial`.
+ * With `--host` it is the host's own unit, which runs jobs with the host's permission set
+ * `host-dial`.
  *
  * @module
  */

@@ -11,7 +11,7 @@ import type { Log } from "core/ports/log.ts";
 
 /** Writes the newest text. */
 export interface NewestFile {
-  /** Writes it soon. */
+  /** Schedules a write of `text`; a later text replaces one that is still waiting. */
   tell(text: string): void;
   /** Resolves when the last text given to `tell` is written. */
   settled(): Promise<void>;

@@ -22,7 +22,7 @@ export interface OutboxWindow {
   readonly last: number;
 }
 
-/** What a fresh registration means for the outbox. */
+/** How an outbox continues after a registration. */
 export type Resume =
   | { readonly kind: "resume"; readonly window: OutboxWindow }
   /** The numbers of the two sides do not match; start a new epoch with the waiting events. */

@@ -25,7 +25,7 @@ export interface FileOffer {
   readonly id?: string | undefined;
 }
 
-/** Offering files. */
+/** Offers files to the owner. */
 export interface OwnerFiles {
   /** Resolves when the owner is asked about the file, or with the reason why not. */
   offer(file: FileOffer): Promise<Result<OwnerDelivery>>;

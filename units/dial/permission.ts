@@ -39,7 +39,7 @@ const RUNTIME_POLICY = "fleetctl.runtime-permission.1";
 
 /** Maximum size of a command's word in the log. */
 const RULE_BYTES_MAX = 256;
-/** Version in the gate of an MCP that is reached by URL. */
+/** Version that a gate file states for an MCP at a URL. */
 const BY_URL = "http";
 
 /** Note for programs that ask before they know the arguments of the call. */

@@ -75,7 +75,10 @@ export interface DialStore {
   dropped(): number;
   /** Bytes that wait for the gateway's acknowledgement. */
   waitingBytes(): number;
-  /** Numbers and stores events, and moves a turn or an approval with them. */
+  /**
+   * Assigns numbers to events and stores them, together with a state change of a turn or an
+   * approval.
+   */
   append(drafts: readonly EventDraft[], move?: TurnMove, approval?: Approval): Result<void>;
   /** Approvals of calls; written only through `append`. */
   readonly approvals: Omit<ApprovalTable, "put">;

@@ -1,5 +1,5 @@
 /**
- * Files that come with turns: received in pieces, kept in the agent's home below the dial unit's
+ * Files of turns. They are received in pieces, kept in the agent's home below the dial unit's
  * folder, and named in the text of their turn. When there are too many, the oldest are removed.
  *
  * @module

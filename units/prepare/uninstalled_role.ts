@@ -32,7 +32,7 @@ export function withUninstalled(
   program: string | undefined,
   { read, privateAddress }: {
     readonly read: ReadSetting;
-    /** Where agents register at a team-chat gateway that has no address set. */
+    /** Default address where agents register at the team-chat gateway. */
     readonly privateAddress: string | undefined;
   },
 ): HostRoles {

@@ -148,7 +148,7 @@ function shortenResults(
   return { messages: short, count };
 }
 
-/** Fits one turn that is too large by itself. */
+/** Fits a single turn that exceeds the budget alone. */
 function fitTurn(
   turn: readonly Message[],
   budget: number,

@@ -1,6 +1,6 @@
 /**
- * Converts an MCP tool result to text for the model: its texts, a word for any other content, cut
- * to the limit with the cut stated. Pure.
+ * Converts an MCP tool result to text for the model. Other content becomes a word, and the text is
+ * cut to the limit with the cut stated. Pure.
  *
  * @module
  */

@@ -17,7 +17,7 @@ export interface BadCall {
 /** Why the model stopped. */
 export type StepFinish = "stop" | "tool-calls" | "length" | "content-filter" | "aborted";
 
-/** What the model answered. */
+/** The whole answer of one model call. */
 export interface StepAnswer {
   readonly parts: readonly AssistantPart[];
   readonly badCalls: readonly BadCall[];

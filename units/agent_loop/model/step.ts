@@ -21,7 +21,7 @@ import {
 import { toModelMessages } from "units/agent_loop/model/prompt.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
 
-/** A tool as a model sees it. */
+/** The description of a tool that the model receives. */
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;

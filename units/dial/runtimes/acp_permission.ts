@@ -11,7 +11,7 @@ import { isEmptyInput, type KnownCall } from "units/dial/runtimes/acp_updates.ts
 import { type McpTool, mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 
-/** What the runtime wants to do. */
+/** A permission request: the call that the runtime wants to make. */
 export interface PermissionAsk {
   readonly callId: string;
   /** The MCP that offers the tool, if the tool's name identifies it. */

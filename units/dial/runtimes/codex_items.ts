@@ -1,7 +1,7 @@
 /**
- * Converts the items of a codex thread to ACP updates: streamed text; commands, file changes and
- * MCP calls with arguments and results; notices for retries and for shortening. Skips items of
- * unknown kinds. No I/O.
+ * Converts the items of a codex thread to ACP updates: streamed text, tool calls with arguments and
+ * results, and notices for retries and for shortening. Commands, file changes and MCP calls are
+ * tool calls. Skips items of unknown kinds. No I/O.
  *
  * @module
  */

@@ -25,7 +25,7 @@ const FEATURES_OFF = {
   // Sub-agents, and turns that the program begins by itself, would not be shown.
   multi_agent: false,
   goals: false,
-  // Tools and MCPs from elsewhere.
+  // These would add tools and MCPs from other sources.
   plugins: false,
   apps: false,
 };

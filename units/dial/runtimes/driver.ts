@@ -1,6 +1,6 @@
 /**
- * What a dial unit needs from a runtime, whatever its wire protocol. Types only.
- * One driver per protocol implements `RuntimeDriver` in this folder.
+ * What a dial unit needs from a runtime, for any wire protocol. Types only. One driver per protocol
+ * implements `RuntimeDriver` in this folder.
  *
  * @module
  */

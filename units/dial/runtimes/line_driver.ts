@@ -54,9 +54,9 @@ export interface DialectParts {
   readonly mode: string | undefined;
   /** The MCPs that the program receives. */
   readonly entries: readonly McpEntry[];
-  /** Their names. */
+  /** Names of the entries. */
   readonly mcps: readonly string[];
-  /** Those whose calls go through our proxy. */
+  /** Names of the MCPs whose calls go through our proxy. */
   readonly proxied: ReadonlySet<string>;
   /** Called with the load states of the MCPs whenever the runtime reports them. */
   readonly onMcps: (loads: readonly McpLoad[]) => void;
