@@ -1,7 +1,7 @@
 /**
- * How a verb's report becomes text: lines, tables cut to the terminal's width, colour only on a
- * terminal. Pure: printing is the composition root's. Reports are data, so that `--json` and the
- * text say the same.
+ * Turns a verb's report into text: lines, tables cut to the terminal's width, colour only on a
+ * terminal. Pure: the composition root prints. Reports are data, so that `--json` and the text have
+ * the same content.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { ExitCode } from "cli/exit.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Terminal } from "core/verbs/daemon_frames.ts";
 
-/** How a piece of text is meant. */
+/** The meaning of a piece of text. */
 export type Tone = "good" | "bad" | "warn" | "dim" | "head";
 
 /** Text, or text with a tone. */
@@ -21,7 +21,7 @@ export type Block =
   | {
     readonly kind: "lines";
     readonly lines: readonly Cell[];
-    /** What others have written: no command in it is ours. */
+    /** Text from elsewhere, in which no command is rewritten. */
     readonly isVerbatim?: boolean;
   }
   | {
@@ -33,16 +33,16 @@ export type Block =
     readonly empty: string;
   };
 
-/** What a verb has to say when it is done. */
+/** The result of a verb. */
 export interface VerbReport {
   /** The document that `--json` prints; keys are snake_case. */
   readonly json: unknown;
   readonly blocks: readonly Block[];
-  /** Printed to stderr with `warning:`; reuses the text of the refusal it replaces. */
+  /** Printed to stderr with `warning:`. Uses the text of the refusal it replaces. */
   readonly warnings?: readonly Refusal[];
-  /** What could not be done although the verb went on; the exit code is 1. */
+  /** What failed although the verb continued; the exit code is then 1. */
   readonly faults?: readonly Refusal[];
-  /** The exit code, where it does not follow from the faults. */
+  /** The exit code if it does not follow from the faults. */
   readonly exit?: ExitCode;
 }
 
@@ -54,7 +54,7 @@ const TONES: Readonly<Record<Tone, string>> = {
   head: "1",
 };
 const GAP = "  ";
-/** A column is never cut below this. */
+/** Minimum width of a cut column. */
 const CELL_WIDTH_MIN = 8;
 
 /** Returns a report of plain lines. */
@@ -62,12 +62,12 @@ export function linesReport(json: unknown, lines: readonly Cell[]): VerbReport {
   return { json, blocks: [{ kind: "lines", lines }] };
 }
 
-/** Returns a report of lines that others have written, to be printed as they are. */
+/** Returns a report of lines from elsewhere, printed verbatim. */
 export function verbatimReport(json: unknown, lines: readonly Cell[]): VerbReport {
   return { json, blocks: [{ kind: "lines", lines, isVerbatim: true }] };
 }
 
-/** Returns blocks whose commands are spelled by `spell`, so that they can be pasted here. */
+/** Returns blocks in which `spell` has rewritten the commands, so that they can be pasted here. */
 export function withCommands(
   blocks: readonly Block[],
   spell: (line: string) => string,
@@ -119,7 +119,8 @@ function printTable(
 }
 
 /**
- * Takes from the widest column until the line fits; 0 columns is no terminal, and nothing is cut.
+ * Narrows the widest column until the line fits. With 0 columns there is no terminal, and nothing
+ * is cut.
  */
 function shrink(widths: number[], columns: number): void {
   if (columns === 0) return;
@@ -148,7 +149,10 @@ function printCell(cell: Cell, terminal: Terminal, width = 0, isLast = true): st
   return `\x1b[${TONES[cell.tone]}m${padded}\x1b[0m`;
 }
 
-/** Text from files and servers must not steer the terminal: control characters are shown as `?`. */
+/**
+ * Replaces control characters with `?`, because text from files and servers must not control the
+ * terminal.
+ */
 export function safeText(text: string): string {
   // deno-lint-ignore no-control-regex -- control characters are what is looked for
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "?");

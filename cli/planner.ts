@@ -1,7 +1,7 @@
 /**
- * The one way in which verbs change a host: facts, perhaps with one change tried out, then the
- * planner, under one lock. A change of the ledger is recorded by the verb after the
- * planner took it, so that a verb that was cut short leaves no promise behind.
+ * How verbs change a host: collect the facts, optionally try one change, then run the planner, all
+ * under one lock. A verb records a ledger change only after the planner accepted it. An interrupted
+ * verb therefore leaves no unfulfilled entry.
  *
  * @module
  */
@@ -34,13 +34,13 @@ import { vendorAll } from "units/reconcile/vendor_all.ts";
 export interface PlanOptions {
   readonly dryRun: boolean;
   readonly restartAgents: boolean;
-  /** How far it reaches; the whole host when absent. */
+  /** The part of the host to reconcile; the whole host when absent. */
   readonly scope?: Scope;
-  /** Agents whose accounts a dry run takes for made. */
+  /** Agents whose accounts a dry run assumes to exist. */
   readonly comingAccounts?: readonly AgentName[];
-  /** Takes units that are slow, as `underAgentLock` gives it. */
+  /** Receives slow units, as passed by `underAgentLock`. */
   readonly late?: TakeLate;
-  /** Puts trees in place; installs what is missing when absent. */
+  /** Puts trees in place. When absent, missing trees are installed. */
   readonly vendor?: Vendor;
 }
 
@@ -53,10 +53,10 @@ const LONG_STEPS: readonly StepProgress["kind"][] = [
   "stop",
 ];
 
-/** A tree that is installed takes longer than this; one that is looked at does not. */
+/** Installing a tree takes longer than this, checking one does not. */
 const LOOK_MS = 700;
 
-/** Returns what gathering needs, from a context. */
+/** Returns the input for collecting facts. */
 export function siteOf(context: VerbContext): HostSite {
   const { ports, paths } = context;
   return {
@@ -67,7 +67,7 @@ export function siteOf(context: VerbContext): HostSite {
   };
 }
 
-/** Returns who a commit in the ledger names: `root`, the agent, or the user of a role. */
+/** Returns the author of a ledger commit: `root`, the agent, or the user of a role. */
 export function authorOf(context: VerbContext, verb: string) {
   const { caller } = context;
   const name = caller.kind === "gateway"
@@ -87,8 +87,7 @@ export function readFacts(
 }
 
 /**
- * Returns the facts as they would be with a change; what was read under this lock is
- * not read again.
+ * Returns the facts with a change. Uses what was read under the same lock and reads nothing again.
  */
 export function factsWith(
   context: VerbContext,
@@ -98,7 +97,7 @@ export function factsWith(
   return tryFacts(context.ports, siteOf(context), read, tried);
 }
 
-/** Runs `work` while no other verb changes this host; waits for its turn (`cli/verb_lock.ts`). */
+/** Runs `work` while no other verb changes this host. Waits in a queue (`cli/verb_lock.ts`). */
 export async function underVerbLock<T>(
   context: VerbContext,
   work: () => Promise<Result<T>>,
@@ -120,8 +119,8 @@ export async function underVerbLock<T>(
 }
 
 /**
- * Like `underVerbLock`, for a verb about one agent. The agent decides how long its units take to
- * stop and to start: so what is slow is waited for after the lock was given back.
+ * Like `underVerbLock`, for a verb about one agent. The agent controls how long its units take to
+ * stop and start, so slow units are awaited after the lock is released.
  */
 export async function underAgentLock(
   context: VerbContext,
@@ -139,7 +138,7 @@ export async function underAgentLock(
 /** Set in the environment of verbs that the daemon runs. */
 export const UNDER_DAEMON = "FLEETCTL_UNDER_DAEMON";
 
-/** Runs the planner; progress is shown step by step. */
+/** Runs the planner and shows each step as progress. */
 export async function reconcileFacts(
   context: VerbContext,
   gathered: Gathered,
@@ -156,14 +155,14 @@ export async function reconcileFacts(
   });
 }
 
-/** Returns what shows each step of the planner as progress. */
+/** Returns the function that shows each planner step as progress. */
 function stepTeller({ ports, progress, terminal }: VerbContext): (step: StepProgress) => void {
   let begun = 0;
   return (step) => {
     if (step.state === "begin") begun = ports.clock.monotonic();
-    // Off a terminal only what takes time gets a line: the report names every file anyway.
+    // Without a terminal only slow steps are printed, because the report names every file anyway.
     const isLong = terminal.live || LONG_STEPS.includes(step.kind);
-    // Nearly always the tree of an MCP is there, and that it was looked at is no news.
+    // An MCP's tree nearly always exists, so a quick check of it is not reported.
     const isLook = step.kind === "vendor" && step.state === "done" && !terminal.live &&
       ports.clock.monotonic() - begun < LOOK_MS;
     if (isLong && !isLook) progress.step({ ...step, text: `${step.kind} ${step.subject}` });
@@ -171,10 +170,10 @@ function stepTeller({ ports, progress, terminal }: VerbContext): (step: StepProg
 }
 
 /**
- * Installs the trees that an agent's verb needs before it takes the lock, because a download may
- * take minutes. Under the lock nothing is installed then: what was not foreseen is left to the next
- * `apply`. An operator decides for the whole host, and gets undefined: the planner installs what is
- * missing.
+ * Installs the trees for an agent's verb before it takes the lock, because a download may take
+ * minutes. Under the lock nothing is installed: a tree that was not foreseen is left to the next
+ * `apply`. Returns undefined for an operator, who decides for the whole host; the planner then
+ * installs what is missing.
  */
 export async function installFirst(
   context: VerbContext,
@@ -208,7 +207,7 @@ function notInstalled(mcp: McpName, agent: AgentName): Refusal {
   );
 }
 
-/** Brings the host to what its ledger says now; agents restart only where they must. */
+/** Reconciles the host with its ledger. Agents restart only if they must. */
 export async function followLedger(
   context: VerbContext,
 ): Promise<Result<{ readonly gathered: Gathered; readonly report: Report }>> {
@@ -222,9 +221,9 @@ export async function followLedger(
 }
 
 /**
- * Returns a report of the planner as the report of a verb; `last` are its closing lines. A verb
- * about one agent did what it was asked whatever is wrong elsewhere: that is then a warning for an
- * operator, and nothing to an agent.
+ * Returns the report of a verb from a planner report; `last` are its closing lines. For a verb
+ * about one agent, faults elsewhere do not count: an operator gets them as warnings, an agent does
+ * not see them.
  */
 export function planReport(
   report: Report,
@@ -233,7 +232,7 @@ export function planReport(
     readonly json?: Readonly<Record<string, unknown>>;
     readonly last?: readonly string[];
     readonly warnings?: readonly Refusal[];
-    /** Who asked, when the verb is about one agent. */
+    /** The caller, when the verb is about one agent. */
     readonly aboutOneFor?: Caller;
   } = {},
 ): VerbReport {
@@ -258,7 +257,7 @@ export function planReport(
   };
 }
 
-/** The ledger and the planner may name the same fault; people read it once. */
+/** Removes duplicates, because the ledger and the planner may report the same fault. */
 export function uniqueFaults(faults: readonly Refusal[]): readonly Refusal[] {
   const seen = new Map(faults.map((fault) => [`${fault.code} ${fault.message}`, fault]));
   return [...seen.values()];

@@ -1,7 +1,7 @@
 /**
- * Progress of long work on stderr: one redrawn line on a terminal, one line per finished step
- * elsewhere, nothing with `--json`; or one line per step as it begins, for a program that watches.
- * Whoever starts it ends it with `clear`.
+ * Progress of long work on stderr. On a terminal it is one redrawn line, elsewhere one line per
+ * finished step, with `--json` nothing. For a program that watches, it is one line per step as it
+ * begins. The caller that starts progress ends it with `clear`.
  *
  * @module
  */
@@ -17,10 +17,12 @@ export interface Step {
   readonly total: number;
 }
 
-/** Where long work reports. */
+/** Receives the progress of long work. */
 export interface Progress {
   step(step: Step): void;
-  /** Says why nothing happens for a while; also with `--json`, because it is on stderr. */
+  /**
+   * Prints the reason for a wait; also with `--json`, because stderr is separate from the report.
+   */
   note(text: string): void;
   /** Removes the redrawn line. */
   clear(): void;

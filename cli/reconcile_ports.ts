@@ -1,6 +1,6 @@
 /**
- * The machine as the planner sees it, made from what a verb was given. One place, so that `up` and
- * every other verb vendor and write in the same way.
+ * Builds the planner's ports from a verb's context. This is the only place, so that `up` and every
+ * other verb vendor and write in the same way.
  *
  * @module
  */
@@ -27,7 +27,7 @@ function vendorOf(context: VerbContext): Vendor {
   const { ports, paths } = context;
   return {
     ensure: async (manifest) => {
-      // Of the caller's environment the installer keeps what reaches a package registry.
+      // The installer keeps only the variables of the caller that reach a package registry.
       const env = { ...await readRegistryEnv(ports.files, paths), ...context.env };
       const done = await vendorEntry(manifest, ports, paths, { deno: paths.deno, env });
       return done.ok ? ok({ changed: done.value.changed }) : done;

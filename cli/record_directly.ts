@@ -1,6 +1,7 @@
 /**
- * The audit row of a verb that an operator runs without the daemon: whoever may act as root leaves
- * the same trace on either way. The row of a verb that ends by a signal stays without an exit.
+ * Writes the audit row of a verb that an operator runs without the daemon. A verb with root's
+ * rights leaves the same audit record with and without the daemon. If a signal ends the verb, its
+ * row has no exit.
  *
  * @module
  */
@@ -15,16 +16,18 @@ import type { Caller } from "core/verbs/caller.ts";
 import type { Addressed } from "core/verbs/rewrite.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
-/** Who acts on what, and whether that is allowed. */
+/** The caller, the target and the decision. */
 export interface Settled {
   readonly addressed: Addressed;
   readonly caller: Caller;
   readonly decision: Decision;
 }
 
-/** A row that was written; its database is open until the end is noted. */
+/** A written row. Its database stays open until the end is recorded. */
 export interface Recorded {
-  /** Notes how the verb ended; without `exit` nothing ran. A disk that is full by now is logged. */
+  /**
+   * Records how the verb ended; without `exit` nothing ran. If the disk is full, logs that instead.
+   */
   end(exit?: string): void;
 }
 
@@ -42,7 +45,7 @@ export async function recordDirectly(
         atMs: ports.clock.now(),
         via: "direct",
         uid,
-        // The pid is a help for people only, and of no use once the verb has ended.
+        // The pid serves only people, and is useless once the verb has ended.
         pid: 0,
         caller: auditedCaller(caller),
         ...auditedWords(addressed),

@@ -1,8 +1,10 @@
 /**
- * What `webview-gateway remove`, `teams-gateway remove` and `webview-login remove` share: the role
- * leaves `roles.yaml`, the marker that names this host leaves `host.yaml`, and the planner takes
- * units and rendered files away. What the role keeps stays and is named, unless its deletion is
- * asked for. Running the verb again finishes one that was cut short.
+ * Shared by `webview-gateway remove`, `teams-gateway remove` and `webview-login remove`. The role
+ * is deleted from `roles.yaml`, and the marker that names this host from `host.yaml`. The planner
+ * then removes units and rendered files.
+ *
+ * The role's state is kept and named in the report, unless its deletion is requested. Running the
+ * verb again finishes an interrupted one.
  *
  * @module
  */
@@ -28,31 +30,31 @@ import {
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What a verb of this kind was asked for. */
+/** Options of these verbs. */
 export interface Options {
   readonly isStateDeleted: boolean;
   readonly isDespiteWaiting: boolean;
   readonly isDryRun: boolean;
 }
 
-/** A role as far as removing it goes. */
+/** What removing needs to know about a role. */
 export interface RemovableRole {
   readonly section: RoleSection;
-  /** First word of its verbs. */
+  /** First word of the role's verbs. */
   readonly command: string;
-  /** As a sentence names it. */
+  /** The role's name in a sentence. */
   readonly noun: string;
   readonly marker?: Marker;
   readonly units: readonly string[];
-  /** Files and folders that a later install goes on with. */
+  /** Files and folders that a later install reuses. */
   readonly state: readonly string[];
-  /** What is in them, for people. */
+  /** Their content, in words for people. */
   readonly holds: string;
-  /** Why the role cannot be removed now, read from its state. */
+  /** Returns why the role cannot be removed now, based on its state. */
   readonly refusal: (roles: HostRoles) => Promise<Refusal | undefined>;
 }
 
-/** Parses the options. No state is deleted without `--yes`. */
+/** Parses the options. Without `--yes` no state is deleted. */
 export function parseRemoval({ switches, verb }: Invocation): Result<Options> {
   const isStateDeleted = switches.has("delete-state");
   const isDryRun = switches.has("dry-run");
@@ -66,7 +68,7 @@ export function parseRemoval({ switches, verb }: Invocation): Result<Options> {
   return ok({ isStateDeleted, isDespiteWaiting: switches.has("despite-waiting"), isDryRun });
 }
 
-/** Removes the role, or goes on with a removal that was cut short. */
+/** Removes the role, or continues an interrupted removal. */
 export async function removeRole(
   context: VerbContext,
   role: RemovableRole,
@@ -76,7 +78,7 @@ export async function removeRole(
     const edits = await editFiles(context, role);
     if (!edits.ok) return edits;
     const { roles, markers, texts, before } = edits.value;
-    // A role that is not here keeps what waits in its state, as long as that stays.
+    // If the role is not installed and its state is kept, what waits in the state is not lost.
     const isAtStake = before[role.section] !== undefined || options.isStateDeleted;
     const waits = isAtStake ? await role.refusal(before) : undefined;
     if (waits !== undefined) return err(waits);
@@ -114,9 +116,7 @@ interface FileEdits {
   readonly before: HostRoles;
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
-  /**
-   * Files that change, the roles first: a planner that is cut short is finished by the next run.
-   */
+  /** Files to change, the roles first, so that the next run can finish an interrupted planner. */
   readonly texts: readonly { readonly path: string; readonly text: string }[];
 }
 
@@ -158,7 +158,7 @@ async function stateThere(
   return found;
 }
 
-/** Deletes only what no process of the role has open any more. */
+/** Deletes the state only after no process of the role has it open. */
 async function deleteState(
   { ports, paths }: VerbContext,
   { command, noun, units }: RemovableRole,

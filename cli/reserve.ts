@@ -1,7 +1,7 @@
 /**
- * Room on the disk of the state that is held back for the day on which it is full. Nothing runs as
- * root unrecorded, and a full disk records nothing, so that not even `gc` would run: it gives the
- * reserve up first. Only on a host of its own; under another root nothing is held back.
+ * Reserved space on the disk of the state, for the case that the disk is full. Every action of root
+ * must be recorded, and a full disk cannot record, so not even `gc` could run. `gc` therefore
+ * releases the reserve first. Only on a real host; under another root nothing is reserved.
  *
  * @module
  */
@@ -13,16 +13,16 @@ import type { Files } from "core/ports/files.ts";
 import type { Processes } from "core/ports/processes.ts";
 import type { Users } from "core/ports/users.ts";
 
-/** What holding it needs. */
+/** The ports that the reserve needs. */
 export interface ReservePorts {
   readonly files: Pick<Files, "stat" | "setMeta" | "remove">;
   readonly processes: Pick<Processes, "run">;
   readonly users: Pick<Users, "currentUid">;
 }
 
-/** Enough for the audit log, and for what SQLite writes while `gc` deletes. */
+/** Enough for the audit log, and for SQLite's writes while `gc` deletes. */
 const RESERVE_BYTES = 16 * 1024 * 1024;
-/** A disk with less left keeps it for what needs it now. */
+/** With less free space than this, no reserve is created. */
 const LEFT_BYTES_MIN = 4 * RESERVE_BYTES;
 const MAKE_MS_MAX = 10_000;
 
@@ -30,7 +30,7 @@ function isHostRoot({ users }: Pick<ReservePorts, "users">, paths: Paths): boole
   return paths.root === "/" && users.currentUid() === 0;
 }
 
-/** Makes the reserve where it is missing and the disk has room; says why it could not. */
+/** Creates the reserve if it is missing and the disk has room. Returns the reason for a failure. */
 export async function keepReserve(
   ports: ReservePorts,
   paths: Paths,
@@ -57,7 +57,7 @@ export async function keepReserve(
   }
 }
 
-/** Takes the reserve away, so that there is room again. */
+/** Deletes the reserve, which frees its space. */
 export async function giveUpReserve(ports: ReservePorts, paths: Paths): Promise<void> {
   if (isHostRoot(ports, paths)) await ports.files.remove(paths.reserve);
 }

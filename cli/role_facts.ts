@@ -1,6 +1,6 @@
 /**
- * The roles of this host as the planner wants them: their settings and keys, from the ledger, the
- * roles file, the markers and the secret store. No I/O.
+ * The roles of this host as the planner needs them: settings and keys from the ledger, the roles
+ * file, the markers and the secret store. No I/O.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { GatewayRole, LoginRole, Roles, TeamchatRole } from "units/reconcil
 import { LOGIN_ENV } from "units/render/roles/login_env.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 
-/** What decides the roles. */
+/** The inputs of the roles. */
 export interface RoleSources {
   readonly ledger: Ledger;
   readonly secrets: SecretStore;
@@ -41,11 +41,11 @@ interface RoleSite {
 export interface FoundRoles {
   readonly roles: Roles;
   readonly faults: readonly Refusal[];
-  /** Env files whose keys could not be read: the old ones stay, and nothing else waits for them. */
+  /** Env files whose keys could not be read. They keep their old content and block nothing else. */
   readonly heldPaths: readonly string[];
 }
 
-/** Builds the roles; a key that cannot be read holds back the file that needs it. */
+/** Builds the roles. A key that cannot be read holds back only the file that needs it. */
 export function rolesOf(
   from: RoleSources,
   site: RoleSite,
@@ -82,7 +82,7 @@ export function rolesOf(
   };
 }
 
-/** Where there is a gateway: here, or where the marker says. */
+/** Returns the host's own unit if a gateway exists: on this host, or where the marker names one. */
 function hostUnit(
   { roles, markers, hostDialKey }: RoleSources,
   { paths, hostname }: RoleSite,
@@ -102,8 +102,8 @@ function loginRole(
   readKey: ReadKey,
 ): LoginRole {
   const hmacKey = readKey("WEBVIEW_HMAC_KEY", paths.env(LOGIN_ENV));
-  // The cockpit of this host believes signed statements only, so a login without the key would
-  // refuse everyone. On another host the key may be missing.
+  // The cockpit of this host accepts only signed assertions, so a login without the key would
+  // refuse everyone. With the cockpit on another host the key may be missing.
   const isSigning = roles.gateway?.trust === "assertion" ||
     secrets.shards.shared.has("WEBVIEW_ASSERTION_KEY" as KeyName);
   const assertionKey = isSigning
@@ -122,7 +122,8 @@ function gatewayRole(from: RoleSources, { paths }: RoleSite, readKey: ReadKey): 
   const { roles, ledger, markers, secrets, hosts } = from;
   const agents = [...ledger.agents.values()];
   const { agentStorageMib: storage, eventsDays: days, hosts: names } = roles.gateway ?? {};
-  // With `header` no statement of the login proxy is looked at, and there may be no key for one.
+  // With `header` the gateway does not read the assertion of the login proxy, so there may be no
+  // key.
   const assertionKey = roles.gateway?.trust === "header"
     ? secrets.get({ key: "WEBVIEW_ASSERTION_KEY" as KeyName })
     : readKey("WEBVIEW_ASSERTION_KEY", paths.env(GATEWAY_ENV));

@@ -1,7 +1,7 @@
 /**
- * From an argument list to an exit code: parse, find out who acts and on what, authorize, then run
- * the verb here or through the daemon, and print. The same `runVerb` serves the program that the
- * daemon runs as root, so that output is the same either way.
+ * From an argument list to an exit code: parse, determine caller and target, authorize, then run
+ * the verb here or through the daemon, and print. The program that the daemon runs as root uses the
+ * same `runVerb`, so the output is identical.
  *
  * @module
  */
@@ -39,7 +39,7 @@ import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
 import { verbName } from "core/verbs/verb.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
-/** Runs the command line and returns its exit code; everything is printed. */
+/** Runs the command line, prints everything, and returns the exit code. */
 export async function runCli(argv: readonly string[], deps: CliDeps): Promise<number> {
   const wantsJson = argv.includes("--json");
   try {
@@ -60,7 +60,7 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<nu
   }
 }
 
-/** Runs one verb for a caller that is already known, in this process. */
+/** Runs one verb for a known caller in this process. */
 export async function runVerb(
   addressed: Addressed,
   at: { readonly caller: Caller; readonly paths: Paths; readonly ports: VerbPorts },
@@ -111,13 +111,13 @@ export async function runVerb(
     : await printRefusal(withHelp(outcome.error, invocation), invocation.json, deps);
 }
 
-/** What was typed wrong and has no better hint is explained by the help of the verb. */
+/** Adds the verb's help as a hint to usage errors that have no better one. */
 function withHelp(reason: Refusal, { verb }: Invocation): Refusal {
   if (reason.kind !== "usage" || reason.hints.length > 0) return reason;
   return { ...reason, hints: [`fleetctl ${verbName(verb)} --help`] };
 }
 
-/** Prints a refusal where people or scripts look for it, and returns its exit code. */
+/** Prints a refusal to the stream that people or scripts read, and returns its exit code. */
 export async function printRefusal(
   reason: Refusal,
   json: boolean,
@@ -132,14 +132,14 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   const ports = await deps.openPorts();
   const paths = pathsUnder(rootOf(invocation, deps));
   const uid = ports.users.currentUid();
-  // Who has no rights of its own over this root leaves every decision to the daemon.
+  // A user without rights over this root leaves every decision to the daemon.
   const isPlainUser = uid !== 0 && paths.root === "/";
   const place: Place = { ports, paths, uid };
   if (isPlainUser && await mustForward(invocation, place)) {
     const confirmed = await confirm(invocation, deps);
     if (!confirmed.ok) return await printRefusal(confirmed.error, invocation.json, deps);
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
-    // The ledger is root's to read, so nothing can be settled without the daemon.
+    // Only root can read the ledger, so nothing can be decided without the daemon.
     return stream === undefined
       ? await printRefusal(noDaemon(invocation, paths), invocation.json, deps)
       : await forwardVerb(stream, confirmed.value, deps);
@@ -158,14 +158,14 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
     if (denied?.ok) denied.value.end();
     return await printRefusal(decision.refusal, invocation.json, deps);
   }
-  // Nobody is asked about what is denied to them in any case.
+  // Confirm only after authorization: a denied caller gets no prompt.
   const confirmed = await confirm(invocation, deps);
   if (!confirmed.ok) return await printRefusal(confirmed.error, invocation.json, deps);
-  // On a full disk no decision can be recorded, and nothing runs unrecorded.
+  // On a full disk no decision can be recorded, and unrecorded verbs do not run.
   if (verbName(invocation.verb) === "gc" && !invocation.switches.has("dry-run")) {
     await giveUpReserve(ports, paths);
   }
-  // An operator reads without the daemon, so that `status` works when the daemon does not.
+  // An operator's reads do not use the daemon, so that `status` works when the daemon does not.
   if (isForRoot && invocation.verb.mutates && invocation.verb.follows !== true) {
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
     if (stream !== undefined) return await forwardVerb(stream, confirmed.value, deps);
@@ -175,7 +175,7 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   const recorded = isForRoot ? await recordDirectly(settled.value, place) : undefined;
   if (recorded?.ok === false) {
     if (invocation.verb.mutates) return await printRefusal(recorded.error, invocation.json, deps);
-    // A host in trouble must still be looked at.
+    // Reading must work even on a host where recording fails.
     await deps.err(`${refusalLines(recorded.error, "warning").join("\n")}\n`);
   }
   const at = { caller, paths, ports };
@@ -192,7 +192,7 @@ interface Place {
   readonly uid: number;
 }
 
-/** Finds out who acts and on what, and whether that is allowed. */
+/** Determines the caller and the target, and whether the verb is allowed. */
 async function settle(
   invocation: Invocation,
   { ports, paths, uid }: Place,
@@ -215,8 +215,9 @@ async function settle(
 }
 
 /**
- * An agent that works on itself with its own rights. The ledger is root's to read, so the user's
- * name is all there is to go by; nothing is granted with it that this user could not do anyway.
+ * Returns the calling agent of a verb about itself that needs no other rights. Only root can read
+ * the ledger, so the user's name identifies the agent. This grants nothing that the user could not
+ * do anyway.
  */
 async function ownAgent(ports: VerbPorts, uid: number): Promise<Result<Caller>> {
   const user = await ports.users.byUid(uid);
@@ -224,7 +225,7 @@ async function ownAgent(ports: VerbPorts, uid: number): Promise<Result<Caller>> 
   return ok(agent?.ok ? { kind: "agent", uid, agent: agent.value } : { kind: "other", uid });
 }
 
-/** Whether an ordinary user's verb works on more than that user's own agent. */
+/** Whether an ordinary user's verb targets more than that user's own agent. */
 async function mustForward(invocation: Invocation, { ports, uid }: Place): Promise<boolean> {
   const { verb, as } = invocation;
   if (verb.runs !== "root_for_peer") return verb.runs === "root";
@@ -259,14 +260,14 @@ function noDaemon(invocation: Invocation, paths: Paths): Refusal {
     "daemon-not-running",
     `Cannot run "${verbName(invocation.verb)}": nobody answers on "${paths.daemonSocket}", ` +
       `the daemon must be running or the caller root`,
-    // A daemon whose socket file is gone is active, and starting it again changes nothing.
+    // A daemon whose socket file is gone is still active, so `start` would change nothing.
     { hints: ["systemctl restart fleetctl-daemon.service"] },
   );
 }
 
 /**
- * The root folder: the environment, where `units/prepare/under_root.sh` has put what `--root` means
- * with links and dots followed, then the option of `up`, then the machine itself.
+ * Returns the root folder from the environment, else from the option of `up`, else `/`.
+ * `units/prepare/under_root.sh` sets the variable to the resolved value of `--root`.
  */
 function rootOf(invocation: Invocation, deps: Pick<CliDeps, "env" | "cwd">): string {
   const isUp = verbName(invocation.verb) === "up";

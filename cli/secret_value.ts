@@ -1,6 +1,6 @@
 /**
- * Where the value of a secret option comes from: the option, stdin with `-`, or a prompt without
- * echo. From here on it travels over stdin only. Never prints it.
+ * Obtains the value of a secret option: from the option, from stdin with `-`, or from a prompt
+ * without echo. From here on it is passed over stdin only. Never prints it.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { type Invocation, printTyped } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
-/** A value leaves room for the rest of a daemon request, JSON escapes included. */
+/** Leaves room for the rest of a daemon request, including JSON escapes. */
 const VALUE_BYTES_MAX = DAEMON_LIMITS.requestBytesMax / 8;
 
 /** Returns the value of the verb's secret argument or option; undefined for a verb without one. */
@@ -54,7 +54,7 @@ async function givenOrStdin(
   return text.ok ? ok(text.value.replace(/\r?\n$/, "")) : text;
 }
 
-/** Whether a switch, or an option with this value, was given. */
+/** Whether a switch or an option was given. */
 function isSaid(word: string, { switches, options }: Invocation): boolean {
   const [name = "", value] = word.split("=");
   return value === undefined ? switches.has(name) : options[name] === value;

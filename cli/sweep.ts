@@ -1,6 +1,6 @@
 /**
- * Temp files that a killed process left beside the files of a host: they may hold a key that was
- * about to be written, so that they go as soon as nobody can be writing them any more.
+ * Removes temp files that an interrupted process left in the host's folders. They may contain a
+ * key, so they are removed once they are too old to be in use.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 
 const TEMP_FILE = /^\..*\.fleetctl-tmp$/;
-/** Nobody takes this long between making a temp file and renaming it. */
+/** Longest time between creating a temp file and renaming it. */
 const AGE_MS_MIN = 10 * 60 * 1000;
 
 /** Removes old temp files from the folders that hold keys and settings. */

@@ -1,6 +1,6 @@
 /**
- * What the team-chat gateway of a host is rendered from: the roles file, the ledger, the keys of
- * the secret store, and the hosts of its cloud. Reads the file of a private cloud and nothing else.
+ * Builds the team-chat gateway's role from the roles file, the ledger, the keys of the secret store
+ * and the hosts of its cloud. Reads only the file of a private cloud.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export const TEAMCHAT_KEYS = [
 /** Port of the gateway. */
 export const TEAMCHAT_PORT = 3978;
 
-/** Builds the role; undefined where this host does not run it. */
+/** Builds the role; undefined if this host does not run it. */
 export async function teamchatRole(
   files: Pick<Files, "readText">,
   from: {
@@ -92,7 +92,10 @@ export async function teamchatRole(
   });
 }
 
-/** Returns where agents of this host register for team chat; undefined when there is no gateway. */
+/**
+ * Returns the address where agents of this host register for team chat; undefined without a
+ * gateway.
+ */
 export function teamchatUrl(of: {
   readonly roles: HostRoles;
   readonly marker: HostName | undefined;

@@ -1,6 +1,6 @@
 /**
- * Prints what comes of a turn as a transcript. A message is printed as its previews come; what they
- * left out follows when the whole message is there.
+ * Prints the events of a turn as a transcript. A message is printed as its previews arrive. The
+ * complete message then adds what the previews missed.
  *
  * @module
  */
@@ -8,17 +8,17 @@
 import { printable, transcriptLines } from "cli/up/turn.ts";
 import type { TurnNews } from "cli/ask_turn.ts";
 
-/** A transcript that grows. */
+/** A growing transcript. */
 export interface Transcript {
   take(news: TurnNews): Promise<void>;
 }
 
-/** Begins a transcript; `write` takes text as it is to be shown. */
+/** Begins a transcript. `write` receives the text exactly as it is to be shown. */
 export function createTranscript(
   agent: string,
   write: (text: string) => Promise<void>,
 ): Transcript {
-  /** The message that is being printed, how much of it was, and how much of it is durable. */
+  /** The message being printed, and how many characters of it are printed and stored. */
   let message = { id: "", printed: 0, stored: 0 };
   let isLineOpen = false;
   const print = async (text: string) => {
@@ -45,7 +45,7 @@ export function createTranscript(
       if (news.type === "turn_preview") {
         const { message_id: id, text, offset } = news.event.payload;
         await begin(id);
-        // A preview that was dropped leaves a gap, which the message fills.
+        // A dropped preview leaves a gap, which the complete message fills.
         if (offset !== undefined && offset !== message.printed) return;
         message.printed += text.length;
         return await print(text);

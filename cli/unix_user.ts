@@ -1,6 +1,6 @@
 /**
- * The Unix user of an agent. Made only on a real host by root: under another root agents are names
- * in a ledger, and no account of the machine is touched.
+ * The Unix user of an agent. Only root on a real host creates it. Under another root agents are
+ * only names in a ledger, and no account of the machine changes.
  *
  * @module
  */
@@ -40,12 +40,12 @@ export async function ensureUnixUser(
   if (user === undefined) {
     return await runAsRoot(context, "useradd", [
       "--create-home",
-      // Whatever this host's default is: an agent's files are no other agent's to read.
+      // Overrides this host's default: no agent may read the files of another one.
       "--key=HOME_MODE=0700",
       "--user-group",
       `--groups=${AGENTS_GROUP}`,
       "--shell=/bin/bash",
-      // The name that git signs with.
+      // The name in the agent's git commits.
       `--comment=${agent}`,
       "--",
       agent,
@@ -57,20 +57,23 @@ export async function ensureUnixUser(
   return await runAsRoot(context, "usermod", [
     "--append",
     `--groups=${AGENTS_GROUP}`,
-    // An agent of this name may have been removed before, which closes the account.
+    // An earlier removal of an agent with this name closed the account.
     "--expiredate=",
     "--",
     agent,
   ]);
 }
 
-/** Closes the account of a removed agent: no login, no shared sockets and keys, no process. */
+/**
+ * Closes the account of a removed agent: no login, no access to shared sockets and keys, no
+ * process.
+ */
 export async function closeUnixUser(context: VerbContext, user: User): Promise<Result<void>> {
   const killed = await killProcesses(context, user);
   if (!killed.ok) return killed;
   const closed = await runAsRoot(context, "usermod", [
     "--expiredate=1",
-    // The list replaces the one that it has.
+    // `usermod` replaces the whole list of groups.
     "--groups=",
     "--",
     user.name,
@@ -78,13 +81,16 @@ export async function closeUnixUser(context: VerbContext, user: User): Promise<R
   return closed;
 }
 
-/** Deletes the account of a removed agent and its home; nothing of it may be running. */
+/** Deletes the account of a removed agent and its home. None of its processes may run. */
 export async function deleteUnixUser(context: VerbContext, user: User): Promise<Result<void>> {
   const killed = await killProcesses(context, user);
   return killed.ok ? await runAsRoot(context, "userdel", ["--remove", "--", user.name]) : killed;
 }
 
-/** Returns the account of an agent, where there are accounts and it is one that agents may have. */
+/**
+ * Returns the account of an agent; undefined if there is none or this host has no accounts. Refuses
+ * a system account.
+ */
 export async function unixUserOf(
   context: VerbContext,
   agent: AgentName,
@@ -95,7 +101,7 @@ export async function unixUserOf(
   return user !== undefined && user.uid < UID_MIN ? err(userTaken(agent, user.uid)) : ok(user);
 }
 
-/** `pkill` ends with 1 when there was nothing to end. */
+/** Ends the user's processes. `pkill` exits with 1 when there are none. */
 async function killProcesses(context: VerbContext, user: User): Promise<Result<void>> {
   return await runAsRoot(context, "pkill", ["-KILL", "-u", String(user.uid)], [0, 1]);
 }

@@ -1,6 +1,6 @@
 /**
- * The certificate that a TLS server presents, whether it is trusted or not: what matters here is
- * for how long it is good, and for which names. Nothing is sent after the handshake.
+ * Reads the certificate that a TLS server presents, whether it is trusted or not. Callers need its
+ * validity period and its names. Sends nothing after the handshake.
  *
  * @module
  */
@@ -8,7 +8,9 @@
 import tls from "node:tls";
 import type { ServedCertificate } from "cli/verb_ports.ts";
 
-/** Connects to an address as a client of `name`; rejects when there is no handshake in time. */
+/**
+ * Connects to an address as a client of `name`. Rejects when the handshake does not finish in time.
+ */
 export function readCertificate(
   of: { readonly address: string; readonly port: number; readonly name: string },
   timeoutMs: number,
@@ -18,7 +20,7 @@ export function readCertificate(
       host: of.address,
       port: of.port,
       servername: of.name,
-      // An expired one is what is looked for, and no secret is sent.
+      // Expired certificates must be readable too, and no secret is sent.
       rejectUnauthorized: false,
     });
     const fail = (thrown: Error) => {

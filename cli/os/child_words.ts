@@ -1,19 +1,19 @@
 /**
- * The end of what a program prints on stderr, kept while it runs. Unread, its output would stop it.
+ * Keeps the end of a program's stderr while it runs. An unread pipe would block the program.
  *
  * @module
  */
 
 import type { Clock } from "core/ports/clock.ts";
 
-/** Bytes that are kept. */
+/** Number of bytes kept. */
 const BYTES_MAX = 16 * 1024;
-/** How long the rest is waited for once the program was told to end. */
+/** Time limit for the remaining output after the program was told to end. */
 const REST_MS_MAX = 1_000;
 
-/** What was kept. */
+/** The kept output. */
 export interface ChildWords {
-  /** Returns the text after the program ended, or what there is a second later. */
+  /** Returns the text after the program ends, or the text so far after one second. */
   read(clock: Pick<Clock, "after">): Promise<string>;
 }
 

@@ -1,6 +1,7 @@
 /**
  * The adapter of `McpClient`: the official SDK's client over a unix socket, a program's stdio or a
- * URL, at whichever protocol revision the server speaks. Bounded in time and in bytes; never gates.
+ * URL. It negotiates the protocol revision of the server. Time and bytes are bounded. It does not
+ * gate calls.
  *
  * @module
  */
@@ -27,13 +28,16 @@ import { readLineBytes } from "core/text/lines.ts";
 import { VERSION } from "core/version.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** The longest that a timer takes: a call's own deadline stands still while a person answers. */
+/**
+ * The longest timer. The SDK's timeout is disabled, because a call's own deadline pauses while a
+ * person answers.
+ */
 const NEVER_MS = 2_147_483_647;
 const TOOLS_MAX = 2_000;
-/** A message that was cut off is none. */
+/** A truncated message is not a message. */
 const LINES = { lineBytesMax: MCP_LIMITS.messageBytesMax, mustEnd: true };
 
-/** What the client needs of the machine. */
+/** The ports that the client needs. */
 export interface McpClientPorts {
   readonly sockets: Pick<Sockets, "connectUnix">;
   readonly processes: Pick<Processes, "spawn">;
@@ -55,7 +59,8 @@ export function systemMcpClient(ports: McpClientPorts): McpClient {
           call.timeoutMs ?? MCP_LIMITS.callSeconds * 1000,
         );
         if (call.answer !== undefined) answerQuestions(client, call.answer, deadline);
-        // Only our own proxy is told where a call comes from, and only it waits for a human.
+        // Only this product's proxy learns where a call comes from, because only it waits for
+        // approval.
         const meta = !("command" in at) || call.origin === undefined
           ? {}
           : { _meta: { fleetctl: { origin: call.origin } } };
@@ -74,8 +79,8 @@ export function systemMcpClient(ports: McpClientPorts): McpClient {
 type Definition = Readonly<Record<string, unknown>>;
 
 /**
- * The SDK leaves out what it does not know. What is locked and compared is what the server sent:
- * another client may show its model more than the SDK does.
+ * Lists the tools with the definitions that the server sent. The SDK drops unknown fields, but
+ * another client may show them to its model, so they must be locked and compared.
  */
 async function listTools(
   client: Client,
@@ -136,7 +141,7 @@ async function withClient<T>(
     const words = await stream.words?.read(ports.clock) ?? "";
     return err(words === "" ? refused : { ...refused, details: words.split("\n") });
   } finally {
-    await client.close().catch(() => {/* the connection is gone already */});
+    await client.close().catch(() => {/* the connection is already closed */});
     stream.close();
   }
 }
@@ -170,7 +175,9 @@ function reachText(at: McpEndpoint, thrown: unknown): string {
   return `its socket "${at.socket}" ${state}`;
 }
 
-/** Codes of our own proxy that a verb passes on; a server's own errors stay `mcp-failed`. */
+/**
+ * Codes of this product's proxy that a verb passes on. A server's own errors become `mcp-failed`.
+ */
 const PROXY_CODES: ReadonlySet<unknown> = new Set(["mcp-ended", "server-garbage", "tree-altered"]);
 
 function callRefusal(
@@ -197,21 +204,21 @@ function callRefusal(
   return refusal("mcp-failed", `Cannot finish the call of MCP ${name}: it answered: ${text}`);
 }
 
-/** Why a stream is of no more use. */
+/** Why a stream cannot be used any longer. */
 interface Fault {
-  /** A sentence part. */
+  /** Part of a sentence. */
   readonly why: string;
   readonly isGarbage?: true;
 }
 
-/** A server that ends without reading what it was sent resets the connection. */
+/** A server that ends without reading its input resets the connection. */
 function endOf(thrown: unknown): Fault {
   const { name, code } = thrown as { readonly name?: unknown; readonly code?: unknown };
   const isReset = name === "ConnectionReset" || code === "ECONNRESET";
   return { why: isReset ? "the server ended" : errorText(thrown) };
 }
 
-/** The SDK's transport over a byte stream; `fault` says how the stream ended, once it did. */
+/** The SDK's transport over a byte stream. `fault` returns how the stream ended, once it has. */
 function streamTransport(stream: ByteStream) {
   const writer = stream.writable.getWriter();
   writer.closed.catch(() => {/* the reader sees the end too */});
@@ -262,7 +269,7 @@ function streamTransport(stream: ByteStream) {
   return { transport, fault: () => fault, sent };
 }
 
-/** The definitions in an answer, as they were sent. */
+/** Returns the definitions in an answer, exactly as sent. */
 function toolsIn(message: JSONRPCMessage): readonly Definition[] {
   const { result } = message as { readonly result?: { readonly tools?: unknown } };
   const tools: readonly unknown[] = Array.isArray(result?.tools) ? result.tools : [];
@@ -270,7 +277,7 @@ function toolsIn(message: JSONRPCMessage): readonly Definition[] {
     .slice(0, TOOLS_MAX);
 }
 
-/** A server may print other things on stdout; they are not ours to judge. */
+/** Servers may print other text on stdout; it is ignored. */
 function parseMessage(line: Uint8Array): JSONRPCMessage | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(line));

@@ -1,7 +1,6 @@
 /**
- * The client's side of a server's questions, for the SDK's client: what it declares, how a question
- * becomes one of ours, and a deadline that stands still while a person thinks. Never
- * answers itself.
+ * Handles a server's questions for the SDK's client: the declared capability, the conversion of a
+ * question, and a deadline that pauses while a person answers. Never answers itself.
  *
  * @module
  */
@@ -10,26 +9,24 @@ import type { Client, ClientCapabilities } from "@modelcontextprotocol/client";
 import { type McpQuestion, type McpReply, readQuestion } from "core/mcp/question.ts";
 import type { Clock } from "core/ports/clock.ts";
 
-/** Who answers. */
+/** Answers a question. */
 export type AnswerQuestion = (question: McpQuestion) => Promise<McpReply>;
 
-/** Questions of one call; a server that asks on is not asking for anything. */
+/** Maximum number of questions in one call; later ones are cancelled. */
 const QUESTIONS_MAX = 16;
 
-/**
- * What a client declares that answers questions; one without declares nothing, so none may come.
- */
+/** The capability of a client that answers questions. A client without it must get none. */
 export const ASKABLE: ClientCapabilities = {
   elicitation: { form: { applyDefaults: true }, url: {} },
 };
 
-/** The time that a call is given, without the time of people. */
+/** The time limit of a call, not counting the time that people take. */
 export interface CallDeadline {
   readonly signal: AbortSignal;
   readonly isOver: () => boolean;
-  /** A sign of life: it starts anew. */
+  /** Restarts the time limit after a sign of life. */
   restart(): void;
-  /** Runs what takes a person's time. */
+  /** Runs `work` while the time limit is paused, because a person takes part. */
   pauseFor<T>(work: () => Promise<T>): Promise<T>;
   stop(): void;
 }
@@ -70,7 +67,7 @@ export function startDeadline(clock: Pick<Clock, "after">, ms: number): CallDead
   };
 }
 
-/** Lets a client answer; one question at a time, because there is one person. */
+/** Lets a client answer questions one at a time, because there is one person. */
 export function answerQuestions(
   client: Client,
   answer: AnswerQuestion,
@@ -82,7 +79,7 @@ export function answerQuestions(
     const question = readQuestion(params);
     if (!question.ok || ++count > QUESTIONS_MAX) return { action: "cancel" };
     const mine = turn.then(() => deadline.pauseFor(() => answer(question.value)));
-    turn = mine.catch(() => {/* whoever asked was told */});
+    turn = mine.catch(() => {/* the server that asked gets the fault */});
     const reply = await mine;
     return "content" in reply && reply.content !== undefined
       ? { action: reply.action, content: reply.content as Record<string, string> }

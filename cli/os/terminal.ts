@@ -1,6 +1,6 @@
 /**
- * The terminal of a command: writing to stdout and stderr, reading stdin, asking without echo.
- * A reader that went away (`| head`) is no fault of ours: writing to it ends quietly.
+ * The terminal of a command: writes to stdout and stderr, reads stdin, prompts without echo. A
+ * reader that closes the pipe early (`| head`) is not an error: writing ends silently.
  *
  * @module
  */
@@ -8,24 +8,27 @@
 import { errorText, refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** What a command line program needs of its terminal. */
+/** What a command line program uses of its terminal. */
 export interface CommandTerminal {
-  /** Width of stdout; 0 when it is no terminal. */
+  /** Width of stdout; 0 when it is not a terminal. */
   readonly columns: number;
   readonly color: boolean;
   /** Whether stderr can redraw a line. */
   readonly live: boolean;
   out(text: string): Promise<void>;
   err(text: string): Promise<void>;
-  /** All of stdin, as UTF-8 text of at most `bytesMax` bytes. */
+  /** Reads all of stdin as UTF-8 text, up to `bytesMax` bytes. */
   readStdin(bytesMax: number): Promise<Result<string>>;
-  /** Asks on stderr without echo; undefined when stdin or stderr is no terminal. */
+  /** Prompts on stderr without echo; undefined when stdin or stderr is not a terminal. */
   promptSecret(label: string): Promise<string | undefined>;
-  /** Asks on stderr for one line; "" when its end is typed, undefined when there is no terminal. */
+  /**
+   * Prompts on stderr for one line. Returns "" at end of input, undefined when there is no
+   * terminal.
+   */
   promptLine(label: string): Promise<string | undefined>;
 }
 
-/** Opens the terminal of this process; `noColor` is what `NO_COLOR` says. */
+/** Opens the terminal of this process. `noColor` is the value of `NO_COLOR`. */
 export function openTerminal(noColor: string | undefined): CommandTerminal {
   const isTerminal = Deno.stdout.isTerminal();
   return {
@@ -97,7 +100,7 @@ const LINE_BYTES_MAX = 64 * 1024;
 
 async function promptSecret(label: string): Promise<string | undefined> {
   if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
-  // Before the label: who types, or pastes, as soon as it shows is not echoed either.
+  // Set raw mode before the label shows, so that text typed or pasted at once is not echoed.
   Deno.stdin.setRaw(true);
   try {
     await writeAll(Deno.stderr, label);
@@ -112,7 +115,7 @@ async function promptLine(label: string): Promise<string | undefined> {
   if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
   await writeAll(Deno.stderr, label);
   const chunk = new Uint8Array(1024);
-  // A terminal hands over whole lines.
+  // A terminal delivers whole lines.
   const count = await Deno.stdin.read(chunk);
   if (count !== null) return new TextDecoder().decode(chunk.subarray(0, count)).trim();
   await writeAll(Deno.stderr, "\n");
@@ -136,7 +139,7 @@ async function readHidden(): Promise<string | undefined> {
   return decode(typed);
 }
 
-/** Takes the last character away, all of its UTF-8 bytes. */
+/** Removes the last character with all of its UTF-8 bytes. */
 function dropCharacter(typed: number[]): void {
   while (((typed.pop() ?? 0) & 0xc0) === 0x80);
 }

@@ -1,6 +1,6 @@
 /**
- * The machine as verbs see it: the ports of a host, and what only some verbs need.
- * Shared by the composition roots of the command line; everything else takes ports as parameters.
+ * The real ports of verbs: those of a host, and some that only few verbs need. Shared by the
+ * composition roots of the command line. All other files get ports as parameters.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import type { LogLevel } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
-/** Opens the machine for a program that runs verbs. */
+/** Opens the ports for a program that runs verbs. */
 export function openVerbPorts(program: string, level: LogLevel = "warning"): VerbPorts {
   const host = openHost({ log: { program, level } });
   return {
@@ -31,7 +31,7 @@ export function openVerbPorts(program: string, level: LogLevel = "warning"): Ver
       const { readCertificate } = await import("cli/os/certificate.ts");
       return await readCertificate(of, timeoutMs);
     },
-    // Asked for only where it is needed: not every permission set allows it.
+    // Read on demand, because not every permission set allows it.
     get hostname() {
       return ownHostName();
     },
@@ -45,18 +45,18 @@ export function openVerbPorts(program: string, level: LogLevel = "warning"): Ver
   };
 }
 
-/** Where services look for programs: the caller's own PATH, which is how it knows git and bash. */
+/** Where services find programs: the caller's own PATH, which includes git and bash. */
 function servicePath(): string {
   return Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin";
 }
 
-/** A machine whose name is no hostname is called as systemd calls one without a name. */
+/** Returns the hostname. If the machine's name is not valid, returns systemd's default. */
 function ownHostName(): HostName {
   const parsed = parseHostName(Deno.hostname());
   return parsed.ok ? parsed.value : "localhost" as HostName;
 }
 
-/** Loaded only here: no other verb needs the manager itself. */
+/** Loaded only here, because no other verb needs the manager itself. */
 async function startManager(
   host: Host,
   paths: Paths,

@@ -1,6 +1,6 @@
 /**
- * What the verbs that change one secret have in common: the env file that holds it, and what has to
- * run before programs see the change.
+ * Shared by the verbs that change one secret: the env file that contains it, and what must run
+ * before programs see the change.
  *
  * @module
  */
@@ -21,7 +21,9 @@ export function shardText(ref: SecretRef): string {
   return ref.agent === undefined ? "the shared shard" : `the shard of agent "${ref.agent}"`;
 }
 
-/** First the files and units that the value changes, then the agents that have read older ones. */
+/**
+ * Lists first the files and units that the value changes, then the agents that read an older value.
+ */
 export function laterLines({ target, caller }: VerbContext): readonly string[] {
   const own = target.kind === "agent" && target.agent === callerAgent(caller);
   const agent = target.kind !== "agent" ? "<agent>" : own ? "self" : target.agent;

@@ -1,6 +1,6 @@
 /**
- * Whether anything that this host knows reads a key: a role, the built-in runtime, or an MCP of the
- * catalog. A key that nothing reads is most often a typing error. Pure.
+ * Whether any known reader uses a key: a role, the built-in runtime, or an MCP of the catalog. A
+ * key without a reader is usually a typing error. Pure.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { ROTATED_KEYS } from "core/secrets/rotate.ts";
 import type { SecretRef } from "core/secrets/shards.ts";
 import { nearest } from "core/verbs/nearest.ts";
 
-/** Keys of the roles; `secret set` takes them for the shared shard alone. */
+/** Keys of the roles. `secret set` accepts them only for the shared shard. */
 const ROLE_KEYS: readonly string[] = [
   ...Object.values(ROTATED_KEYS).flat(),
   "WEBVIEW_BASIC_USERS",
@@ -23,7 +23,7 @@ const ROLE_KEYS: readonly string[] = [
   ...TEAMCHAT_KEYS,
 ];
 
-/** Returns a warning about a key that nothing reads from its shard; undefined for any other. */
+/** Returns a warning about a key that nothing reads from its shard; otherwise undefined. */
 export function unreadKey(ref: SecretRef, catalog: Iterable<Manifest>): Refusal | undefined {
   const readable = [
     ...ROLE_KEYS,

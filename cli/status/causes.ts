@@ -1,7 +1,6 @@
 /**
- * Why units do not serve: the last error of each one's log, what stands behind it, and the commands
- * that mend it. Changes nothing. Logs of a few units are read, however many are down: one cause
- * often takes down many.
+ * Why units do not serve: the last error in each one's log, its cause, and the commands that fix
+ * it. Changes nothing. Reads the logs of a few units only, because one cause often stops many.
  *
  * @module
  */
@@ -16,7 +15,7 @@ import { isJournalOfAgent, mendDatabase } from "units/reconcile/damaged_database
 export interface Cause {
   /** The last error first. */
   readonly details: readonly string[];
-  /** Commands that mend it, in their order; empty where only a person can tell. */
+  /** Commands that fix it, in order; empty if only a person can decide. */
   readonly hints: readonly string[];
 }
 
@@ -24,7 +23,7 @@ const UNITS_MAX = 8;
 const LINES = 60;
 const DIAL = /^fleetctl-dial-(.+)\.service$/;
 
-/** Returns what the logs of units tell, by unit; the first few of them are asked. */
+/** Returns the causes that the logs of units show, by unit. Only the first few units are read. */
 export async function findCauses(
   context: VerbContext,
   units: readonly string[],
@@ -43,7 +42,7 @@ async function findCause(context: VerbContext, unit: string): Promise<Cause | un
   try {
     lines = await services.journal(unit, LINES);
   } catch (thrown) {
-    // A host without a readable journal still has a status; the reason stands in the line itself.
+    // `status` must work without a readable journal. The details give the reason.
     return { details: [`its log cannot be read: ${String(thrown)}`], hints: [] };
   }
   const words = lastWords(lines);
@@ -67,8 +66,8 @@ interface Behind {
 async function behind(context: VerbContext, { unit, fault, restart }: Behind): Promise<Cause> {
   switch (fault.kind) {
     case "port-taken":
-      // No unit of an agent listens on a port, and the holder of one must not be stopped on
-      // its word.
+      // No unit of an agent listens on a port. The agent's log must not suggest stopping the holder
+      // of one.
       if (isJournalOfAgent(unit)) return { details: [], hints: [] };
       return await takenPort(context, fault.port, restart);
     case "file-denied":
@@ -108,7 +107,10 @@ async function takenPort(
   };
 }
 
-/** A role's own folder is put right by `apply`; in a home root changes nothing unasked. */
+/**
+ * Returns the cause of a denied file. `apply` repairs a role's own folder. In a home root changes
+ * nothing by itself, so the hint is a command.
+ */
 async function deniedFile(
   context: VerbContext,
   of: { readonly unit: string; readonly path: string; readonly restart: string },
@@ -126,7 +128,10 @@ async function deniedFile(
   };
 }
 
-/** The dial unit of an agent works in the home. Only an owner that was looked up changes a hint. */
+/**
+ * Returns the cause when a dial unit, which works in the home, was denied. Only the actual owner of
+ * the home leads to a hint.
+ */
 async function deniedHome(
   context: VerbContext,
   of: { readonly unit: string; readonly restart: string },
@@ -141,7 +146,10 @@ async function deniedHome(
   };
 }
 
-/** Says who owns a file that must be an agent's; undefined where it is, or does not exist. */
+/**
+ * Returns who owns a file that must belong to an agent; undefined if the agent owns it or it is
+ * missing.
+ */
 async function foreignOwner(
   { ports }: VerbContext,
   path: string,

@@ -1,7 +1,7 @@
 /**
- * Whether the certificate of the HTTPS front has ended or soon will. The front is the operator's
- * own server: on this host, or wherever the name leads to. One that cannot be reached from here is
- * no finding; `fleetctl webview-login doctor` walks through it.
+ * Whether the certificate of the HTTPS front has expired or soon will. The front is the operator's
+ * own server, on this host or where its name resolves to. An unreachable front is not reported
+ * here; `fleetctl webview-login doctor` checks it.
  *
  * @module
  */
@@ -15,13 +15,13 @@ import { HOUR_MS } from "core/text/duration.ts";
 import { quoteShell } from "core/text/quote.ts";
 import type { ServedCertificate } from "cli/verb_ports.ts";
 
-/** Where a front is. */
+/** The address of a front. */
 interface Front {
   readonly host: string;
   readonly port: number;
 }
 
-/** What it presents, and whether it is on this host. */
+/** The presented certificate, and whether the front is on this host. */
 interface Presented {
   readonly certificate: ServedCertificate;
   readonly isHere: boolean;
@@ -30,10 +30,12 @@ interface Presented {
 const ANSWER_MS_MAX = 3_000;
 const HTTPS_PORT = 443;
 const LOOPBACK = "127.0.0.1";
-/** Certificates that are renewed by themselves are renewed with a third of their time left. */
+/**
+ * Automatic renewal happens at a third of the lifetime, so less than this share means it failed.
+ */
 const PART_LEFT_MIN = 0.1;
 
-/** Looks at each front of this host. */
+/** Checks each front of this host. */
 export async function frontProblems(
   context: VerbContext,
   gathered: Gathered,
@@ -47,7 +49,7 @@ export async function frontProblems(
   return found.flat();
 }
 
-/** The public address of the login proxy, and the gateway where it is behind TLS. */
+/** Returns the public address of the login proxy, and the gateway if it is behind TLS. */
 function frontsOf({ roles, markers }: Gathered): readonly Front[] {
   const marker = markers.webviewGateway;
   const urls = [
@@ -62,7 +64,10 @@ function frontsOf({ roles, markers }: Gathered): readonly Front[] {
   return [...new Map(fronts.map((front) => [`${front.host}:${front.port}`, front])).values()];
 }
 
-/** A front on this host is asked over loopback: the way to its public name may lead nowhere. */
+/**
+ * Reads the certificate. A front on this host is queried over loopback, because its public name may
+ * not be reachable from here.
+ */
 async function present(
   { ports }: VerbContext,
   { host, port }: Front,
@@ -78,13 +83,13 @@ async function present(
         return { certificate, isHere: address === LOOPBACK };
       }
     } catch {
-      // Nothing answers there, which is for the walk through the front to say.
+      // An unreachable front is reported by `webview-login doctor`.
     }
   }
   return undefined;
 }
 
-/** Tells whether a name of a certificate covers a host. */
+/** Returns whether a name of a certificate covers a host. */
 export function isNameOf(name: string, host: string): boolean {
   const covered = name.toLowerCase();
   const wanted = host.toLowerCase();
@@ -117,7 +122,7 @@ async function problemsOf(
     )];
 }
 
-/** Often the file is new and the server still has the old one. */
+/** Returns the renewal hint. Often the file is new and the server still uses the old one. */
 async function renewal({ ports, paths }: VerbContext, { host, port }: Front, isHere: boolean) {
   const look = `curl -sSvo /dev/null https://${host}:${port}/ 2>&1 | grep 'expire date'`;
   if (!isHere) {

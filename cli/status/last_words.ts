@@ -1,5 +1,6 @@
 /**
- * What the log of a unit that does not serve says last, and the kind of fault that it names. Pure.
+ * Finds the last error in the log of a unit that does not serve, and the kind of fault that it
+ * names. Pure.
  *
  * @module
  */
@@ -21,7 +22,7 @@ export interface LastWords {
 
 const LEVELS = ["error", "warn"] as const;
 const LINE_LENGTH_MAX = 400;
-/** Words of the service manager about the unit's coming and going, which tell no cause. */
+/** Messages of the service manager about start and stop, which name no cause. */
 const CHATTER = new RegExp(
   "^(?:(?:Start|Stopp)(?:ing|ed) |Failed to start |[\\w@.:\\\\-]+\\.(?:service|socket): (?:" +
     [
@@ -35,10 +36,10 @@ const CHATTER = new RegExp(
     ].join("|") + "))",
 );
 
-/** Returns the last error of a log, oldest line first; undefined where nothing is one. */
+/** Returns the last error of a log, given oldest line first; undefined if there is none. */
 export function lastWords(lines: readonly string[]): LastWords | undefined {
   const all = lines.map(parseJsonObject);
-  // What went wrong before the last good start is no cause any more.
+  // Errors before the last successful start are obsolete.
   const ready = all.findLastIndex((fields) => fields?.event === "ready");
   const logged = all.slice(ready + 1);
   for (const level of LEVELS) {

@@ -1,11 +1,11 @@
 /**
- * How bad a problem of `fleetctl status` is, and the exit code that follows. Pure.
+ * The severity of a problem of `fleetctl status`, and the resulting exit code. Pure.
  *
  * | Exit code | Means |
  * |-----------|-------|
  * | 0 | nothing is wrong |
  * | 1 | something does not work, or something secret is open to others |
- * | 3 | all works, and something waits for an operator |
+ * | 3 | everything works, and something waits for an operator |
  *
  * @module
  */
@@ -13,7 +13,7 @@
 import type { ExitCode } from "cli/exit.ts";
 import type { Refusal } from "core/errors.ts";
 
-/** `fault` does not work now; `attention` works and should not stay as it is. */
+/** `fault` does not work now; `attention` works but should be changed. */
 export type Level = "fault" | "attention";
 
 const ATTENTION: ReadonlySet<string> = new Set([
@@ -25,12 +25,12 @@ const ATTENTION: ReadonlySet<string> = new Set([
   "restart-pending",
 ]);
 
-/** Returns the level of a problem; a code that is not known here is a fault. */
+/** Returns the level of a problem. An unknown code counts as a fault. */
 function levelOf({ code }: Pick<Refusal, "code">): Level {
   return ATTENTION.has(code) ? "attention" : "fault";
 }
 
-/** Returns the exit code of a host with these problems. */
+/** Returns the exit code for these problems. */
 export function exitOf(problems: readonly Pick<Refusal, "code">[]): ExitCode {
   if (problems.length === 0) return 0;
   return problems.some((one) => levelOf(one) === "fault") ? 1 : 3;

@@ -1,6 +1,6 @@
 /**
- * Which program listens on a TCP port of this host: from the tables of the kernel, because no other
- * program is sure to be installed. Changes nothing. Asked only where a port is known to be taken.
+ * Finds the program that listens on a TCP port of this host. Uses the kernel's tables, because no
+ * other program is sure to be installed. Changes nothing. Only used for a port known to be taken.
  *
  * @module
  */
@@ -8,10 +8,10 @@
 import type { Processes } from "core/ports/processes.ts";
 import type { Users } from "core/ports/users.ts";
 
-/** The program at a port, as far as it can be seen. */
+/** The program at a port, as far as it is visible. */
 export interface PortHolder {
   readonly user: string;
-  /** Undefined where this process may not look into others. */
+  /** Undefined if this process may not inspect others. */
   readonly process:
     | { readonly pid: number; readonly name: string; readonly unit: string | undefined }
     | undefined;
@@ -20,10 +20,10 @@ export interface PortHolder {
 const ANSWER_MS_MAX = 10_000;
 /** State of a listening socket in `/proc/net/tcp`. */
 const LISTEN = "0A";
-/** Folders of a process that hold no descriptors, and much else of /proc. */
+/** Large parts of /proc without file descriptors of a process. */
 const PASSED = ["task", "net", "map_files", "ns", "attr", "fdinfo", "sys", "irq", "fs", "bus"];
 
-/** Returns who holds a port; undefined when nobody listens on it. */
+/** Returns the holder of a port; undefined when nothing listens on it. */
 export async function portHolder(
   { processes, users }: { readonly processes: Pick<Processes, "run">; readonly users: Users },
   port: number,
@@ -77,7 +77,7 @@ export function parseListener(
 
 /** Returns the service of a process from `/proc/<pid>/cgroup`; undefined for a login session. */
 export function parseUnit(cgroups: string): string | undefined {
-  // The one or the other hierarchy is the manager's, and in the other all is in its root.
+  // One of the hierarchies belongs to the manager; in the other every process is in the root.
   for (const [, path = ""] of cgroups.matchAll(/^(?:0:|\d+:name=systemd):(.*)$/gm)) {
     const last = path.split("/").findLast((part) => /\.(service|scope)$/.test(part));
     if (last !== undefined) return last.endsWith(".service") ? last : undefined;

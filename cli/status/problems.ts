@@ -1,6 +1,6 @@
 /**
- * What `fleetctl status` finds wrong with roles, agents and their connections, each with its cause
- * and the commands that mend it. Pure: what was seen is given.
+ * The problems that `fleetctl status` reports about roles, agents and their connections, each with
+ * its cause and the commands that fix it. Pure: the observations are parameters.
  *
  * @module
  */
@@ -34,20 +34,20 @@ export interface AgentLine {
   readonly mcps: readonly WiredMcp[];
 }
 
-/** What the problems of one host are made from besides its lines. */
+/** Further inputs for the problems of one host. */
 export interface ProblemSite {
   readonly paths: Paths;
   readonly hostname: string;
-  /** Why units do not serve, as far as their logs tell. */
+  /** Why units do not serve, as far as their logs show it. */
   readonly causes: ReadonlyMap<string, Cause>;
 }
 
-/** Tells whether a role that is installed does not serve. */
+/** Returns whether an installed role does not serve. */
 export function isRoleDown({ state }: RoleLine): boolean {
   return state !== "active" && state !== "not installed";
 }
 
-/** Returns the units whose logs tell why an agent does not run or is not connected. */
+/** Returns the units whose logs show why an agent does not run or is not connected. */
 export function unreachedUnits(lines: readonly AgentLine[]): readonly string[] {
   return lines.flatMap(({ agent, state, connection }) => {
     const isLost = !isRunning(state) && state.state !== "stopped";
@@ -58,7 +58,7 @@ export function unreachedUnits(lines: readonly AgentLine[]): readonly string[] {
   });
 }
 
-/** A role that is not active, with what its log says. */
+/** A role that is not active, with the error from its log. */
 export function roleProblem(
   { role, unit, state, reason }: RoleLine,
   { paths, causes }: ProblemSite,
@@ -72,15 +72,15 @@ export function roleProblem(
     hints: state === "not installed" ? ["fleetctl apply"] : [
       ...(hasHints(cause) ? cause.hints : isStopped ? ["fleetctl apply"] : []),
       logHint(paths, unit),
-      // A program ends with 2 when a setting of it is unusable: its log names which.
+      // A program exits with 2 when one of its settings is unusable. Its log names the setting.
       ...(reason.endsWith("exit-code 2") ? [editHint(paths.rolesFile)] : []),
     ],
   })];
 }
 
 /**
- * The gateway admits a host's own unit only with an enrolled key. A second key must be enrolled by
- * an operator.
+ * The gateway admits a host's own unit only with an enrolled key. An operator must enroll a second
+ * key.
  */
 export function hostKeyProblem(context: VerbContext, gathered: Gathered): readonly Refusal[] {
   const { hostname } = context.ports;
@@ -93,7 +93,7 @@ export function hostKeyProblem(context: VerbContext, gathered: Gathered): readon
   })];
 }
 
-/** An agent that does not run, and MCPs of it that do not answer. */
+/** An agent that does not run, and its MCPs that do not answer. */
 export function agentProblem(
   { agent, state, mcps }: AgentLine,
   { paths, causes }: ProblemSite,
@@ -143,7 +143,7 @@ function isRunning({ state }: HostState): boolean {
   return !["stopped", "failed", "stopping"].includes(state);
 }
 
-/** A unit that is down has its own line. */
+/** The connection problem of an agent. A unit that is down is reported separately. */
 export function connectionProblem(
   { agent, state, connection }: AgentLine,
   { paths, hostname, causes }: ProblemSite,
@@ -201,7 +201,7 @@ function restartHint(paths: Paths, unit: string): string {
   return paths.root === "/" ? `systemctl restart ${unit}` : "fleetctl up";
 }
 
-/** Without a service manager nothing runs. */
+/** Returns the problem that no service manager runs, so no unit runs. */
 export function noManager({ paths }: VerbContext): Refusal {
   return refusal(
     "manager-not-running",

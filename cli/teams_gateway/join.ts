@@ -15,26 +15,29 @@ import { parseEnvFile } from "core/text/env_file.ts";
 import { RECEIVER_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT } from "units/render/unit_name.ts";
 
-/** The receiving half asks the other one how it is for two seconds before it answers. */
+/** The receiver queries the sender's health for up to two seconds before it answers. */
 const JOIN_MS_MAX = 5_000;
 
-/** Refuses while something waits, or may wait, and the roles have no receiving half any more. */
+/**
+ * Refuses if the roles no longer have a receiver while its file contains messages, or may contain
+ * some.
+ */
 export async function spoolWaits(
   context: VerbContext,
   next: HostRoles["teamchat"],
 ): Promise<Refusal | undefined> {
   const { ports: { files }, paths } = context;
   if (next === undefined || isReceiverApart(next)) return undefined;
-  // A half that ends with nothing left takes the file with it.
+  // A receiver that ends with an empty file removes it.
   if (await files.stat(paths.teamchatSpool) === undefined) return undefined;
   const text = await files.readText(paths.env(RECEIVER_ENV));
   const rendered = text === undefined ? undefined : parseEnvFile(text);
-  // Nobody is there who could hand it over: doctor tells of it.
+  // No receiver exists that could hand the messages over; `doctor` reports this.
   if (rendered === undefined) return undefined;
   const listen = rendered.ok ? rendered.value.get("TEAMS_LISTEN") : undefined;
   const health = listen === undefined ? undefined : await healthAt(context, listen, JOIN_MS_MAX);
   if (health?.spooled === 0) return undefined;
-  // A half that says nothing may have something.
+  // A receiver that does not answer may have messages.
   const found = typeof health?.spooled === "number"
     ? String(health.spooled)
     : "an unknown number of";

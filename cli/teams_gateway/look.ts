@@ -1,6 +1,6 @@
 /**
- * What `teams-gateway status` and `teams-gateway doctor` look at: roles, ledger, rendered settings,
- * unit, and the health that the running gateway tells. Changes nothing.
+ * Collects what `teams-gateway status` and `teams-gateway doctor` need: roles, ledger, rendered
+ * settings, unit, and the health of the running gateway. Changes nothing.
  *
  * @module
  */
@@ -23,18 +23,18 @@ import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** What was found. */
+/** The observed state. */
 export interface TeamsLook {
   readonly gathered: Gathered;
   readonly unit: UnitStatus | undefined;
-  /** The receiving half; undefined where it is no process of its own, or nobody answers. */
+  /** The receiver; undefined if it is not a separate process, or does not answer. */
   readonly receiver: UnitStatus | undefined;
   readonly isReceiverApart: boolean;
-  /** Whether there is a file of a receiving half, which goes when nothing is in it. */
+  /** Whether the receiver's file exists. The receiver deletes it once it is empty. */
   readonly hasSpool: boolean;
-  /** Settings that the gateway was rendered; undefined when there are none. */
+  /** The gateway's rendered settings; undefined when there are none. */
   readonly rendered: ReadonlyMap<string, string> | undefined;
-  /** `TEAMS_AGENTS` as it should be. */
+  /** The value that `TEAMS_AGENTS` should have. */
   readonly wanted: ReturnType<typeof renderTeamsAgents>;
   /** Public halves of the dial keys in the homes of this host's agents of channel teamchat. */
   readonly homeKeys: ReadonlyMap<AgentName, string>;
@@ -42,7 +42,7 @@ export interface TeamsLook {
   readonly health: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Looks. */
+/** Collects the state. Changes nothing. */
 export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLook>> {
   const { ports, paths } = context;
   const gathered = await readFacts(context);
@@ -82,8 +82,7 @@ async function homeKeysOf(
 const HEALTH_MS_MAX = 2_000;
 
 /**
- * Asks the gateway that listens at an address of this machine how it is; undefined
- * without an answer.
+ * Requests the health of the gateway at an address of this machine; undefined without an answer.
  */
 export async function healthAt(
   { ports }: VerbContext,
@@ -105,7 +104,7 @@ export async function healthAt(
   }
 }
 
-/** Agents by their owners' object ids, as `TEAMS_AGENTS` has them. */
+/** Returns owner object id and agent of each entry of `TEAMS_AGENTS`. */
 export function agentsOf(text: string | undefined): readonly (readonly [string, string])[] {
   try {
     const value: unknown = JSON.parse(text ?? "{}");
@@ -117,15 +116,15 @@ export function agentsOf(text: string | undefined): readonly (readonly [string, 
   }
 }
 
-/** The agents that the running gateway goes by. */
+/** The agents that the running gateway uses. */
 export interface RunningAgents {
   readonly connected: number | undefined;
-  /** Whether it notices who comes or goes; undefined when it is of an older version. */
+  /** Whether it notices changes of the agents; undefined for an older version. */
   readonly isWatched: boolean | undefined;
   readonly digest: string | undefined;
 }
 
-/** Reads them from what the gateway says of itself; undefined without an answer. */
+/** Reads them from the gateway's health; undefined without an answer. */
 export function runningAgents({ health }: Pick<TeamsLook, "health">): RunningAgents | undefined {
   const agents = health?.agents as Readonly<Record<string, unknown>> | undefined;
   if (typeof agents !== "object" || agents === null) return undefined;

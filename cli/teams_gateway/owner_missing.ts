@@ -1,5 +1,5 @@
 /**
- * An agent of the channel teamchat without an owner in team chat. No message reaches it, and the
+ * An agent of the channel teamchat without an owner in team chat. It gets no messages, and the
  * gateway refuses its registration. Pure.
  *
  * @module
@@ -9,7 +9,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** What is said of such an agent; undefined for any other. */
+/** Returns the warning about such an agent; undefined for any other. */
 export function ownerMissing(
   { name, channel, ownerAad, ownerEmail }: Pick<
     AgentRecord,

@@ -1,5 +1,5 @@
 /**
- * What is wrong with the team-chat gateway of a host, each with the command that mends it. Pure.
+ * Problems of a host's team-chat gateway, each with the command that fixes it. Pure.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { agentsDigest } from "core/teamchat/agents_digest.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** Names everything that is wrong, the cause before what follows from it. */
+/** Returns all problems, each cause before its consequences. */
 export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   const { roles, markers } = look.gathered;
   if (roles.teamchat === undefined) return [notInstalled(markers.teamsGateway)];
@@ -58,7 +58,7 @@ function unitProblems(
   ];
 }
 
-/** What is left of two halves where the roles name one process. */
+/** Remains of a separate receiver although the roles name one process. */
 function joinProblems(
   { receiver, hasSpool, gathered }: TeamsLook,
   paths: Paths,
@@ -92,7 +92,7 @@ function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   const { rendered, wanted, gathered } = look;
   const isDifferent = rendered !== undefined && rendered.get("TEAMS_AGENTS") !== wanted.text;
   const running = runningAgents(look);
-  // One that looks at its file is a fraction of a second behind at most.
+  // A gateway that watches its file is at most a fraction of a second behind.
   const isStale = running?.isWatched === false &&
     running.digest !== agentsDigest(agentsOf(wanted.text));
   const inTeams = [...gathered.ledger.agents.values()].filter(({ channel }) =>
@@ -127,7 +127,7 @@ function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   ];
 }
 
-/** An agent whose key the gateway does not take, and the command that has it taken. */
+/** An agent whose key the gateway does not accept, and the command that enrolls it. */
 function keyProblem(
   { gathered: { facts }, homeKeys }: TeamsLook,
   { name, dialKeys, stopped, runOn }: AgentRecord,
@@ -135,7 +135,7 @@ function keyProblem(
   const key = homeKeys.get(name);
   const isHere = runOn === undefined || runOn === facts.hostname;
   if (key === undefined ? (dialKeys ?? []).length > 0 : dialKeys?.includes(key)) return [];
-  // One that is stopped on purpose registers nowhere, and its start says what is wrong.
+  // An agent stopped on purpose does not register. Its next start reports what is wrong.
   if (stopped !== undefined) return [];
   const state = dialKeys === undefined
     ? "has no enrolled dial key"
@@ -171,7 +171,7 @@ function secretProblems({ rendered }: TeamsLook): readonly Refusal[] {
   ];
 }
 
-/** Words and remedies for the problems that the gateway names itself. */
+/** Texts and remedies for the problems that the gateway reports itself. */
 const HEALTH_WORDS: Readonly<
   Record<string, readonly [words: string, ...hints: readonly string[]]>
 > = {
@@ -234,12 +234,12 @@ function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   }
   const named = Array.isArray(health.problems) ? health.problems.map(String) : [];
   return named.flatMap((name) => {
-    // Told by the ledger's own problems.
+    // The ledger's own problems report this.
     if (name === "agents-none" && look.wanted.text === "{}") return [];
-    // A gateway of a newer version may know of more.
+    // A newer gateway may report further problems.
     const [words, ...hints] = HEALTH_WORDS[name] ?? [name, "fleetctl logs teamchat"];
     return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${words}`, {
-      // The keys are the receiving half's, and so is what is logged of them.
+      // The keys belong to the receiver, and so do the log lines about them.
       hints: look.isReceiverApart && name.startsWith("keys-")
         ? ["fleetctl logs teamchat-receiver"]
         : hints,
