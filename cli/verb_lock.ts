@@ -1,11 +1,11 @@
 /**
- * The lock under which a verb changes this host, and the queue in front of it. Among uids the turns
- * go round: the uid that had the lock longest ago comes next, and of one uid the oldest verb. So a
- * user with many verbs delays another by a single one.
+ * The lock under which a verb changes this host, and its queue. Uids take turns: the uid whose last
+ * turn is longest ago is next, and within a uid the oldest verb. So a user with many verbs delays
+ * another user by only one verb.
  *
- * Each waiting process holds a lock on a ticket of its own, `verb.queue/<uid>.<time>.<id>`: the
- * ticket of one that died is free, and the next one removes it. Exclusion rests on `verb.lock`
- * alone; the queue only says who may try.
+ * Each waiting process holds a lock on its own ticket, `verb.queue/<uid>.<time>.<id>`. The ticket
+ * of a dead process is unlocked, and another process removes it. Mutual exclusion relies on
+ * `verb.lock` alone; the queue only decides the order.
  *
  * @module
  */
@@ -17,14 +17,14 @@ import type { Files, Lock } from "core/ports/files.ts";
 import type { Random } from "core/ports/random.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** What the lock needs of the machine. */
+/** The ports that the lock needs. */
 export interface VerbLockPorts {
   readonly files: Files;
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly random: Pick<Random, "uuid">;
 }
 
-/** The uid for whom a verb runs, and what is told when it has to wait. */
+/** The uid for which a verb runs, and a callback for the case that it must wait. */
 export interface VerbLockFor {
   readonly uid: number;
   readonly onWait: () => void;
@@ -40,13 +40,13 @@ interface Place {
   readonly files: Files;
   /** Folder of the tickets. */
   readonly queue: string;
-  /** Uid → number of its last turn, of those that had to wait for it. */
+  /** Uid → number of its last turn, for uids that had to wait. */
   readonly served: string;
   readonly lock: string;
 }
 
 const POLL: Backoff = { firstMs: 2, maxMs: 50 };
-/** Uids that are remembered; far more than wait at once. */
+/** Number of uids that are remembered; far more than ever wait at once. */
 const SERVED_MAX = 1_024;
 const TICKET = /^(\d+)\.(\d+)\.[0-9a-f-]+$/;
 
@@ -94,11 +94,11 @@ async function drawTicket(
     const name = `${uid}.${clock.now()}.${random.uuid()}`;
     const held = await files.tryLock(`${queue}/${name}`);
     if (held !== undefined) return { name, held };
-    // Another process took it for the ticket of a dead one, before it was locked.
+    // Before it was locked, another process took it for the ticket of a dead process.
   }
 }
 
-/** Whether nobody who lives comes before this ticket. */
+/** Whether no living process comes before this ticket. Removes the tickets of dead processes. */
 async function isNext({ files, queue, served }: Place, own: string): Promise<boolean> {
   const tickets = (await files.list(queue)).flatMap(parseTicket);
   const turns = await readTurns(files, served);
@@ -113,7 +113,7 @@ async function isNext({ files, queue, served }: Place, own: string): Promise<boo
     await files.remove(`${queue}/${name}`);
     await left.release();
   }
-  // A hand removed the ticket: the lock itself still excludes.
+  // The ticket was removed by hand. The lock itself still excludes other verbs.
   return true;
 }
 
@@ -127,7 +127,7 @@ async function readTurns(files: Files, path: string): Promise<ReadonlyMap<number
   try {
     found = JSON.parse(await files.readText(path) ?? "{}");
   } catch {
-    // Damaged: then the order of asking is all there is.
+    // The file is damaged, so only the age of the tickets decides the order.
     return new Map();
   }
   if (!isRecord(found)) return new Map();
@@ -138,12 +138,12 @@ async function readTurns(files: Files, path: string): Promise<ReadonlyMap<number
   );
 }
 
-/** Writes down whose turn it was. The caller holds the lock, so there is one writer. */
+/** Records whose turn it was. The caller holds the lock, so there is only one writer. */
 async function noteTurn({ files, served }: Place, uid: number): Promise<void> {
   const turns = [...await readTurns(files, served)].sort(([, a], [, b]) => a - b);
   const next = (turns.at(-1)?.[1] ?? 0) + 1;
   const kept = turns.filter(([other]) => other !== uid).slice(1 - SERVED_MAX);
   const text = JSON.stringify(Object.fromEntries([...kept, [uid, next]]));
-  // On a full disk a verb must still run: `gc` is one.
+  // A verb must run even on a full disk, for example `gc`.
   await files.write(served, `${text}\n`, { mode: 0o600 }).catch(() => {});
 }

@@ -1,6 +1,6 @@
 /**
- * What verbs need of a machine besides the ports that every program has. Types only;
- * `cli/os/verb_ports.ts` opens the real one.
+ * The ports that verbs need besides those of every program. Types only; `cli/os/verb_ports.ts`
+ * opens the real ones.
  *
  * @module
  */
@@ -14,27 +14,27 @@ import type { ServiceManager } from "units/manager/service_manager.ts";
 import type { Result } from "core/result.ts";
 import type { Trees } from "core/ports/trees.ts";
 
-/** What a TLS server presents. */
+/** The certificate that a TLS server presents. */
 export interface ServedCertificate {
   readonly fromMs: number;
   readonly toMs: number;
-  /** Host names that it is for. */
+  /** Host names that it covers. */
   readonly names: readonly string[];
 }
 
-/** The machine as verbs see it: the host, and what only some of them need, opened on demand. */
+/** The machine for verbs: the host ports, and ports that only some verbs need, opened on demand. */
 export interface VerbPorts extends Host {
   readonly trees: Trees;
   /** Loads the MCP client, which few verbs need. */
   openMcpClient(): Promise<McpClient>;
-  /** Looks at the certificate of a TLS server; absent where none can be asked. */
+  /** Reads the certificate of a TLS server; absent when this is not possible. */
   readCertificate?(
     of: { readonly address: string; readonly port: number; readonly name: string },
     timeoutMs: number,
   ): Promise<ServedCertificate>;
-  /** Name of this machine, as the ledger knows it. */
+  /** Name of this machine in the ledger. */
   readonly hostname: HostName;
-  /** Memory of this machine; undefined where the permission set does not let a program ask. */
+  /** Memory of this machine; undefined when the permission set does not allow reading it. */
   memoryBytes(): number | undefined;
   /** systemd on a real host, the embedded manager under another root. */
   services(paths: Paths): ServiceManager;

@@ -1,6 +1,6 @@
 /**
- * Finds the running gateway of a root and proves to it who asks, the way the login proxy does:
- * address from `roles.yaml`, assertion key from the gateway's env file.
+ * Finds the running gateway of a root and authenticates requests to it as the login proxy does. The
+ * address comes from `roles.yaml`, the assertion key from the gateway's env file.
  *
  * @module
  */
@@ -28,7 +28,7 @@ interface AttachPorts {
   readonly clock: Clock;
 }
 
-/** Opens a client of the cockpit under `paths`, as the viewer with this e-mail address. */
+/** Opens a client of the cockpit under `paths` for the viewer with this e-mail address. */
 export async function attachCockpit(
   ports: AttachPorts,
   paths: Paths,
@@ -52,7 +52,7 @@ export async function attachCockpit(
   });
 }
 
-/** The same as root of this host; undefined where there is no key to prove it with. */
+/** Opens a client as root of this host; undefined when there is no key to sign with. */
 export async function attachAsHost(
   ports: AttachPorts,
   paths: Paths,

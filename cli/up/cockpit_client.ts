@@ -1,7 +1,6 @@
 /**
- * The cockpit as `fleetctl up --turn` uses it: the same routes and the same proof as the page.
- * Opens a resumable event stream and posts turns; prints nothing.
- * See `docs/protocol.md`.
+ * The cockpit client of `fleetctl up --turn`. It uses the same routes and the same proof as the
+ * page: it opens a resumable event stream and posts turns. Prints nothing. See `docs/protocol.md`.
  *
  * @module
  */
@@ -16,7 +15,7 @@ import type { HttpClient } from "core/ports/http_client.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** Where the cockpit is and how to prove who asks. */
+/** The address of the cockpit, and the proof of the viewer's identity. */
 export interface CockpitClient {
   /** `http://127.0.0.1:8731`, without a slash at the end. */
   readonly base: string;
@@ -33,7 +32,7 @@ export interface StreamedEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Lost connections are retried at this pace. */
+/** Pause before a lost connection is retried, in milliseconds. */
 const RECONNECT_MS = 300;
 
 interface Problem {
@@ -42,7 +41,7 @@ interface Problem {
   readonly hints: readonly string[];
 }
 
-/** Reads an RFC 9457 body; an answer of something else is told by its status. */
+/** Reads an RFC 9457 body. Any other answer is described by its status. */
 async function readProblem(response: Response): Promise<Problem> {
   const body = await readJson(response.body, ANSWER_LIMITS.bytesMax).catch(err);
   if (!body.ok || !isRecord(body.value)) {
@@ -58,7 +57,7 @@ async function readProblem(response: Response): Promise<Problem> {
   };
 }
 
-/** Posts one turn; the same `idempotencyKey` never makes a second one. Returns its id. */
+/** Posts one turn and returns its id. Repeating an `idempotencyKey` never creates a second turn. */
 export async function postTurn(
   client: CockpitClient,
   turn: { readonly agent: string; readonly text: string; readonly idempotencyKey: string },
@@ -98,8 +97,8 @@ export async function postTurn(
 }
 
 /**
- * Asks for the end of a turn. Whoever asks waits for the turn's own end; a gateway that cannot be
- * reached is no fault of its own then.
+ * Requests the end of a turn. The caller waits for the turn's own end, so an unreachable gateway is
+ * not reported here.
  */
 export async function cancelTurn(
   client: CockpitClient,
@@ -114,7 +113,7 @@ export async function cancelTurn(
     });
     await response.body?.cancel();
   } catch {
-    // The wait for the turn's end is bounded; it says what is known.
+    // The caller's wait for the turn's end is bounded and reports the fault.
   }
 }
 
@@ -140,15 +139,15 @@ async function* parseBody(body: ReadableStream<Uint8Array>): AsyncGenerator<Stre
   }
 }
 
-/** A stream that survives lost connections: it resumes after the last event it gave out. */
+/** A stream that survives lost connections. It resumes after the last event that it delivered. */
 export interface EventStream {
   readonly events: AsyncGenerator<StreamedEvent>;
   close(): void;
 }
 
 /**
- * Opens `/events` for the topics. Resolves once the gateway has answered, so that nothing that
- * happens afterwards is missed.
+ * Opens `/events` for the topics. Resolves once the gateway has answered, so that no later event is
+ * missed.
  */
 export async function openEvents(
   client: CockpitClient,
@@ -194,7 +193,7 @@ export async function openEvents(
           }
         }
       } catch {
-        // A lost connection is what this loop is for; the next round resumes after `lastId`.
+        // The loop handles a lost connection: the next round resumes after `lastId`.
       }
       response = undefined;
       if (!closing.signal.aborted) await client.clock.sleep(RECONNECT_MS, closing.signal);

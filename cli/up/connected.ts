@@ -1,5 +1,5 @@
 /**
- * Waits until an agent is connected to the gateway, by the gateway's own stream: no polling.
+ * Waits on the gateway's event stream until an agent is connected. Does not poll.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { type CockpitClient, openEvents } from "cli/up/cockpit_client.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** An agent that takes longer has a fault that waiting will not mend. */
+/** Time limit for one agent. A slower one has a fault that waiting does not fix. */
 const CONNECT_SECONDS_MAX = 30;
 
 interface Card {
@@ -27,7 +27,7 @@ export async function waitForAgents(
   const cancel = client.clock.after(CONNECT_SECONDS_MAX * 1000, () => stream.value.close());
   try {
     for await (const event of stream.value.events) {
-      // The stream begins with all cards and goes on with those that change.
+      // The stream begins with all cards and then sends those that change.
       const cards = (Array.isArray(event.data) ? event.data : [event.data]) as readonly Card[];
       const card = cards.find((one) => one.agent === agent);
       if (card?.is_online === true) return ok(String(card.state));

@@ -1,7 +1,7 @@
 /**
- * What this machine offers as a model: keys in the environment, and servers on the loopback ports
- * that local model servers use. Finding is not using: nothing here stores or sends a key, and a
- * server is asked for nothing but its list of models.
+ * Finds the models that this machine offers: keys in the environment, and local model servers on
+ * their usual loopback ports. Finding does not use them: no key is stored or sent, and a server is
+ * queried only for its list of models.
  *
  * @module
  */
@@ -11,28 +11,30 @@ import type { HttpClient } from "core/ports/http_client.ts";
 import { askEndpoint, listRequest, modelNames } from "cli/agents/model_check.ts";
 import type { ModelProvider } from "core/runtimes/model_choice.ts";
 
-/** Something that could be used. */
+/** A model source that was found. */
 export interface FoundModel {
-  /** What `--model-from` takes for it. */
+  /** The value of `--model-from` that selects it. */
   readonly source: string;
-  /** In a sentence: `ANTHROPIC_API_KEY in the environment`. */
+  /** Its description in a sentence: `ANTHROPIC_API_KEY in the environment`. */
   readonly words: string;
   readonly provider: ModelProvider;
   readonly baseUrl?: string;
   readonly key?: string;
-  /** Models that a server listed; unknown for a provider, which is not asked before consent. */
+  /**
+   * Models that a server listed. Undefined for a provider, which is not queried without consent.
+   */
   readonly models?: readonly string[];
 }
 
-/** Ports of Ollama, LM Studio, llama.cpp and vLLM, in the order of trying. */
+/** Ports of Ollama, LM Studio, llama.cpp and vLLM, in the order of the attempts. */
 const LOCAL_PORTS = [11434, 1234, 8080, 8000] as const;
-/** A server of this machine answers at once, or is busy and not worth a wait. */
+/** Time limit. A local server answers at once, or is too busy to wait for. */
 const LOCAL_MS_MAX = 500;
 const KEYS = [["anthropic", "ANTHROPIC_API_KEY"], ["openai", "OPENAI_API_KEY"]] as const;
 
 type Ports = { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> };
 
-/** Looks for everything. */
+/** Finds all sources. */
 export async function findModels(
   ports: Ports,
   env: Readonly<Record<string, string>>,
@@ -45,7 +47,7 @@ export async function findModels(
   return [...keys, ...servers.filter((one) => one !== undefined)];
 }
 
-/** Returns what a source names; undefined when it is not there. */
+/** Returns the source of this name; undefined when it is not found. */
 export async function findModel(
   ports: Ports,
   env: Readonly<Record<string, string>>,
@@ -79,7 +81,7 @@ async function serverAt(
   return { source: baseUrl, words: `a model server at ${baseUrl}`, provider, baseUrl, models };
 }
 
-/** Names the model to begin with, or undefined when the endpoint tells none. */
+/** Returns the first model to use; undefined when the endpoint lists none. */
 export async function firstModel(ports: Ports, found: FoundModel): Promise<string | undefined> {
   if (found.models !== undefined) return found.models[0];
   const address = ADDRESSES[found.provider] ?? "";
@@ -92,10 +94,13 @@ const ADDRESSES: Readonly<Partial<Record<ModelProvider, string>>> = {
   anthropic: "https://api.anthropic.com/v1",
   openai: "https://api.openai.com/v1",
 };
-/** Names of general chat models; the others draw, listen, search or embed. */
+/** Names of general chat models. Other models generate images, audio or embeddings, or search. */
 const CHAT_MODEL = /^gpt-[0-9.]+(?:-mini)?$/;
 
-/** Anthropic lists the newest first; OpenAI lists all kinds in no order, with their age. */
+/**
+ * Returns the newest chat model. Anthropic lists the newest first. OpenAI lists all kinds
+ * unordered, with their creation time.
+ */
 export function newestModel(provider: ModelProvider, body: string): string | undefined {
   if (provider !== "openai") return modelNames(body)?.[0];
   const chat = new Set(modelNames(body)?.filter((name) => CHAT_MODEL.test(name)));

@@ -1,7 +1,7 @@
 /**
- * What a root needs before anything can run in it: the ledger, the secret store, the roles file
- * and, in an empty ledger, two agents to begin with. Each step is done only where it is missing, so
- * that a start that was cut short goes on where it stopped.
+ * Prepares a root: the ledger, the secret store, the roles file and, in an empty ledger, two
+ * agents. Each step runs only if its result is missing, so the next start continues an interrupted
+ * one.
  *
  * @module
  */
@@ -25,23 +25,23 @@ import type { Host } from "core/ports/host.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { initSecrets } from "core/secrets/init.ts";
 
-/** Where the listeners of one `up` are. */
+/** Ports of the listeners of one `up`. */
 export interface UpPorts {
   readonly cockpit: number;
   readonly dial: number;
   readonly login: number;
-  /** Absent when team chat was not asked for. */
+  /** Absent when team chat was not requested. */
   readonly teamchat?: number;
 }
 
-/** E-mail address that the cockpit knows the person in front of this machine by. */
+/** E-mail address of the local person in the cockpit. */
 export const OWNER_EMAIL = "owner@localhost" as Email;
-/** Owner of the second agent, which is there for team chat. */
+/** Owner of the second agent, which exists for team chat. */
 const TEAMCHAT_EMAIL = "bea-owner@localhost" as Email;
-/** A fixed identity-provider object id, so that a local connector can address the owner. */
+/** A fixed object id of the identity provider, so that a local connector can address the owner. */
 const TEAMCHAT_OWNER = "00000000-0000-4000-8000-0000000000be" as ObjectId;
 
-/** Creates the root folder itself, 0755 and owned by who runs this. */
+/** Creates the root folder and its standard folders, 0755 and owned by the current user. */
 export async function ensureRoot(host: Pick<Host, "files">, paths: Paths): Promise<Result<void>> {
   try {
     for (
@@ -55,7 +55,7 @@ export async function ensureRoot(host: Pick<Host, "files">, paths: Paths): Promi
   }
 }
 
-/** The two agents of a new root (`git` for both kinds of first question). */
+/** The two agents of a new root. */
 function firstAgents(hostname: HostName, nowMs: number): readonly AgentRecord[] {
   const common = {
     runtime: "runtime-b",
@@ -82,7 +82,7 @@ function firstAgents(hostname: HostName, nowMs: number): readonly AgentRecord[] 
   ];
 }
 
-/** Creates what is missing; returns whether the agents were made just now. */
+/** Creates what is missing. Returns whether the agents were just created. */
 export async function prepareRoot(
   host: Host,
   paths: Paths,
@@ -108,7 +108,8 @@ export async function prepareRoot(
 }
 
 /**
- * Writes what this `up` was told into `roles.yaml`; everything else there is kept, comments too.
+ * Writes the options of this `up` into `roles.yaml`. Everything else there is kept, including
+ * comments.
  */
 export async function writeRoles(
   host: Pick<Host, "files">,
@@ -131,7 +132,7 @@ export async function writeRoles(
       login: { listen: `${listen}:${ports.login}`, driver: login?.driver ?? "basic" },
       ...(ports.teamchat === undefined ? {} : {
         teamchat: {
-          // One listener for both: what asks for /register through a proxy is refused.
+          // One listener serves both paths; /register is refused when it comes through a proxy.
           listen: `127.0.0.1:${ports.teamchat}`,
           register_listen: `127.0.0.1:${ports.teamchat}`,
           cloud: teamchat?.cloud ?? "public",

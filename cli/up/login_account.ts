@@ -1,8 +1,7 @@
 /**
- * The login of the person in front of this machine: one user with a random password, made once. The
- * secret store keeps its hash for the login proxy; the password itself is in a file
- * that only the owner of the root can read, so that every `up` can show it. What an
- * operator has set instead stays.
+ * The login of the local person: one user with a random password, created once. The secret store
+ * keeps its hash for the login proxy. The password is in a file that only the owner of the root can
+ * read, so that every `up` can show it. A password that an operator has set is kept.
  *
  * @module
  */
@@ -17,13 +16,13 @@ import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { openSecrets, type SecretStore } from "core/secrets/store.ts";
 
-/** Who logs in, and with what; the password is undefined when an operator has set another. */
+/** The login. The password is undefined when an operator has set another one. */
 export interface LoginAccount {
   readonly user: string;
   readonly password: string | undefined;
 }
 
-/** Makes the account where it is missing, and returns it as it holds now. */
+/** Creates the account if it is missing, and returns its present state. */
 export async function ensureLoginAccount(
   ports: LedgerPorts & { readonly random: Pick<Random, "bytes"> },
   paths: Paths,
@@ -39,7 +38,7 @@ export async function ensureLoginAccount(
       return ok({ user, password: holds ? kept : undefined });
     }
     const password = kept ?? makePassword(ports.random);
-    // The file first: a start that is cut short here goes on with the same password.
+    // Write the file first: after an interruption the next start uses the same password.
     if (kept === undefined) {
       await ports.files.write(paths.loginAccount, printAccount(user, password), { mode: 0o600 });
     }
@@ -49,7 +48,7 @@ export async function ensureLoginAccount(
   }
 }
 
-/** The line that says how to open the cockpit. */
+/** Returns the line that explains how to open the cockpit. */
 export function loginLine(
   account: LoginAccount,
   at: { readonly listen: string; readonly port: number },

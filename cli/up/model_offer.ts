@@ -1,7 +1,7 @@
 /**
- * What `up` does about a model that it finds: on a terminal it asks, without one it says in a line
- * what was found and the option that uses it. It is used only when somebody said so, by an answer
- * or by `--model-from`; an agent that has a model already is left alone.
+ * Offers a model that `up` finds. With a terminal it asks; without one it prints a line with the
+ * sources found and the option that uses them. It uses a source only after consent, by an answer or
+ * by `--model-from`. An agent that already has a model is left unchanged.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { modelText, storedModel } from "core/runtimes/model_choice.ts";
 import { openSecrets } from "core/secrets/store.ts";
 
-/** What was said about models on the command line. */
+/** The options about models. */
 export interface OfferOptions {
   /** Provider whose key is in the environment, an address, or `none`. */
   readonly modelFrom: string | undefined;
@@ -27,10 +27,12 @@ export interface OfferOptions {
   readonly agent: AgentName;
 }
 
-/** Longest list of found things that one line names. */
+/** Most sources that one line lists. */
 const NAMED_MAX = 3;
 
-/** Uses what was asked for, or offers what is there. Refuses only what was asked for. */
+/**
+ * Uses the requested source, or offers the ones found. Refuses only if a requested source fails.
+ */
 export async function offerModel(
   context: VerbContext,
   options: OfferOptions,
@@ -57,12 +59,12 @@ export async function offerModel(
     return ok(undefined);
   }
   const done = await connect(context, options, { found: first, say });
-  // An offer that does not work out takes nothing away: the demo model answers as before.
+  // A failed offer changes nothing: the demo model still answers.
   if (!done.ok) { for (const line of faultLines(context, done.error)) say(line); }
   return ok(undefined);
 }
 
-/** What was found, and how to use it; nothing of it is used. */
+/** Returns the sources found, and how to use them. Uses none of them. */
 export function offerLines(
   context: Pick<VerbContext, "env" | "paths">,
   found: readonly FoundModel[],
@@ -77,13 +79,13 @@ function nameOf({ provider, models }: FoundModel): string {
   return models === undefined ? provider : `${models[0]} there`;
 }
 
-/** Whether the agent has a model, or was told to stay with the demo model. */
+/** Whether the agent has a model, or was set to keep the demo model. */
 async function hasModel(context: VerbContext, name: AgentName): Promise<boolean> {
   const { ports, paths } = context;
   const ledger = await readLedger(ports.files, paths);
   const agent = ledger.ok ? findAgent(ledger.value, name) : ledger;
   const secrets = await openSecrets(ports, paths);
-  // Where neither can be read there is nothing to offer; other parts say why.
+  // If either is unreadable there is nothing to offer; other code reports the fault.
   if (!agent.ok || !secrets.ok) return true;
   const isChosen = secrets.value.get({ key: "FLEETCTL_PROVIDER" as KeyName, agent: name });
   return isChosen !== undefined ||

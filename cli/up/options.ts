@@ -1,6 +1,6 @@
 /**
- * Options of `fleetctl up`: where the root is, which ports, which folder the agents may look at,
- * and whether one turn is sent. Parses only; nothing here touches the machine.
+ * Parses the options of `fleetctl up`: the ports, the folder that the agents may read, the model,
+ * and whether to send one turn. Does not access the machine.
  *
  * @module
  */
@@ -14,13 +14,16 @@ import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { byteLength } from "core/text/cut_text.ts";
 
-/** Default `--port-base`: its ports are the described ones (8731, 8735, 8736). */
+/** Default `--port-base`. It yields the documented ports (8731, 8735, 8736). */
 export const PORT_BASE_DEFAULT = 8730;
 
-/** A name as long as those of the shipped catalog; sockets are named after an MCP and an agent. */
+/**
+ * As long as the longest name of the shipped catalog. A socket path contains an MCP and an agent
+ * name.
+ */
 const LONGEST = "agent-message";
 
-/** What the command line said, in the words of the verb table. */
+/** The arguments as typed, by their names in the verb table. */
 export interface UpArguments {
   readonly listen?: string | undefined;
   readonly "port-base"?: string | undefined;
@@ -32,7 +35,7 @@ export interface UpArguments {
   readonly teamchat?: boolean | undefined;
 }
 
-/** Parsed options. The root is in the context: every verb of a root finds it the same way. */
+/** Parsed options. The root is in the context, because every verb finds it in the same way. */
 export interface UpOptions {
   /** Address for the dial-in listener (the cockpit always binds 127.0.0.1). */
   readonly listen: string;
@@ -42,13 +45,11 @@ export interface UpOptions {
   readonly workdir: string | undefined;
   readonly turn: string | undefined;
   readonly agent: AgentName;
-  /**
-   * Where a model is taken from: a provider whose key is in the environment, an address, `none`.
-   */
+  /** Source of the model: a provider whose key is in the environment, an address, or `none`. */
   readonly modelFrom: string | undefined;
-  /** Model id; the first that the endpoint names without it. */
+  /** Model id; when absent, the first one that the endpoint lists. */
   readonly model: string | undefined;
-  /** Runs the team-chat gateway as well. */
+  /** Also runs the team-chat gateway. */
   readonly isTeamchatHere: boolean;
 }
 
@@ -59,7 +60,7 @@ export function portsFrom(base: number): {
   readonly login: number;
   readonly teamchat: number;
 } {
-  // Its described port is far from the others.
+  // The documented port of team chat is not in this range.
   const teamchat = base === PORT_BASE_DEFAULT ? 3978 : base + 8;
   return { cockpit: base + 1, dial: base + 5, login: base + 6, teamchat };
 }
@@ -74,7 +75,7 @@ export function absolutePath(path: string, cwd: string): string {
   return `/${parts.join("/")}`;
 }
 
-/** Refuses a root that cannot hold a host, before anything is written to it. */
+/** Refuses a root that cannot contain a host, before anything is written to it. */
 export function checkRoot(root: string): Result<void> {
   if (root === "/") {
     return err(
@@ -96,7 +97,7 @@ export function checkRoot(root: string): Result<void> {
   );
 }
 
-/** Refuses a working folder that is none: agents would look at it and find nothing. */
+/** Refuses a working folder that does not exist or is not a folder. */
 export async function checkWorkdir(
   files: Pick<Files, "stat">,
   workdir: string | undefined,

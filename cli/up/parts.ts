@@ -1,5 +1,5 @@
 /**
- * The lines of `up`: one per part as it becomes ready, and what to try next. Pure.
+ * The output lines of `up`: one per part as it becomes ready, and the next steps. Pure.
  *
  * @module
  */
@@ -15,22 +15,22 @@ import type { StepProgress } from "units/reconcile/run.ts";
 
 const NAME_WIDTH = 26;
 
-/** Name of a part as people say it: `gateway`, `dial-ada`, `mcp-git-ada`. */
+/** Returns the display name of a part: `gateway`, `dial-ada`, `mcp-git-ada`. */
 export function partName(unit: string): string {
   return unit.replace(/^fleetctl-/, "").replace(/\.(service|socket)$/, "");
 }
 
-/** One part and its state. */
+/** Returns the line for one part and its state. */
 export function partLine(name: string, state: string, more?: string): string {
   return `  ${name.padEnd(NAME_WIDTH)} ${state}${more === undefined ? "" : `  ${more}`}`;
 }
 
-/** A step shorter than this is not worth a line. */
+/** Shorter steps get no line. */
 const NOTICED_MS = 150;
-/** Keys named in the note; the rest is counted. */
+/** Number of keys that the note lists; the others are counted. */
 const KEYS_SHOWN = 8;
 
-/** The line for a step of the reconcile, if it is worth one. */
+/** Returns the line for a step of the reconcile; undefined for a step that is not shown. */
 export function stepLine(step: StepProgress, tookMs: number): string | undefined {
   if (step.kind !== "vendor") return undefined;
   if (step.state === "failed") return partLine(step.subject, "not installed");
@@ -38,7 +38,7 @@ export function stepLine(step: StepProgress, tookMs: number): string | undefined
   return partLine(step.subject, "installed", `${(tookMs / 1000).toFixed(1)} s`);
 }
 
-/** What an ordinary user cannot have, said once at each start. */
+/** Lines, printed at each start, about protections that an ordinary user cannot have. */
 export function relaxedLines(keys: readonly string[]): readonly string[] {
   if (keys.length === 0) return [];
   const rest = keys.length - KEYS_SHOWN;
@@ -50,10 +50,10 @@ export function relaxedLines(keys: readonly string[]): readonly string[] {
   ];
 }
 
-/** The line for an event of the manager, if it is worth one. */
+/** Returns the line for an event of the manager; undefined for an event that is not shown. */
 export function managerLine(event: UnitEvent): string | undefined {
   const name = partName(event.unit);
-  // One line per part: a server that comes and goes with its client is not one.
+  // A server that starts and stops with its client gets no line.
   if (/@.+/.test(name)) return undefined;
   switch (event.kind) {
     case "ready":
@@ -78,7 +78,7 @@ export function managerLine(event: UnitEvent): string | undefined {
   }
 }
 
-/** Where the agents of this root work, and what their git may read besides. */
+/** Returns the line about the agents' folder, and what else their git may read. */
 export function workspaceLine(
   { workdir, project }: Pick<HostRoles, "workdir" | "project">,
 ): string {
@@ -87,7 +87,7 @@ export function workspaceLine(
   return `agents work in ${workdir}${also}${hint}`;
 }
 
-/** What to try next, as commands that can be pasted. */
+/** Returns next steps as commands that can be pasted. */
 export function nextSteps(
   context: { readonly env: VerbContext["env"]; readonly paths: Pick<Paths, "root"> },
   project: string,

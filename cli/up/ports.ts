@@ -1,6 +1,6 @@
 /**
- * Finds the ports of one `up` before anything is started: the wanted ones must be free, and who
- * holds a taken one is named. Listens for a moment and closes again.
+ * Finds the ports of one `up` before anything starts. The wanted ports must be free; the holder of
+ * a taken one is named. Checks a port by listening on it for a moment.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
 } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Returns the ports to use, each free a moment ago. */
+/** Returns the ports to use. Each was free just before. */
 export async function findPorts(
   sockets: Pick<Sockets, "serveHttp">,
   options: Pick<UpOptions, "listen" | "portBase" | "isTeamchatHere">,

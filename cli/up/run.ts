@@ -1,6 +1,7 @@
 /**
- * The course of `fleetctl up`: root → ports → manager → reconcile → agents connected → ready, then
- * one turn or waiting to be stopped. Each step is a function; this file calls them in order.
+ * The sequence of `fleetctl up`: root → ports → manager → reconcile → agents connected → ready,
+ * then one turn, or a wait until it is stopped. Each step is a function that this file calls in
+ * order.
  *
  * @module
  */
@@ -38,7 +39,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { LOGIN_UNIT } from "units/render/unit_name.ts";
 import { reconcile, type StepProgress } from "units/reconcile/run.ts";
 
-/** Runs `up` until it is stopped, or until its turn is over. */
+/** Runs `up` until it is stopped or its turn is over. */
 export async function runUp(
   context: VerbContext,
   options: UpOptions,
@@ -50,7 +51,7 @@ export async function runUp(
   const usable = await ensureRoot(ports, paths);
   if (!usable.ok) return usable;
   if (options.turn !== undefined) {
-    // A manager that is there but hangs gives no answer; then only Ctrl-C ends the wait.
+    // A manager that hangs does not answer; then only Ctrl-C ends the wait.
     const isRunning = await unlessStopped(ports.services(paths).isRunning(), stop);
     if (isRunning === "stopped") return err(turnNotSent());
     if (isRunning) return await turnOnly(context, options, { text: options.turn, stop });
@@ -101,7 +102,7 @@ interface Running {
   readonly manager: EmbeddedManager;
 }
 
-/** From a running manager to connected agents. */
+/** Runs the steps from a running manager to connected agents. */
 async function bringUp(
   context: VerbContext,
   options: UpOptions,
@@ -145,7 +146,7 @@ async function bringUp(
     },
   );
   if (!report.ok) return report;
-  // What was said before the reconcile is not said again.
+  // Faults printed before the reconcile are not printed again.
   const known = uniqueFaults(gathered.value.faults);
   await sayFaults(context, uniqueFaults([...known, ...report.value.faults]).slice(known.length));
   for (const line of relaxedLines(manager.relaxedKeys())) say(line);
@@ -153,7 +154,7 @@ async function bringUp(
   if (connected.ok && options.turn === undefined) {
     const { listen } = options;
     const [login] = await manager.status([LOGIN_UNIT]);
-    // Where the login did not start, which was said above, there is no page to open.
+    // Without a running login, which was reported above, there is no page to open.
     if (login?.active === "active") {
       say(loginLine(account.value, { listen, port: found.value.login }));
     }
@@ -165,18 +166,18 @@ async function bringUp(
   return connected;
 }
 
-/** The folder that the person in front of this machine means by "this project". */
+/** Returns the folder of the local person's project. */
 function projectOf({ env, cwd }: VerbContext, { workdir }: UpOptions): string {
   return workdir === undefined ? env.FLEETCTL_FROM_TREE ?? cwd : absolutePath(workdir, cwd);
 }
 
-/** Whether an earlier start of this root, or a verb, switched team chat on. */
+/** Whether an earlier start of this root, or a verb, enabled team chat. */
 async function hasTeamchat({ ports, paths }: VerbContext): Promise<boolean> {
   const roles = parseHostRoles(await ports.files.readText(paths.rolesFile), paths.rolesFile);
   return roles.ok && roles.value.teamchat !== undefined;
 }
 
-/** Says what took long enough to be noticed; a tree that is already there takes no time. */
+/** Prints steps that took noticeable time. A tree that already exists takes none. */
 function stepTeller(
   { ports }: Pick<VerbContext, "ports">,
   say: (line: string) => void,
@@ -190,7 +191,7 @@ function stepTeller(
   };
 }
 
-/** Waits until each agent of this root with an owner is connected; says a line for each. */
+/** Waits until each agent of this root with an owner is connected. Prints a line for each. */
 async function agentsConnected(
   context: VerbContext,
   ledger: Ledger,
@@ -202,14 +203,14 @@ async function agentsConnected(
     const client = await attachCockpit(ports, paths, agent.userEmail);
     if (!client.ok) return client;
     const connected = await waitForAgents(client.value, agent.name);
-    // One agent that does not come up takes nothing from the others.
+    // One agent that fails to connect does not stop the others.
     if (!connected.ok) await sayFaults(context, [connected.error]);
     else say(partLine(`dial-${agent.name}`, "connected", connected.value));
   }
   return ok(undefined);
 }
 
-/** Sends the turn through the gateway that runs under this root. */
+/** Sends the turn through the running gateway of this root. */
 async function turnOnly(
   context: VerbContext,
   options: UpOptions,
@@ -241,12 +242,12 @@ async function sayFaults(context: VerbContext, faults: readonly Refusal[]): Prom
 }
 
 /**
- * Waits for `work` or for the stop, whichever comes first. What is under way when the stop comes is
- * left to the closing manager, which starts nothing any more.
+ * Waits for `work` or for the stop signal, whichever comes first. After a stop, the closing manager
+ * ends unfinished work and starts nothing more.
  */
 async function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T | "stopped"> {
   const stopping = aborted(stop).then(() => "stopped" as const);
-  // A step that fails because its services are being stopped is no fault that anybody should read.
+  // A step that fails because its services are being stopped is not a fault to report.
   work.catch(() => {});
   return await Promise.race([work, stopping]);
 }

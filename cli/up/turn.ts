@@ -1,5 +1,5 @@
 /**
- * One turn from the command line, shown as a transcript: what was asked, each tool call with its
+ * Shows one turn from the command line as a transcript: the question, each tool call with its
  * arguments and result, the answer, and how it ended. Uses the routes of the page.
  *
  * @module
@@ -16,10 +16,10 @@ import { type Refusal, refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Lines of a tool result that are shown; the rest is counted. */
+/** Number of lines of a tool result that are shown; the others are counted. */
 const RESULT_LINES_MAX = 40;
 
-/** Silence after which the watcher is told where to look; a long tool call is one reason. */
+/** After this silence a note suggests where to look. A long tool call is one reason for silence. */
 const QUIET_MS = 20_000;
 
 /** How the turn ended. */
@@ -36,13 +36,16 @@ function indented(body: string, prefix: string): readonly string[] {
   return body.trimEnd().split("\n").map((line) => `${prefix}${printable(line)}`.trimEnd());
 }
 
-/** What a tool gave may be long and is not meant for people first; an answer is shown whole. */
+/**
+ * Shortens a tool result, which may be long and is rarely meant for people. Answers are shown in
+ * full.
+ */
 function firstLines(lines: readonly string[]): readonly string[] {
   const rest = lines.length - RESULT_LINES_MAX;
   return rest <= 0 ? lines : [...lines.slice(0, RESULT_LINES_MAX), `    (${rest} more lines)`];
 }
 
-/** Replaces control characters, so that a tool's output cannot drive the terminal. */
+/** Replaces control characters, so that a tool's output cannot control the terminal. */
 export function printable(line: string): string {
   // deno-lint-ignore no-control-regex -- control characters are what this removes
   return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
@@ -88,10 +91,10 @@ export function transcriptLines(
   }
 }
 
-/** Where a transcript goes, and what ends the wait for it. */
+/** The output of a transcript, and the signal that ends the wait for it. */
 export interface TurnWatch {
   readonly print: (line: string) => void;
-  /** Aborted by Ctrl-C: the turn is cancelled. */
+  /** Aborted by Ctrl-C, which cancels the turn. */
   readonly stop: AbortSignal;
 }
 
@@ -135,7 +138,7 @@ export async function runTurn(
   }
 }
 
-/** Says once per silence that nothing comes. */
+/** Calls `say` once per period of silence. */
 function quietNote(
   clock: Pick<Clock, "after">,
   say: () => void,
@@ -148,10 +151,10 @@ function quietNote(
   return { restart, stop: () => stop() };
 }
 
-/** A turn that was cancelled has this long to say how it ended. */
+/** Time that a cancelled turn has to report its end. */
 const CANCEL_MS = 5_000;
 
-/** Cancels at the first stop and gives up a while later; returns how to take that back. */
+/** Cancels at the first stop and gives up some time later. Returns a function that undoes this. */
 function onStop(
   stop: AbortSignal,
   clock: Pick<Clock, "after">,
@@ -170,7 +173,7 @@ function onStop(
   };
 }
 
-/** Refuses because a turn ended in another way than it should. */
+/** Returns the refusal for a turn that did not complete. */
 export function notCompleted(payload: Readonly<Record<string, unknown>>): Refusal {
   const outcome = text(payload.outcome);
   const how = outcome === "failed" ? "failed" : `was ${outcome}`;

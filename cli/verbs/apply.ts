@@ -1,6 +1,6 @@
 /**
- * `fleetctl apply [self]`: brings this host to what its ledger says, and restarts local agents
- * whose own input changed. `self` reaches the calling agent only.
+ * `fleetctl apply [self]`: reconciles this host with its ledger, and restarts local agents whose
+ * own input changed. `self` covers the calling agent only.
  *
  * @module
  */
@@ -30,12 +30,12 @@ import { describeState, repairPaths, wrongPaths } from "units/reconcile/own_stat
 import type { Vendor } from "units/reconcile/ports.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
 
-/** Options of `fleetctl apply`; how far it goes is the context's target. */
+/** Options of `fleetctl apply`. The context's target is its scope. */
 export interface Options {
   readonly isDryRun: boolean;
 }
 
-/** Said once, when the store is made: afterwards only `secret list` does. */
+/** Printed once, when the store is created. After that only `secret list` prints it. */
 const OFFER = [
   "the secret store is new, and only this host can open it; for the day its key is lost:",
   "  fleetctl secret recovery add > recovery.key",
@@ -60,7 +60,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   );
 }
 
-/** How one agent is reached. */
+/** A run for a single agent. */
 interface OwnRun {
   readonly agent: AgentName;
   readonly late: TakeLate;
@@ -73,7 +73,7 @@ async function apply(
   own?: OwnRun,
 ): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
-  // Before anything else: what is read, rendered or started stands on these files.
+  // Repair owners and modes first, because every later step uses these files.
   const owned = own !== undefined
     ? []
     : isDryRun

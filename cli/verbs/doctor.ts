@@ -1,6 +1,6 @@
 /**
- * `fleetctl doctor`: what is wrong with this host, and which of its settings could be harder.
- * Changes nothing. What is wrong is what `status` says, so that the two never differ.
+ * `fleetctl doctor`: the problems of this host, and the settings that could be stricter. Changes
+ * nothing. The problems are those of `status`, so the two never differ.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Looks at everything. */
+/** Checks everything. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
   if (!gathered.ok) return gathered;

@@ -1,7 +1,7 @@
 /**
- * `fleetctl gc [--events D] [--logs D] [--trees D] [--dry-run]`: takes away what nobody needs any
- * more: old events and turns of the gateway, trees of MCPs that no agent has, logs of units that
- * are gone. What is in use stays whatever its age, and what cannot be told stays, too.
+ * `fleetctl gc [--events D] [--logs D] [--trees D] [--dry-run]`: deletes what is no longer needed:
+ * old events and turns of the gateway, trees of MCPs that no agent has, and logs of removed units.
+ * Anything in use is kept regardless of its age, and so is anything whose use is unknown.
  *
  * @module
  */
@@ -34,9 +34,9 @@ export interface Options {
   readonly isDryRun: boolean;
 }
 
-/** How long things are kept when nothing else is said. */
+/** Default retention. */
 const RETENTION = { events: "365d", logs: "30d", trees: "30d" } as const;
-/** Less than this would take away what is still being looked at. */
+/** A shorter span would delete what people still look at. */
 const SPAN_MS_MIN = HOUR_MS;
 
 /** Parses the spans. */
@@ -61,7 +61,7 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
   });
 }
 
-/** Looks, decides, and takes away. */
+/** Finds, decides and deletes. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   return await underVerbLock(context, async () => {
     const gathered = await readFacts(context);
@@ -106,7 +106,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         ]),
         ...(unreserved === undefined ? [] : [unreserved]),
       ],
-      // A ledger that cannot be read keeps what it may speak of; the rest was done.
+      // An unreadable ledger protects everything it may refer to. The rest is done.
       faults: gathered.value.faults,
     });
   });
@@ -126,9 +126,12 @@ function linesOf(
   return [...lines, `${mib} MiB ${of.options.isDryRun ? "would be" : "are"} free for other use`];
 }
 
-/** What an agent has, what is held, and what a manifest that cannot be read may stand for. */
+/**
+ * Returns the MCPs that an agent has, those that are held, and those that an unreadable file may
+ * name.
+ */
 function wiredHere({ facts }: Gathered): ReadonlySet<string> {
-  // A shard that cannot be read may have wired anything.
+  // An unreadable shard may wire any MCP.
   const isBlind = (facts.held?.agents ?? []).length > 0;
   const all = isBlind ? [...facts.catalog.keys()] : [];
   return new Set([...[...facts.wired.values()].flat(), ...facts.held?.mcps ?? [], ...all]);

@@ -1,6 +1,6 @@
 /**
- * `fleetctl help [<verb>…] [--man]`: the file of the verb `help`, named apart from `cli/help.ts`,
- * which is the text itself. Changes nothing.
+ * `fleetctl help [<verb>…] [--man]`: the file of the verb `help`. The help text itself is in
+ * `cli/help.ts`. Changes nothing.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `fleetctl logs <agent|role|mcp> [--request ID] [--lines N] [--follow]`: what units said, oldest
- * first. `--request` keeps the lines that carry the id of one request. Changes nothing.
+ * `fleetctl logs <agent|role|mcp> [--request ID] [--lines N] [--follow]`: log lines of units,
+ * oldest first. `--request` keeps the lines with the id of one request. Changes nothing.
  *
  * @module
  */
@@ -25,9 +25,9 @@ export interface Options {
 
 const LINES_DEFAULT = 50;
 const LINES_MAX = 10_000;
-/** Lines that are searched for a request; at most so many are held at once. */
+/** Number of lines searched for a request, and the most kept in memory at once. */
 const SEARCHED_LINES = 100_000;
-/** Ids of requests as the login proxy makes and takes them. */
+/** Request ids as the login proxy creates and accepts them. */
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** Parses the arguments. */
@@ -81,7 +81,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   ));
 }
 
-/** A line without a time stays behind the one before it of the same source. */
+/** Sorts by time. A line without a time stays behind its predecessor of the same source. */
 function byTime(lines: readonly LogLine[]): readonly LogLine[] {
   const last = new Map<string, number>();
   const timed = lines.map((line) => {
@@ -92,7 +92,7 @@ function byTime(lines: readonly LogLine[]): readonly LogLine[] {
   return timed.sort((a, b) => a.at - b.at).map(({ line }) => line);
 }
 
-/** Tells whether a line carries an id as a word of its own. */
+/** Returns whether a line contains an id as a separate word. */
 function namesRequest(text: string, id: string): boolean {
   for (let at = text.indexOf(id); at !== -1; at = text.indexOf(id, at + 1)) {
     const around = `${text[at - 1] ?? " "}${text[at + id.length] ?? " "}`;

@@ -1,6 +1,7 @@
 /**
- * `fleetctl access explain <caller> <verb> …`: what the daemon would answer to somebody, step by
- * step and with the reason, by the functions that decide. Runs nothing, asks nobody else.
+ * `fleetctl access explain <caller> <verb> …`: shows what the daemon would answer to a caller, step
+ * by step with reasons. Uses the functions that really decide. Runs no verb and queries no other
+ * program.
  *
  * @module
  */
@@ -22,19 +23,19 @@ export interface Options {
   readonly argv: readonly string[];
 }
 
-/** The overflow uid of the kernel, and `nobody` of Debian: never an agent's. */
+/** The overflow uid of the kernel, and `nobody` of Debian. An agent never has it. */
 const NOBODY_UID = 65_534;
 const UID_MAX = 0xffff_fffe;
 
 /** Parses the words. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { args, rest } = invocation;
-  // The word itself is often typed as well.
+  // The word `fleetctl` is often typed as well.
   const argv = rest[0] === "fleetctl" ? rest.slice(1) : rest;
   return ok({ caller: args.caller ?? "", argv });
 }
 
-/** Finds out who is meant, then walks the decision. */
+/** Resolves the named caller, then explains the decision. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const caller = await callerNamed(context, options.caller);
   if (!caller.ok) return caller;

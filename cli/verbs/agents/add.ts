@@ -1,6 +1,6 @@
 /**
- * `fleetctl agents add`: a new agent in the ledger, pinned to this host, with a Unix user on a real
- * host, then one run of the planner.
+ * `fleetctl agents add`: adds an agent to the ledger, pinned to this host. On a real host it also
+ * creates a Unix user. Then it runs the planner.
  *
  * @module
  */
@@ -84,7 +84,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   });
 }
 
-/** Checks, creates the Unix user, reconciles with the new agent, and records it. */
+/** Checks the record, creates the Unix user, reconciles with the new agent, and records it. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const site = siteOf(context);
   const record = recordOf(context, options);
@@ -105,7 +105,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (collision !== undefined) return err(collision);
     const made = options.isDryRun ? ok(undefined) : await make(context, record, options);
     if (!made.ok) return made;
-    // A new login is among the facts of the login proxy.
+    // A new login changes the facts of the login proxy.
     const gathered = made.value === undefined ? tried : await readFacts(context);
     if (!gathered.ok) return gathered;
     const report = await reconcileFacts(context, gathered.value, {
@@ -133,13 +133,15 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** A login that was made; its password is shown once and kept nowhere. */
+/** A created login. Its password is shown once and not stored. */
 interface MadeLogin {
   readonly address: string;
   readonly password: string;
 }
 
-/** Makes record, account and login; undefined when no login was to be made or one is there. */
+/**
+ * Creates record, account and login. Returns undefined when no login was requested or one exists.
+ */
 async function make(
   context: VerbContext,
   record: AgentRecord,
@@ -147,7 +149,7 @@ async function make(
 ): Promise<Result<MadeLogin | undefined>> {
   const { ports, paths } = context;
   const author = authorOf(context, "agents add");
-  // The record goes first: a planner that is cut short is finished by the next apply.
+  // Record first: the next `apply` then finishes an interrupted planner.
   const added = await addAgent(ports, paths, { ...author, record });
   if (!added.ok) return added;
   const user = await ensureUnixUser(context, record.name);
@@ -186,7 +188,7 @@ function recordOf(context: VerbContext, options: Options): AgentRecord {
   };
 }
 
-/** Asks everything that can be refused before anything is changed. */
+/** Checks every reason for a refusal before anything changes. */
 async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise<Result<void>> {
   const { ports, paths } = context;
   const ledger = await readKeptLedger(ports, paths);

@@ -1,6 +1,6 @@
 /**
- * `fleetctl agents list`: the agents of the ledger and what each one has. An agent sees itself, an
- * operator all of them. Changes nothing.
+ * `fleetctl agents list`: the agents of the ledger with their settings. An agent sees only itself,
+ * an operator sees all. Changes nothing.
  *
  * @module
  */

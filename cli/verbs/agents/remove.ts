@@ -1,12 +1,13 @@
 /**
- * `fleetctl agents remove <agent>`: takes an agent away. What was begun is noted in a file first,
- * so that a verb that was cut short at any step is finished by running it again.
+ * `fleetctl agents remove <agent>`: removes an agent. It first notes the removal in a file, so that
+ * running the verb again finishes one that was interrupted at any step.
  *
- * note it · ledger record (from here on nobody is this agent) · secrets · units and rendered files,
- * by the planner · account closed · archive of the home · home and Unix user · forget the note
+ * write the note · ledger record (from here on the agent has no identity) · secrets · units and
+ * rendered files, by the planner · close the account · archive the home · remove home and Unix user
+ * · delete the note
  *
- * The archive takes as long as what the agent left is large: meanwhile other verbs go on, and only
- * another removal of this agent is refused.
+ * Archiving a large home takes long. Meanwhile other verbs can run; only another removal of this
+ * agent is refused.
  *
  * @module
  */
@@ -28,14 +29,14 @@ import { dialUnit } from "units/render/unit_name.ts";
 
 /** Options of `fleetctl agents remove`. */
 export interface Options {
-  /** Absent where nothing was said: then as it was begun, or the default. */
+  /** When absent, the noted choice of a begun removal applies, or the default. */
   readonly home?: "keep" | "archive";
   readonly secrets?: "remove" | "keep";
 }
 
-/** What was chosen, and what of it is done. */
+/** The choice, and how much of it is done. */
 interface Removal extends Required<Options> {
-  /** Path of the whole archive, once there is one. */
+  /** Path of the complete archive; absent until then. */
   readonly archive?: string;
 }
 
@@ -43,7 +44,7 @@ const DEFAULT: Removal = { home: "keep", secrets: "remove" };
 
 const VERB = "agents remove";
 
-/** Parses the options; without `--yes` nothing is removed, whoever asks in whatever way. */
+/** Parses the options. Without `--yes` nothing is removed, for any caller. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { options, switches } = invocation;
   if (!switches.has("yes")) {
@@ -61,7 +62,7 @@ function readOptions(of: { readonly home?: unknown; readonly secrets?: unknown }
   return defined({ home, secrets });
 }
 
-/** Removes the agent, or goes on with a removal that was begun. */
+/** Removes the agent, or continues a begun removal. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { target } = context;
   if (target.kind !== "agent") throw new Error("this verb needs an agent as its target");
@@ -86,7 +87,10 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** Runs `work` while nobody else removes this agent; the kernel frees the lock with its holder. */
+/**
+ * Runs `work` while no other process removes this agent. The kernel frees the lock of a dead
+ * process.
+ */
 async function underRemovalLock<T>(
   { ports, paths }: VerbContext,
   agent: AgentName,
@@ -108,7 +112,7 @@ async function underRemovalLock<T>(
   }
 }
 
-/** Asks everything that can be refused before anything is changed. */
+/** Checks every reason for a refusal before anything changes. */
 async function choose(
   context: VerbContext,
   agent: AgentName,
@@ -120,7 +124,7 @@ async function choose(
     if (!here.ok) return here;
   }
   const chosen = { ...DEFAULT, ...begun, ...options };
-  // What is archived already may have begun to go.
+  // After archiving, deletion of the home may have begun, so it must finish.
   if (chosen.archive !== undefined) return ok({ ...chosen, home: "archive" });
   if (chosen.home === "keep") return ok(chosen);
   const user = await unixUserOf(context, agent);
@@ -141,7 +145,10 @@ async function isInLedger({ ports, paths }: VerbContext, agent: AgentName): Prom
   return await ports.files.stat(paths.agentShard(agent)) !== undefined;
 }
 
-/** All but the home: from here on nothing of the agent runs, and nobody is this agent. */
+/**
+ * Removes everything except the home. After it no unit of the agent runs and the agent has no
+ * identity.
+ */
 async function takeAway(context: VerbContext, agent: AgentName, chosen: Removal) {
   const user = await unixUserOf(context, agent);
   if (!user.ok) return user;
@@ -166,7 +173,7 @@ function secretsText({ secrets }: Removal): string {
     : "its secrets stay for the next agent of this name";
 }
 
-/** Takes record and secrets out of the ledger, one commit each. */
+/** Removes record and secrets from the ledger, one commit each. */
 async function forget(
   context: VerbContext,
   agent: AgentName,
@@ -191,7 +198,7 @@ async function forget(
   return secrets.ok ? ok(undefined) : secrets;
 }
 
-/** A home is left to nobody while something of the agent still runs. */
+/** Refuses while the agent's unit still runs, because the home must not be in use. */
 async function checkDown(context: VerbContext, agent: AgentName): Promise<Result<void>> {
   const services = context.ports.services(context.paths);
   if (!await services.isRunning()) return ok(undefined);
@@ -204,7 +211,7 @@ async function checkDown(context: VerbContext, agent: AgentName): Promise<Result
     `Cannot finish the removal of agent "${agent}": its unit is ${unit.active}, must be stopped`,
     {
       hints: [
-        // Without systemd it is the planner that stops what nobody wants any more.
+        // Without systemd the planner stops units that are no longer wanted.
         context.paths.root === "/" ? `systemctl stop ${dialUnit(agent)}` : "fleetctl apply",
         `fleetctl agents remove ${agent} --yes`,
       ],
@@ -212,7 +219,7 @@ async function checkDown(context: VerbContext, agent: AgentName): Promise<Result
   ));
 }
 
-/** Archives the home where that was chosen, and empties it; what is archived is noted first. */
+/** Archives the home if requested, and then empties it. The archive is noted before. */
 async function storeHome(
   context: VerbContext,
   agent: AgentName,
@@ -230,7 +237,7 @@ async function storeHome(
   return emptied.ok ? ok(stored) : emptied;
 }
 
-/** Says what became of the home; one that is archived goes, with its account. */
+/** Returns what happened to the home. An archived home is deleted with its account. */
 async function leaveHome(
   context: VerbContext,
   agent: AgentName,
@@ -254,7 +261,7 @@ async function removeFolder(context: VerbContext, agent: AgentName): Promise<Res
   return ok(undefined);
 }
 
-/** What was chosen when the removal was begun; undefined when none was. */
+/** Returns the choice of a begun removal; undefined when there is none. */
 async function readNote(
   { ports, paths }: VerbContext,
   agent: AgentName,

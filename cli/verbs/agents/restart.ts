@@ -1,6 +1,6 @@
 /**
- * `fleetctl agents restart <agent|self>`: restarts the dial unit of an agent, and with it the
- * runtime, which reads its client config only when it starts.
+ * `fleetctl agents restart <agent|self>`: restarts the dial unit of an agent. This also restarts
+ * the runtime, which reads its client config only at start.
  *
  * @module
  */

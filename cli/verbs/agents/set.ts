@@ -1,7 +1,7 @@
 /**
  * `fleetctl agents set`: changes the record of an agent and runs the planner. `run_on` can be set
- * for an agent that has none. A pinned agent moves by an edit of the ledger, because two hosts have
- * to agree on it.
+ * only for an agent that is not pinned. Moving a pinned agent needs an edit of the ledger, because
+ * two hosts must agree on it.
  *
  * @module
  */
@@ -30,13 +30,13 @@ import type { Invocation } from "core/verbs/invocation.ts";
 export interface Options {
   readonly name: AgentName;
   readonly edit: ShardEdit;
-  /** Names of the changed fields, in the words of the shard. */
+  /** Names of the changed fields, as in the shard. */
   readonly changed: readonly string[];
-  /** Nothing but limits, which hold for an agent that runs. */
+  /** Only limits change. They apply to a running agent. */
   readonly isAtOnce: boolean;
 }
 
-/** Parses the arguments; every fault at once. An empty value takes an optional field away. */
+/** Parses the arguments. Reports every fault at once. An empty value removes an optional field. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { args, options } = invocation;
   const faults: string[] = [];
@@ -70,7 +70,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   });
 }
 
-/** Records the change, then makes the host follow it. */
+/** Records the change, then reconciles the host. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const { name, edit, changed } = options;
@@ -123,8 +123,8 @@ function changedText({ name, changed, isAtOnce }: Options, areEnforced: boolean)
 }
 
 /**
- * Lets an agent that is pinned nowhere be pinned to this host: it goes on here, and the other hosts
- * stop it. To move a pinned one takes two hosts, which a verb on one of them cannot bring together.
+ * Allows pinning an unpinned agent to this host: it continues here, and the other hosts stop it.
+ * Moving a pinned agent involves two hosts, which a verb on one host cannot coordinate.
  */
 function checkRunOn(
   { ports, typed }: VerbContext,

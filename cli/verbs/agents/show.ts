@@ -1,6 +1,6 @@
 /**
- * `fleetctl agents show <agent|self>`: one agent as the ledger, the service manager and the gateway
- * see it. Changes nothing; names of secrets, never a value.
+ * `fleetctl agents show <agent|self>`: one agent with its data from the ledger, the service manager
+ * and the gateway. Changes nothing. Prints names of secrets, never a value.
  *
  * @module
  */
@@ -36,9 +36,9 @@ interface Shown {
   readonly connection: Connection;
   readonly mcps: readonly WiredMcp[];
   readonly secrets: readonly string[];
-  /** The limits of this host; undefined where none are enforced. */
+  /** The limits of this host; undefined when none are enforced. */
   readonly limits: HostLimits | undefined;
-  /** Its folder; what the record says where that cannot be used. */
+  /** Its working folder; if that cannot be used, the one in the record. */
   readonly workspace: string;
 }
 

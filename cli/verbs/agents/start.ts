@@ -1,5 +1,5 @@
 /**
- * `fleetctl agents start <agent>`: starts an agent that was stopped, or whose unit is down.
+ * `fleetctl agents start <agent>`: starts an agent that was stopped or whose unit is down.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Records it and makes the host follow. */
+/** Records the start and reconciles the host. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   return await setStopped(context, false);
 }

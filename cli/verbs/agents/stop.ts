@@ -1,5 +1,5 @@
 /**
- * `fleetctl agents stop <agent>`: stops an agent; it stays stopped over `apply` and a reboot.
+ * `fleetctl agents stop <agent>`: stops an agent. It stays stopped after `apply` and a reboot.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Records it and makes the host follow. */
+/** Records the stop and reconciles the host. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   return await setStopped(context, true);
 }

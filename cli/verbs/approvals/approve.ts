@@ -1,5 +1,5 @@
 /**
- * `fleetctl approvals approve <id>`: decides about one call that waits. Everything else is
+ * `fleetctl approvals approve <id>`: approves one waiting call. The code is in
  * `cli/approvals/decide.ts`.
  *
  * @module
@@ -11,7 +11,7 @@ import type { Command, VerbContext } from "cli/context.ts";
 /** Parses the arguments. */
 export const parseOptions: Command<shared.Options>["parseOptions"] = shared.parseOptions;
 
-/** Decides. */
+/** Approves the call. */
 export function run(context: VerbContext, options: shared.Options) {
   return shared.run(context, options);
 }

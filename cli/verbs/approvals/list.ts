@@ -1,5 +1,5 @@
 /**
- * `fleetctl approvals list [<agent>]`: the calls that wait for a human. Changes nothing.
+ * `fleetctl approvals list [<agent>]`: the calls that wait for approval. Changes nothing.
  *
  * @module
  */
@@ -22,7 +22,7 @@ export function parseOptions({ switches }: Invocation): Result<Options> {
   return ok({ isAll: switches.has("all") });
 }
 
-/** Asks the dial units. */
+/** Queries the dial units. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const read = await readApprovals(context);
   if (!read.ok) return read;
@@ -40,7 +40,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** Says that nothing waits only about agents that answered. */
+/** States that nothing waits only for agents that answered. */
 function emptyText(target: Target, { asked, unread }: FoundApprovals): string {
   if (unread.size === 0) {
     return target.kind === "agent"

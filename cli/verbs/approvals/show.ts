@@ -1,6 +1,6 @@
 /**
- * `fleetctl approvals show <id>`: one call that waits for a human, with all its arguments, where it
- * comes from and when it expires. Changes nothing.
+ * `fleetctl approvals show <id>`: one call that waits for approval, with all its arguments, its
+ * origin and its expiry. Changes nothing.
  *
  * @module
  */
@@ -22,7 +22,7 @@ export function parseOptions({ args }: Invocation): Result<Options> {
   return ok({ id: args.id ?? "" });
 }
 
-/** Asks the dial units. */
+/** Queries the dial units. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const found = await findApproval(context, options.id);
   return found.ok ? ok(linesReport(found.value, approvalLines(found.value))) : found;

@@ -1,6 +1,6 @@
 /**
- * `fleetctl audit list`: the decisions about verbs that need root, as the audit log holds them.
- * Reads only. Texts of callers are shown so that they can neither steer a terminal nor fake a row.
+ * `fleetctl audit list`: the recorded decisions about verbs that need root. Reads only. Text from
+ * callers is escaped, so that it can neither control a terminal nor imitate a row.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export interface Options {
   readonly limit: number;
 }
 
-/** A span before now, or a moment. */
+/** A span before now, or a point in time. */
 type Since = { readonly agoMs: number } | { readonly atMs: number };
 
 const LIMIT_DEFAULT = 50;
@@ -127,7 +127,7 @@ function entryCells(entry: AuditEntry): readonly Cell[] {
   ];
 }
 
-/** Line breaks, controls and marks that turn text around are shown by their number. */
+/** Shows line breaks, control characters and direction marks as their code points. */
 function visible(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\u2028\u2029]/gu,

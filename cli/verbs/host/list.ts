@@ -1,5 +1,5 @@
 /**
- * `fleetctl host list`: the markers of this host, and which host each makes the gateway. Changes
+ * `fleetctl host list`: the markers of this host, and the gateway host that each one names. Changes
  * nothing.
  *
  * @module

@@ -1,5 +1,5 @@
 /**
- * `fleetctl host set`: one marker of this host. It holds a hostname, never an address, or
+ * `fleetctl host set`: sets one marker of this host. Its value is a hostname, never an address, or
  * `wss://<hostname>` for a webview gateway behind TLS.
  *
  * @module
@@ -24,7 +24,7 @@ export interface Options {
 export function parseOptions({ args }: Invocation): Result<Options> {
   const given = args.hostname ?? "";
   if (args.marker === "dial_require_key") return parseSwitch(given);
-  // The parser of the command line lets the choices of the row pass only.
+  // The command-line parser accepts only the choices of the verb's row.
   const marker = args.marker as Marker;
   const value = checkMarker(marker, given);
   if (value.ok) return ok({ marker, value: value.value });
@@ -38,7 +38,7 @@ export function parseOptions({ args }: Invocation): Result<Options> {
   ));
 }
 
-/** Whether a client that proves no key is refused at dial-in. */
+/** Parses the switch that refuses clients without a proven key at dial-in. */
 function parseSwitch(given: string): Result<Options> {
   const marker = "dial_require_key";
   if (given === "true" || given === "false") return ok({ marker, value: given === "true" });

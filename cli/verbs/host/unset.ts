@@ -1,5 +1,5 @@
 /**
- * `fleetctl host unset`: takes one marker of this host away; the gateway is then this host.
+ * `fleetctl host unset`: removes one marker of this host. The gateway is then this host.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { VerbReport } from "cli/output.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Which marker. */
+/** The marker to remove. */
 export interface Options {
   readonly marker: HostSetting;
 }
@@ -20,7 +20,7 @@ export function parseOptions({ args }: Invocation): Result<Options> {
   return ok({ marker: args.marker as HostSetting });
 }
 
-/** Takes the marker away. */
+/** Removes the marker. */
 export function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   return changeMarker(context, options.marker, undefined);
 }

@@ -13,7 +13,7 @@ import { type AgentName, parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Which changes. */
+/** Which changes to list. */
 export interface Options {
   readonly agent: AgentName | undefined;
   readonly limit: number;

@@ -1,8 +1,7 @@
 /**
- * `fleetctl ledger revert`: takes one change of the ledger back by a new one. Refused when it
- * conflicts with a later change, when it touches secrets, and when a shard or catalog
- * entry would be broken afterwards, two agents would claim one owner, or an agent would
- * ask for an MCP that is gone.
+ * `fleetctl ledger revert`: reverts one change of the ledger by a new commit. Refused when it
+ * conflicts with a later change or touches secrets. Also refused when afterwards a shard or catalog
+ * entry would be invalid, two agents would have one owner, or an agent would request a missing MCP.
  *
  * @module
  */
@@ -18,17 +17,17 @@ import { revertChange } from "core/ledger/revert.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Which change. */
+/** The change to revert. */
 export interface Options {
   readonly commit: string;
 }
 
-/** Parses the id; what it names is found out under the lock. */
+/** Parses the id. It is resolved later, under the lock. */
 export function parseOptions({ args }: Invocation): Result<Options> {
   return ok({ commit: args.commit ?? "" });
 }
 
-/** Takes the change back. */
+/** Reverts the change. */
 export async function run(context: VerbContext, { commit }: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   return await underVerbLock(context, async () => {
@@ -59,7 +58,7 @@ export async function run(context: VerbContext, { commit }: Options): Promise<Re
   });
 }
 
-/** Everything that is wrong with a ledger and its catalog, one line each. */
+/** Returns all faults of a ledger and its catalog, one line each. */
 async function readFaults(
   files: FileReader,
   { paths }: VerbContext,

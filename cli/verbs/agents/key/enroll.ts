@@ -1,7 +1,7 @@
 /**
- * `fleetctl agents key enroll <agent> <key>`: lets an agent prove this key at the gateway. The
- * gateway runs it for the first key that an agent proves; every later one is an operator's word.
- * Idempotent.
+ * `fleetctl agents key enroll <agent> <key>`: allows an agent to prove this key at the gateway. The
+ * gateway runs it for the first key that an agent proves. Every later key is enrolled by an
+ * operator. Idempotent.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What is to be enrolled. */
+/** The key to enroll. */
 export interface Options {
   readonly name: AgentName;
   readonly key: string;
@@ -41,12 +41,12 @@ export function run(context: VerbContext, options: Options): Promise<Result<Verb
   });
 }
 
-/** What the gateway asks for is a first key, whatever it says. */
+/** Whether the caller may enroll first keys only. The gateway may, regardless of its options. */
 export function isFirstOnly(caller: Caller): boolean {
   return caller.kind === "gateway";
 }
 
-/** Returns the keys of an agent with one more, or why it may not have it. */
+/** Returns the keys of an agent with one more, or the reason why it cannot be added. */
 export function keysAfterEnroll(
   { name, key, isFirst }: Options,
   keys: readonly string[] | undefined,

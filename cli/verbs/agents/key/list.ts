@@ -1,6 +1,6 @@
 /**
- * `fleetctl agents key list [agent]`: the dial keys of the ledger. A key that the gateway has just
- * taken and could not bring here yet is not in it. Changes nothing.
+ * `fleetctl agents key list [agent]`: the dial keys in the ledger. Keys that the gateway has just
+ * accepted, but not yet enrolled here, are missing. Changes nothing.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { type AgentName, parseAgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Whose keys; those of all agents when absent. */
+/** The agent; all agents when absent. */
 export interface Options {
   readonly agent: AgentName | undefined;
 }
@@ -58,7 +58,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** `open`: the first key that is proven is enrolled; `revoked`: none gets in by being proven. */
+/** `open`: the first proven key is enrolled. `revoked`: a proven key is not enrolled. */
 function stateOf({ dialKeys }: AgentRecord): "open" | "enrolled" | "revoked" {
   if (dialKeys === undefined) return "open";
   return dialKeys.length === 0 ? "revoked" : "enrolled";

@@ -1,7 +1,7 @@
 /**
- * `fleetctl agents key revoke <agent> [key]`: takes keys out of the ledger; the gateway ends the
- * session of who proved one of them within a second. An agent whose last key is revoked is shut out
- * until an operator enrolls another: no key comes back by being proven.
+ * `fleetctl agents key revoke <agent> [key]`: removes keys from the ledger. Within a second the
+ * gateway ends each session that proved one of them. An agent whose last key is revoked cannot
+ * connect until an operator enrolls another one. Proving a key does not enroll it again.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { AgentName } from "core/names.ts";
 import type { Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What is to be revoked; without a key, all of them. */
+/** The key to revoke; all keys when absent. */
 export type Options = KeyWords<AgentName>;
 
 /** Parses agent and key. */

@@ -1,8 +1,8 @@
 /**
  * `fleetctl agents model set <agent|self>`: tries a model, stores it with its key in the agent's
- * shard, makes the host follow, and restarts the agent, which reads it at start. The key arrives
- * through the context, never through options, and is never printed. What the endpoint does not
- * accept changes nothing.
+ * shard, reconciles the host, and restarts the agent, which reads the model only at start. The key
+ * arrives through the context, never through options, and is never printed. A model that the
+ * endpoint does not accept changes nothing.
  *
  * The gateway runs it for the owner of an agent (docs/adr/0011-a-model-from-the-page.md).
  *
@@ -51,7 +51,9 @@ export interface Options {
   readonly isChecked: boolean;
 }
 
-/** Parses provider, model and address; whether they fit is decided against what is stored. */
+/**
+ * Parses provider, model and address. Whether they fit is decided later, with the stored values.
+ */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { options, switches } = invocation;
   const provider = MODEL_PROVIDERS.find((one) => one === options.provider);
@@ -69,13 +71,13 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   });
 }
 
-/** Tries, stores, renders, restarts; in this order nothing is changed by what does not work. */
+/** Tries, stores, renders and restarts, in this order: a model that fails changes nothing. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const agent = await agentHere(context);
   if (!agent.ok) return agent;
   const choice = { ...options.choice, key: context.secretValue };
-  // Before the lock: an endpoint that is slow to answer holds up no other verb.
+  // Done before the lock, so that a slow endpoint delays no other verb.
   const secrets = await openSecrets(ports, paths);
   if (!secrets.ok) return secrets;
   const tried = settle(choice, agent.value, secrets.value.shards);
@@ -100,7 +102,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     });
     if (!followed.ok) return followed;
     const report = followed.value;
-    // Also when nothing changed: an earlier run may have been cut short before its restart.
+    // Restarts even if nothing changed: an earlier run may have stopped before its restart.
     const services = ports.services(paths);
     const isRestarted = await services.isRunning();
     if (isRestarted) late(faultOf(services.restart(dialUnit(name))));
@@ -120,7 +122,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** What went wrong, as a value. */
+/** Returns the fault of the work as a value. */
 async function faultOf(work: Promise<void>): Promise<Refusal | undefined> {
   try {
     await work;
@@ -146,7 +148,7 @@ async function store(context: VerbContext, agent: AgentRecord, choice: ModelChoi
   if (!state.ok) return state;
   let model: DecidedModel | undefined;
   const done = await state.value.edit((shards) => {
-    // Decided anew: what was kept may have changed since the endpoint was asked.
+    // Decided again: the stored values may have changed since the endpoint was checked.
     const decided = settle(choice, agent, shards);
     if (!decided.ok) return decided;
     model = decided.value;
@@ -157,7 +159,7 @@ async function store(context: VerbContext, agent: AgentRecord, choice: ModelChoi
   return ok({ model, isChanged: done.value.changed.length > 0 });
 }
 
-/** Returns the same shards when they hold these values already. */
+/** Returns the same shards when they already contain these values. */
 function withModel(
   shards: SecretShards,
   agent: AgentName,

@@ -1,6 +1,6 @@
 /**
- * `fleetctl agents model show <agent|self>`: which model the agent's settings name. Reads only, and
- * never prints a key.
+ * `fleetctl agents model show <agent|self>`: the model in the agent's settings. Reads only. Never
+ * prints a key.
  *
  * @module
  */

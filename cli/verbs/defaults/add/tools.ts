@@ -1,6 +1,6 @@
 /**
- * `fleetctl defaults add tools`: gives an MCP to every agent of this host. Any entry of the catalog
- * will do, not only those of a channel's set.
+ * `fleetctl defaults add tools`: gives an MCP to every agent of this host. Accepts any entry of the
+ * catalog, not only those of a channel's set.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { type McpName, parseMcpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Which MCP. */
+/** The MCP to add. */
 export interface Options {
   readonly mcp: McpName;
 }

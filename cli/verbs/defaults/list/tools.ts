@@ -1,6 +1,6 @@
 /**
- * `fleetctl defaults list tools`: what agents of this host have without asking, and whose word that
- * is. Changes nothing.
+ * `fleetctl defaults list tools`: the MCPs that agents of this host have by default, and what sets
+ * them. Changes nothing.
  *
  * @module
  */

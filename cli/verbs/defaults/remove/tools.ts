@@ -1,6 +1,6 @@
 /**
- * `fleetctl defaults remove tools`: takes an MCP out of the host's own additions. The set of a
- * channel is not the host's to change; an agent takes one off with `mcp remove`.
+ * `fleetctl defaults remove tools`: removes an MCP from the host's own additions. A host cannot
+ * change the set of a channel; an agent removes one of those with `mcp remove`.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { type McpName, parseMcpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Which MCP. */
+/** The MCP to remove. */
 export interface Options {
   readonly mcp: McpName;
 }
@@ -24,7 +24,7 @@ export function parseOptions({ args }: Invocation): Result<Options> {
   return mcp.ok ? ok({ mcp: mcp.value }) : mcp;
 }
 
-/** Takes it out of the host's file. */
+/** Removes it from the host's file. */
 export function run(context: VerbContext, { mcp }: Options): Promise<Result<VerbReport>> {
   return changeDefaults(context, mcp, {
     did: "removed",

@@ -1,7 +1,7 @@
 /**
- * `fleetctl host key enroll <hostname> <key>`: lets a host's own unit prove this key at the
- * gateway. The first key of a host is enrolled by its own `apply`; this is for a host whose ledger
- * is not this one, and for a key that replaces another. Idempotent.
+ * `fleetctl host key enroll <hostname> <key>`: allows a host's own unit to prove this key at the
+ * gateway. A host's own `apply` enrolls its first key. This verb is for a host with another ledger,
+ * and for replacing a key. Idempotent.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { HostName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What is to be enrolled. */
+/** The key to enroll. */
 export interface Options {
   readonly name: HostName;
   readonly key: string;

@@ -1,6 +1,6 @@
 /**
- * `fleetctl host key list`: the dial keys of hosts in the ledger, and which of them is this host's
- * own. Changes nothing.
+ * `fleetctl host key list`: the dial keys of hosts in the ledger, with this host's own key marked.
+ * Changes nothing.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * `fleetctl host key revoke <hostname> [key]`: takes keys out of the ledger; the gateway ends the
- * session of who proved one of them within a second. A host whose last key is revoked stays away
- * until an operator enrolls another: `apply` enrolls none again.
+ * `fleetctl host key revoke <hostname> [key]`: removes keys from the ledger. Within a second the
+ * gateway ends each session that proved one of them. A host whose last key is revoked cannot
+ * connect until an operator enrolls another one, because `apply` does not enroll again.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { HostName } from "core/names.ts";
 import type { Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What is to be revoked; without a key, all of them. */
+/** The key to revoke; all keys when absent. */
 export type Options = KeyWords<HostName>;
 
 /** Parses host and key. */
