@@ -11,10 +11,10 @@ import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** What the program can be asked for. */
+/** The commands of the program. */
 export type ProgramCommand =
   | { readonly kind: "proxy"; readonly mcp: string; readonly socket: string }
-  /** The same for an MCP that is reached by URL; the gate file knows the URL. */
+  /** The same for an MCP that is reached by URL; the gate file contains the URL. */
   | { readonly kind: "proxy-url"; readonly mcp: string }
   | { readonly kind: "serve"; readonly server: BuiltinServer }
   | { readonly kind: "check"; readonly mcp: string }

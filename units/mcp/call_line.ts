@@ -1,6 +1,6 @@
 /**
- * The line that records a call: which tool, which arguments by name, and through which door it
- * came. Values are nobody's business there. Pure. It is written before the call leaves.
+ * The log entry of a call: the tool, the names of its arguments, and the entry point. Argument
+ * values are private and are not logged. Pure. The entry is written before the call is sent.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { isRecord } from "core/text/json_object.ts";
 const NAME_LENGTH_MAX = 128;
 const ARGUMENTS_MAX = 32;
 
-/** Returns the fields of the line, for the parameters of a `tools/call`. */
+/** Returns the fields of the entry, from the parameters of a `tools/call`. */
 export function callLine(
   params: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, string>> {

@@ -1,5 +1,5 @@
 /**
- * What is done with a line from the client: forwarded, answered here, or dropped. Pure.
+ * Decides what happens to a line from the client: forwarded, answered here, or dropped. Pure.
  * Admission and the risk gate are applied here, before anything reaches the server.
  *
  * @module
@@ -23,9 +23,9 @@ import {
 } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** The way of one client line. */
+/** The decision about one client line. */
 export type ClientVerdict =
-  /** A call that a human is to be asked about; `bytes` are what goes to the server after that. */
+  /** A call that needs a human's approval; `bytes` are sent to the server after that. */
   | {
     readonly kind: "ask";
     readonly message: Request;
@@ -39,7 +39,7 @@ export type ClientVerdict =
 
 type Request = Extract<Message, { kind: "request" }>;
 
-/** Whose proxy this is. */
+/** The agent and the MCP of the proxy. */
 export interface ProxyOwner {
   readonly agent: string;
   readonly mcp: string;
@@ -71,11 +71,11 @@ export function judgeClientFrame(
     };
   }
   if (!gate.ok) return refused(message, gate.error);
-  // Resources, prompts and completions are the server's words as much as its tools are.
+  // Resources, prompts and completions are server output as much as tools are.
   if (isHeldWhole(gate.value) && !isToolCall(message)) return refused(message, heldWhole(mcp));
   if (message.kind === "response") return { kind: "forward", message, bytes };
   if (message.method === "tools/call") return judgeCall(message, bytes, owner, gate.value);
-  // A lenient server must not be reached by another spelling of the one gated method.
+  // A lenient server might accept another spelling of the one gated method.
   return message.method.normalize("NFKC").trim().toLowerCase() === "tools/call"
     ? refused(message, unusable(mcp, '"method" is spelled in another way'))
     : { kind: "forward", message, bytes };
@@ -95,14 +95,14 @@ function judgeCall(
   if (typeof call === "string") return refused(message, unusable(owner.mcp, call));
   const verdict = decideCall(gate, call);
   if (verdict.decision === "block") return refused(message, verdict.why);
-  // Nobody waits for the answer to a notification, so nobody can be asked about one.
+  // A notification has no answer, so it cannot wait for an approval.
   if (message.kind === "notification") return refused(message, unusable(owner.mcp, "it has no id"));
   return verdict.decision === "ask"
     ? { kind: "ask", message, call, gate, bytes }
     : { kind: "forward", message, bytes };
 }
 
-/** Reads the call of a `tools/call`, or says what is unusable about it. */
+/** Reads the call of a `tools/call`, or returns what is unusable about it. */
 function readCall(
   params: Readonly<Record<string, unknown>>,
   { agent, mcp }: ProxyOwner,
@@ -150,7 +150,7 @@ function unusable(mcp: string, state: string): Refusal {
   );
 }
 
-/** A refused tool call is answered as a tool result, so that the reason reaches the model. */
+/** Prints a refusal; that of a tool call is a tool result, so that the reason reaches the model. */
 export function printRefusal(request: Request, reason: Refusal): Uint8Array<ArrayBuffer> {
   return request.method === "tools/call" && reason.code !== "message-unusable"
     ? printDenied(request, reason)

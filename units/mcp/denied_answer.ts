@@ -1,6 +1,6 @@
 /**
- * The answer of a tool whose server was denied something by its permission set: told in one line,
- * so that the model and the log say what happened and which command would grant it. Pure.
+ * Explains a tool answer that failed because the permission set denied the server something. One
+ * added line tells the model and the log what was denied and which command would grant it. Pure.
  *
  * @module
  */
@@ -11,17 +11,17 @@ import type { Gate } from "core/risk/rules.ts";
 import { printMessage } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** Whether the answer of a call says that it failed. */
+/** Whether the answer of a call reports a failure. */
 export function isFailed({ result }: Readonly<Record<string, unknown>>): boolean {
   return isRecord(result) && result["isError"] === true;
 }
 
-/** Characters of an answer that are looked at. */
+/** Maximum number of characters of an answer to search. */
 const TEXT_LENGTH_MAX = 64 * 1024;
 
 /**
- * Logs each thing that a failed answer says was denied, and returns the answer with a line for it;
- * undefined when nothing was.
+ * Logs each denial in a failed answer, and returns the answer with a line for each. Returns
+ * undefined when nothing was denied.
  */
 export function tellDenied(
   gate: Gate,

@@ -1,5 +1,5 @@
 /**
- * What the proxy says of requests that get no answer: the server is gone, or silent.
+ * The proxy's refusals for requests that get no answer: the server is gone, or silent.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Pending } from "units/mcp/pending.ts";
 import type { ProxyPorts } from "units/mcp/proxy_ports.ts";
 
-/** The server is gone; `entry` is the request that it had not answered. */
+/** The refusal when the server is gone; `entry` is the request that it had not answered. */
 export function serverEnded(mcp: string, why: string, entry?: Pending): Refusal {
   const name = JSON.stringify(mcp);
   const what = entry === undefined
@@ -21,7 +21,7 @@ export function serverEnded(mcp: string, why: string, entry?: Pending): Refusal 
   return refusal("mcp-ended", `${what}: ${state}`, { hints: [doctorOf(mcp)] });
 }
 
-/** Returns why the server of a proxy may not start; undefined for one that may. */
+/** Returns why the server of a proxy may not start; undefined if it may start. */
 export async function refusedStart(
   ports: Pick<ProxyPorts, "checkServer">,
 ): Promise<Refusal | undefined> {
@@ -29,7 +29,7 @@ export async function refusedStart(
   return checked === undefined || checked.ok ? undefined : checked.error;
 }
 
-/** No answer in time. */
+/** The refusal when no answer came in time. */
 export function requestExpired(mcp: string, entry: Pending): Refusal {
   return refusal(
     "mcp-timeout",
@@ -38,9 +38,7 @@ export function requestExpired(mcp: string, entry: Pending): Refusal {
   );
 }
 
-/**
- * The server does not say which tools it has, so a call of one cannot be compared with anything.
- */
+/** The refusal when the server does not list its tools, so that a call cannot be checked. */
 export function toolsUnlisted(mcp: string, tool: string, why: string): Refusal {
   return refusal(
     "tools-unlisted",
@@ -50,7 +48,9 @@ export function toolsUnlisted(mcp: string, tool: string, why: string): Refusal {
   );
 }
 
-/** Works under each service manager, for the agent as for an operator who acts as it. */
+/**
+ * The command works under each service manager, for the agent and for an operator who acts as it.
+ */
 function doctorOf(mcp: string): string {
   return `fleetctl mcp doctor ${mcp} self`;
 }

@@ -1,8 +1,8 @@
 /**
- * A byte scanner over one JSON message that learns only its envelope: the keys of the message and
- * of its `params`, and the values of `id` and `method`. Pure. It builds nothing of the rest, so it
- * can walk a message that is too large to hold, and it sees what `JSON.parse` hides: a key that is
- * there twice, of which a server might take the other one.
+ * A byte scanner over one JSON message that extracts only its envelope: the keys of the message and
+ * of its `params`, and the values of `id` and `method`. Pure. It stores nothing else, so it can
+ * scan a message that is too large for memory. It also sees duplicate keys, which `JSON.parse`
+ * hides and of which a server might use the other one.
  *
  * @module
  */
@@ -13,10 +13,10 @@ export interface EnvelopeKey {
   readonly name: string;
 }
 
-/** What was learnt of a message. */
+/** The envelope of a message. */
 export interface Envelope {
   readonly keys: readonly EnvelopeKey[];
-  /** Whether there were more keys than are kept; then nothing can be said about doubles. */
+  /** Whether there were more keys than are kept; duplicates are then unknown. */
   readonly hasMoreKeys: boolean;
   /** Undefined when absent, too long or not a string or number. */
   readonly id: string | number | undefined;
@@ -32,12 +32,12 @@ const CLOSE_OBJECT = 0x7d;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const SPACE = 0x20;
-/** Keys kept; a message with more keys than any method has is not one. */
+/** Maximum number of keys kept; no method has more. */
 const KEYS_MAX = 64;
-/** Bytes of a key or of an `id` or `method` that are kept. */
+/** Maximum number of bytes kept of a key, an `id` or a `method`. */
 const TEXT_BYTES_MAX = 256;
 
-/** Creates a scanner; feed it the message in pieces, in order. */
+/** Creates a scanner; feed it the pieces of the message in order. */
 export function createEnvelopeScanner() {
   const keys: EnvelopeKey[] = [];
   const kept: number[] = [];
@@ -50,7 +50,7 @@ export function createEnvelopeScanner() {
   let readsKey = false;
   /** Name of the last key at depth 1. */
   let parent = "";
-  /** Value being kept: of `id` or `method` at depth 1. */
+  /** The value that is being kept: `id` or `method` at depth 1. */
   let keeps: "id" | "method" | undefined;
   const isObject = [false, false, false];
   const found: { id?: string | number; method?: string } = {};
@@ -120,7 +120,7 @@ export function createEnvelopeScanner() {
   };
 
   return {
-    /** Walks the next piece. */
+    /** Scans the next piece. */
     feed(bytes: Uint8Array): void {
       for (let at = 0; at < bytes.length; at++) {
         const byte = bytes[at] ?? 0;
@@ -136,13 +136,13 @@ export function createEnvelopeScanner() {
         }
       }
     },
-    /** What is known so far; whole once the message is. */
+    /** Returns the envelope so far; complete after the last piece. */
     result(): Envelope {
       return { keys, hasMoreKeys, id: found.id, method: found.method };
     },
   };
 
-  /** Kept bytes as text: a key's inside of quotes, or a whole scalar. */
+  /** Returns the kept bytes as text: the inside of a key's quotes, or a whole scalar. */
   function readText(bytes: readonly number[], isKey: true): string | undefined;
   function readText(bytes: readonly number[], isKey: false): unknown;
   function readText(bytes: readonly number[], isKey: boolean): unknown {
@@ -163,13 +163,13 @@ export function scanEnvelope(bytes: Uint8Array): Envelope {
   return scanner.result();
 }
 
-/** Longest key that is looked at; no method takes a longer one. */
+/** Maximum length of a key; no method uses a longer one. */
 const KEY_LENGTH_MAX = 1024;
 
 /**
- * Returns the keys of a whole message that `JSON.parse` accepts, in their order and doubled ones
- * doubled; undefined when there are more, or longer ones, than any method takes. The same as
- * `scanEnvelope` sees, for a text at hand: each message of a client passes here.
+ * Returns the keys of a whole message that `JSON.parse` accepts, in order and with duplicates.
+ * Returns undefined when there are more keys, or longer ones, than any method uses. It sees the
+ * same keys as `scanEnvelope`, and is faster for a text in memory: each client message passes here.
  */
 export function envelopeKeys(text: string): readonly EnvelopeKey[] | undefined {
   const keys: EnvelopeKey[] = [];
@@ -191,7 +191,7 @@ export function envelopeKeys(text: string): readonly EnvelopeKey[] | undefined {
     } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       depth++;
       isKey = code === OPEN_OBJECT && (depth === 1 || depth === 2 && isParams);
-      // An array has no keys, and nothing below it is of the envelope.
+      // An array has no keys, and nothing below it belongs to the envelope.
       if (code === OPEN_ARRAY && depth === 2) isParams = false;
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
       depth--;
@@ -201,7 +201,7 @@ export function envelopeKeys(text: string): readonly EnvelopeKey[] | undefined {
   return keys;
 }
 
-/** Where the string that begins at `at` ends: the quote that no backslash takes away. */
+/** Returns the end of the string that begins at `at`: its first unescaped quote. */
 function endOfString(text: string, at: number): number {
   for (let end = text.indexOf('"', at + 1);; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

@@ -1,6 +1,6 @@
 /**
- * Which requests a broken answer of a server ends. Such an answer never arrives in another form, so
- * waiting for it would only cost the time of the deadline.
+ * Decides which requests end because of a broken answer of a server. The server does not repeat
+ * such an answer, so the client would wait for the deadline for nothing.
  *
  * @module
  */
@@ -11,8 +11,9 @@ import type { Garbage } from "units/mcp/server_side.ts";
 import type { UnlistedCalls } from "units/mcp/unlisted_calls.ts";
 
 /**
- * Takes the requests out that a line ends: the one whose id it carries, or all of them when it was
- * meant as a message and its id cannot be read. Other output ends none.
+ * Removes and returns the requests that a line ends. That is the request whose id the line
+ * contains, or all requests if the line was meant as a message without a readable id. Other output
+ * ends none.
  */
 export function takeGarbled(
   line: Garbage,

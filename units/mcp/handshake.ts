@@ -1,7 +1,7 @@
 /**
- * What a client of the 2025 era has agreed with its server, kept so that a server that starts anew
- * can be told the same: the client never learns that it talks to another process. Pure bookkeeping.
- * Clients of the 2026 era send no `initialize`, so there is nothing to keep.
+ * Records the handshake of a 2025-era client with its server and replays it to a restarted server.
+ * The client does not notice that the process has changed. Pure bookkeeping. Clients of the 2026
+ * era send no `initialize`, so nothing is recorded for them.
  *
  * @module
  */
@@ -13,15 +13,15 @@ import { isRecord } from "core/text/json_object.ts";
 
 /** The recorded handshake of one client. */
 export interface Handshake {
-  /** Looks at a message that is being forwarded to the server. */
+  /** Records a message that is forwarded to the server. */
   onForwarded(message: Message): void;
-  /** Looks at an answer of the server. */
+  /** Records an answer of the server. */
   onAnswered(id: MessageId, value: Readonly<Record<string, unknown>>): void;
-  /** Whether there was a handshake that succeeded. */
+  /** Whether a handshake has succeeded. */
   isAgreed(): boolean;
-  /** The `initialize` to send to a new server, once there was an agreement. */
+  /** Returns the `initialize` for a new server, after a successful handshake. */
   replay(id: string): Uint8Array<ArrayBuffer>;
-  /** Says what is wrong with the new server's answer, or undefined. */
+  /** Returns what is wrong with the new server's answer, or undefined. */
   checkReplay(value: Readonly<Record<string, unknown>>): string | undefined;
   /** The `notifications/initialized` that follows; undefined when the client has not sent it. */
   confirmation(): Uint8Array<ArrayBuffer> | undefined;
@@ -68,9 +68,7 @@ export function createHandshake(): Handshake {
   };
 }
 
-/**
- * Tells a new server what its client has agreed with the one before; an error is a sentence part.
- */
+/** Replays the client's handshake to a new server; an error is a sentence part. */
 export async function replayHandshake(
   handshake: Handshake,
   own: Pick<OwnRequests, "ask">,

@@ -1,20 +1,20 @@
 /**
- * When a connection has been idle for long enough. Pure but for the clock it is given. One timer
- * stands for many beginnings and ends of idleness: setting one anew for each call costs more than
- * judging the call.
+ * Detects when a connection has been idle for long enough. Pure except for the given clock. One
+ * timer serves many idle periods, because a new timer per call would cost more than the gate's
+ * decision.
  *
  * @module
  */
 
 import type { Clock } from "core/ports/clock.ts";
 
-/** Watches one connection. */
+/** Idle detection for one connection. */
 export interface IdleWatch {
-  /** Nothing is under way from now on; `ms` later `onIdle` is told, unless something was. */
+  /** The connection is idle from now on; `onIdle` is called `ms` later unless it is interrupted. */
   begin(ms: number): void;
-  /** Something is under way. */
+  /** The connection is busy. */
   interrupt(): void;
-  /** The connection is gone; no timer is left. */
+  /** The connection is gone; cancels the timer. */
   end(): void;
 }
 
@@ -40,7 +40,7 @@ export function createIdleWatch(
   return {
     begin(ms) {
       since = clock.monotonic();
-      // A shorter limit than the one that the timer runs for must not wait for that timer.
+      // If the new limit is shorter than that of the running timer, replace the timer.
       if (ms < limit) stop = void stop?.();
       limit = ms;
       stop ??= clock.after(ms, look);

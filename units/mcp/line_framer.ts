@@ -1,7 +1,7 @@
 /**
- * Bytes → lines, the framing of MCP over stdio and unix sockets. Pure. A line past the limit is
- * not held: only its size and envelope are, so that the call it belongs to can be answered and
- * everything after it goes on.
+ * Splits bytes into lines, the framing of MCP over stdio and unix sockets. Pure. A line over the
+ * limit is not stored: only its size and envelope are. Its call can then be answered, and later
+ * lines are still read.
  *
  * @module
  */
@@ -16,11 +16,11 @@ export type Frame =
 
 const NEWLINE = 0x0a;
 
-/** Cuts a stream of chunks into lines. */
+/** Splits a stream of chunks into lines. */
 export interface LineFramer {
-  /** Returns the lines that end in this chunk. A chunk is only read until the call returns. */
+  /** Returns the lines that end in this chunk. The chunk is not used after the call returns. */
   push(chunk: Uint8Array): readonly Frame[];
-  /** Bytes of the line that has not ended yet. */
+  /** Number of bytes of the unfinished line. */
   pendingBytes(): number;
 }
 
@@ -40,7 +40,7 @@ export function createLineFramer(lineBytesMax: number): LineFramer {
       scanner.feed(piece);
       parts = [];
     } else {
-      // Copied: the reader may use its buffer again.
+      // Copied, because the reader may reuse its buffer.
       parts.push(piece.slice());
     }
   };

@@ -1,7 +1,7 @@
 /**
- * What is done with a list of tools on its way to the client, or of our own: compared with what was
- * accepted, told in the log when something is held back, and shown without it. And which other
- * answers do not pass as they are.
+ * Handles tool lists on their way to the client, and those of the proxy's own requests. It compares
+ * a list with the accepted tools, logs tools that are held back, and removes them. It also decides
+ * which other answers are changed.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { withoutBlocked } from "units/mcp/server_side.ts";
 import type { ShownTools } from "units/mcp/shown_tools.ts";
 import { isLastPage, type ToolWatch } from "units/mcp/tool_watch.ts";
 
-/** Who remembers lists, and for whom. */
+/** Dependencies for the processing of lists. */
 export interface ListReaders {
   readonly target: { readonly agent: string; readonly mcp: string };
   readonly watch: ToolWatch;
@@ -27,10 +27,10 @@ export interface ListReaders {
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** Tools of one list that are logged one by one. */
+/** Maximum number of tools of one list that are logged individually. */
 const HELD_LOGGED_MAX = 50;
 
-/** Takes in one answer to `tools/list`. */
+/** Records one answer to `tools/list`. */
 export async function readList(readers: ListReaders, gate: Gate, value: Value): Promise<void> {
   readers.shown.onListed(value);
   const { first, held } = await readers.watch.onListed(gate, value, isLastPage(value));
@@ -41,12 +41,12 @@ export async function readList(readers: ListReaders, gate: Gate, value: Value): 
   }
 }
 
-/** Whether an answer may not pass as the server sent it. */
+/** Whether the proxy may have to change an answer. */
 export function mayChange({ method, tool }: Pending, value: Value): boolean {
   return method === "tools/list" || tool !== undefined && isFailed(value);
 }
 
-/** The answer for the client; undefined when it passes as it is. */
+/** Returns the changed answer for the client; undefined when it passes unchanged. */
 export async function changedAnswer(
   readers: ListReaders,
   reader: GateReader,

@@ -1,7 +1,7 @@
 /**
- * `fleetctl-mcp`: `proxy <mcp> --socket <path>`, `serve <builtin>`, `check <mcp>`.
- * The composition root of the MCP path. Starts once per agent start and MCP, so each mode loads
- * only what it needs: the proxy loads no SDK.
+ * `fleetctl-mcp`: `proxy <mcp> --socket <path>`, `serve <builtin>`, `check <mcp>`. The composition
+ * root of the MCP programs. It starts once per agent start and MCP, so each mode loads only what it
+ * needs: the proxy loads no SDK.
  *
  * @module
  */
@@ -84,7 +84,7 @@ async function proxy(
   return 0;
 }
 
-/** Loads the SDK, which no other proxy needs. */
+/** Loads the SDK, which other proxies do not need. */
 async function connectUrl(mcp: string): Promise<Wire> {
   const { openMcpHttp } = await import("core/os/mcp_http.ts");
   const { systemHttp } = await import("core/os/http.ts");
@@ -108,11 +108,11 @@ async function serve(server: BuiltinServer): Promise<number> {
     random: systemRandom(),
     connect: connectUnix,
   });
-  // The SDK's transport keeps the process alive until the client's end of the stream.
+  // The SDK's transport keeps the process alive until the client closes the stream.
   return 0;
 }
 
-/** The files of a server as they are now; one that is part of fleetctl has none. */
+/** Checks the current files of a server; a builtin server has none. */
 async function checkServer(mcp: string): Promise<Result<void>> {
   const { checkTree, treePath } = await import("core/catalog/vendor.ts");
   const { denoTrees } = await import("core/os/vendor.ts");
@@ -123,9 +123,7 @@ async function checkServer(mcp: string): Promise<Result<void>> {
   return checked.ok ? ok(undefined) : err({ ...checked.error, hints: ["fleetctl apply self"] });
 }
 
-/**
- * Whether a server may start: its files are those that were installed, and no review of it waits.
- */
+/** Whether a server may start: its files are the installed ones, and no review of it is pending. */
 async function check(mcp: string): Promise<number> {
   const { createGateReader } = await import("core/risk/gate_file.ts");
   const { heldWhole, isHeldWhole } = await import("core/risk/decide.ts");

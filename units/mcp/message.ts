@@ -1,6 +1,6 @@
 /**
- * Reading one line as a JSON-RPC message, and writing the answers that the proxy itself gives.
- * Pure. Both protocol revisions share this framing; batches belong to neither and are refused.
+ * Parses one line as a JSON-RPC message, and prints the proxy's own answers. Pure. Both protocol
+ * revisions share this framing; batches belong to neither and are refused.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { isRecord } from "core/text/json_object.ts";
 /** Identifier of a request. */
 export type MessageId = string | number;
 
-/** A message, as far as the proxy looks at it. */
+/** A message, with the fields that the proxy needs. */
 export type Message =
   | {
     readonly kind: "request";
@@ -28,7 +28,7 @@ export type Message =
   }
   | { readonly kind: "response"; readonly id: MessageId; readonly value: Record<string, unknown> };
 
-/** Why a line is no message; the id is known when it could be read. */
+/** Why a line is not a message; the id is present if it could be read. */
 export interface BadMessage {
   readonly kind: "bad";
   readonly code: number;
@@ -36,7 +36,7 @@ export interface BadMessage {
   readonly id: MessageId | null;
 }
 
-/** JSON-RPC codes; those at -32000 and -32001 are the SDKs' own for lost and slow connections. */
+/** JSON-RPC codes; -32000 and -32001 are the SDKs' codes for lost and slow connections. */
 export const RPC_CODES = {
   parse: -32700,
   invalidRequest: -32600,
@@ -45,22 +45,20 @@ export const RPC_CODES = {
   timeout: -32001,
 } as const;
 
-/** Keys that decide what a message does; each once, in exactly this spelling. */
+/** Keys that determine what a message does; each may occur once, in exactly this spelling. */
 const MESSAGE_KEYS = new Set(["jsonrpc", "id", "method", "params", "result", "error"]);
 const PARAMS_KEYS = new Set(["name", "arguments", "_meta", "task"]);
 
 const OPEN_OBJECT = 0x7b;
 const decoder = strictUtf8();
 const encoder = new TextEncoder();
-/**
- * Line breaks to some readers that are none to JSON: NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR.
- */
+/** Line breaks for some readers but not for JSON: NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR. */
 const FOREIGN_BREAKS = /[\r\u0085\u2028\u2029]/;
 
 /** A parsed line, and the bytes to forward for it. */
 export interface ParsedLine {
   readonly message: Message | BadMessage;
-  /** What it was parsed from; empty for a bad one. */
+  /** The text that was parsed; empty for a bad line. */
   readonly text: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -115,8 +113,8 @@ function readMessage(value: Record<string, unknown>): Message | BadMessage {
 }
 
 /**
- * Says what is ambiguous about a client's message: a deciding key twice or in another spelling.
- * A server that takes the other one would do something that the gate has not seen.
+ * Returns what is ambiguous about a client's message: a deciding key twice or in another spelling.
+ * A server that reads the other key would do something that the gate has not checked.
  */
 export function findAmbiguity(text: string): string | undefined {
   const keys = envelopeKeys(text);
@@ -135,12 +133,12 @@ export function findAmbiguity(text: string): string | undefined {
 }
 
 /**
- * Some servers break lines where JSON does not; a message must stay one line to them too, or a
- * part of an argument could pass for a message of its own.
+ * Some servers break lines where JSON does not. A message must be one line to them too: otherwise
+ * part of an argument could pass for a separate message.
  */
 function oneLine(text: string, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (!FOREIGN_BREAKS.test(text)) return bytes;
-  // A raw CR can only stand between tokens; the others only inside strings.
+  // A raw CR can occur only between tokens, the others only inside strings.
   const safe = text.replace(/\r/g, " ").replace(
     /[\u0085\u2028\u2029]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -153,7 +151,7 @@ export function printMessage(value: unknown): Uint8Array<ArrayBuffer> {
   return encoder.encode(`${JSON.stringify(value)}\n`);
 }
 
-/** Prints a request anew. */
+/** Prints a request from its parsed form. */
 export function printRequest(request: Extract<Message, { kind: "request" }>) {
   const { id, method, params } = request;
   return printMessage({ jsonrpc: "2.0", id, method, params });
@@ -170,8 +168,8 @@ export function printError(
 }
 
 /**
- * Prints the refusal of a tool call as a tool result, because that is what reaches the model;
- * `_meta.fleetctl.denied` tells our own runtime that it was refused and did not fail.
+ * Prints the refusal of a tool call as a tool result, because only a result reaches the model.
+ * `_meta.fleetctl.denied` tells fleetctl's runtime that the call was refused and did not fail.
  */
 export function printDenied(
   request: { readonly id: MessageId; readonly params: Readonly<Record<string, unknown>> },
@@ -189,7 +187,7 @@ export function printDenied(
   });
 }
 
-/** Whether a request speaks the stateless revision (2026-07-28), which names it in each request. */
+/** Whether a request uses the stateless revision (2026-07-28), which each request names. */
 function isStateless(params: Readonly<Record<string, unknown>>): boolean {
   const meta = params["_meta"];
   return isRecord(meta) && "io.modelcontextprotocol/protocolVersion" in meta;

@@ -1,7 +1,7 @@
 /**
- * Where this agent's MCP is that is reached by URL, with the agent's own keys filled in. Reads the
- * rendered gate and env files, never the catalog. Nobody else's keys can be read: the files' owners
- * and the permission set of the program say so.
+ * The endpoint of an agent's MCP that is reached by URL, with the agent's own keys filled in. Reads
+ * the rendered gate and env files, never the catalog. File ownership and the program's permission
+ * set prevent reads of another agent's keys.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { err, type Result } from "core/result.ts";
 import { createGateReader } from "core/risk/gate_file.ts";
 import { readRenderedKeys } from "core/secrets/rendered_keys.ts";
 
-/** Reads where an MCP is, anew each time: keys change while a proxy lives. */
+/** Reads the endpoint of an MCP. It is not cached, because keys change while a proxy runs. */
 export async function readOwnEndpoint(
   files: Pick<Files, "readText" | "stat">,
   paths: Paths,

@@ -1,7 +1,7 @@
 /**
- * Requests of the proxy's own to a server: the handshake that is replayed to a new one, and
- * the list of tools that a call waits for. Each is answered, late, or ended with the
- * server; the client sees none.
+ * The proxy's own requests to a server: the handshake replayed to a new server, and the tool list
+ * that a call waits for. Each ends with an answer, a timeout, or the end of the server. The client
+ * sees none of them.
  *
  * @module
  */
@@ -10,19 +10,22 @@ import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { MessageId } from "units/mcp/message.ts";
 
-/** What a server answered: the whole message. */
+/** The whole message that a server answered. */
 type Answer = Readonly<Record<string, unknown>>;
 
-/** Requests under way. */
+/** Requests in progress. */
 export interface OwnRequests {
-  /** Sends a request made for an id and waits for its answer; an error is a sentence part. */
+  /**
+   * Sends the request that is built for an id, and waits for its answer. An error is a sentence
+   * part.
+   */
   ask(
     make: (id: string) => Uint8Array<ArrayBuffer>,
     send: (bytes: Uint8Array<ArrayBuffer>) => Promise<void>,
   ): Promise<Result<Answer, string>>;
-  /** Whether an answer was one of ours; it is then not the client's. */
+  /** Whether an answer belongs to an own request; it is then not forwarded to the client. */
   take(id: MessageId, value: Answer): boolean;
-  /** The same for an answer that cannot be read. */
+  /** The same for an unreadable answer. */
   fail(id: MessageId, why: string): boolean;
   /** The server is gone. */
   end(why: string): void;
@@ -30,12 +33,12 @@ export interface OwnRequests {
 
 const ID_PREFIX = "fleetctl-own-";
 
-/** Whether an id is one of these: no client may use it. */
+/** Whether an id belongs to the proxy; clients must not use it. */
 export function isOwnId(id: MessageId): boolean {
   return typeof id === "string" && id.startsWith(ID_PREFIX);
 }
 
-/** Creates an empty table; each request is given `seconds`. */
+/** Creates an empty table; each request times out after `seconds`. */
 export function createOwnRequests(clock: Pick<Clock, "after">, seconds: number): OwnRequests {
   const open = new Map<MessageId, (result: Result<Answer, string>) => void>();
   let count = 0;

@@ -1,6 +1,6 @@
 /**
- * Requests of the client that have no answer yet. Pure bookkeeping; deadlines run on the clock that
- * is given. An entry leaves the table exactly once, so that a request is answered exactly once.
+ * Client requests that have no answer yet. Pure bookkeeping; deadlines use the given clock. An
+ * entry leaves the table exactly once, so that each request is answered exactly once.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Clock } from "core/ports/clock.ts";
 import { isId, type Message, type MessageId } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** One request on its way. */
+/** One unanswered request. */
 export interface Pending {
   readonly id: MessageId;
   readonly method: string;
@@ -19,7 +19,7 @@ export interface Pending {
 
 interface Entry extends Pending {
   readonly progressToken: MessageId | undefined;
-  /** On the monotonic clock; infinite for what may stay open. */
+  /** Deadline on the monotonic clock; infinite for requests that may stay open. */
   due: number;
 }
 
@@ -28,26 +28,26 @@ export interface PendingTable {
   readonly size: number;
   has(id: MessageId): boolean;
   add(request: Extract<Message, { kind: "request" }>): void;
-  /** Takes an entry out; undefined when it is not there (late or invented answer). */
+  /** Removes and returns an entry; undefined when absent (the answer is late or invented). */
   take(id: MessageId): Pending | undefined;
-  /** Takes all out, oldest first. */
+  /** Removes and returns all entries, oldest first. */
   takeAll(): readonly Pending[];
-  /** The server asks a person something: until `resume`, no deadline runs. */
+  /** The server waits for an answer from a person: no deadline runs until `resume`. */
   hold(): void;
-  /** The person has answered: every deadline starts anew. */
+  /** The person has answered: every deadline restarts. */
   resume(): void;
-  /** Sign of life of a call: its deadline starts anew. */
+  /** Progress of a call: its deadline restarts. */
   onProgress(token: unknown): void;
 }
 
-/** Requests that one client may have open at once. */
+/** Maximum number of open requests per client. */
 export const PENDING_MAX = 1024;
-/** Methods that stay open for as long as the client likes. */
+/** Methods without a deadline. */
 const OPEN_ENDED: ReadonlySet<string> = new Set(["subscriptions/listen"]);
 
 /**
- * Creates a table; `onExpired` is told of a request that had no answer in time, once it is out. One
- * timer stands for all deadlines: they are equally long, so the oldest is the next.
+ * Creates a table; `onExpired` receives each request that timed out, after its removal. One timer
+ * serves all deadlines: they have equal length, so the oldest is the next.
  */
 export function createPendingTable(
   clock: Pick<Clock, "after" | "monotonic">,

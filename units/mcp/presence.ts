@@ -1,6 +1,6 @@
 /**
- * Says to the agent's dial unit that the program has an MCP: one connection to its local socket,
- * held while the proxy runs. Where no dial unit listens, nothing is said.
+ * Reports to the agent's dial unit that the program has an MCP, by one connection to the unit's
+ * local socket while the proxy runs. Where no dial unit listens, it reports nothing.
  *
  * @module
  */
@@ -12,9 +12,9 @@ import type { ByteStream } from "core/ports/sockets.ts";
 
 /** The presence of one proxy. */
 export interface Presence {
-  /** Says it once; a second call does nothing. */
+  /** Reports the presence once; a second call does nothing. */
   listed(): void;
-  /** Ends it. */
+  /** Ends the presence. */
   close(): Promise<void>;
 }
 

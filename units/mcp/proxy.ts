@@ -1,13 +1,13 @@
 /**
- * `fleetctl-mcp proxy`: between a client's stdio and the socket of one MCP, message by message.
- * Gates calls, hides blocked tools, survives the death of the server, answers what would otherwise
- * stay unanswered. Effects through ports only; serves both protocol revisions.
- * Why it reads messages itself: ADR 0020.
+ * `fleetctl-mcp proxy`: forwards messages between a client's stdio and the socket of one MCP. It
+ * gates calls, hides blocked tools, survives the death of the server, and answers requests that
+ * would otherwise stay unanswered. All effects go through ports; it serves both protocol revisions.
+ * ADR 0020 explains why it parses messages itself.
  *
  * | link       | event                     | next                                             |
  * |------------|---------------------------|--------------------------------------------------|
  * | none       | request of the client     | connect (the server starts), replay, forward     |
- * | none       | notification or response  | dropped: there is nobody to tell                 |
+ * | none       | notification or response  | dropped: no server to receive it                 |
  * | connected  | server ends               | none; every open request is answered by an error |
  * | connected  | nothing open, idle        | none; the server stops                           |
  *
@@ -64,7 +64,7 @@ export async function runProxy(target: ProxyTarget, ports: ProxyPorts): Promise<
   }
 }
 
-/** One client, and the server it has at the moment. */
+/** One client, and its current server. */
 class ProxySession {
   readonly #target: ProxyTarget;
   readonly #ports: ProxyPorts;
@@ -101,7 +101,7 @@ class ProxySession {
     try {
       await this.#ports.client.write(bytes);
     } catch (thrown) {
-      // The client's own end of its input ends the session; nothing is lost that it could read.
+      // The client has closed its end, which ends the session; it could not read any answer.
       this.#log.debug("client_gone", { error: errorText(thrown) });
     }
   }
@@ -130,7 +130,7 @@ class ProxySession {
     if (message.method !== "notifications/cancelled") return;
     this.#waiting.withdraw(id);
     this.#unlisted.withdraw(id);
-    // The server does not answer a request that was cancelled.
+    // The server does not answer a cancelled request.
     if (this.#isKnown(id)) this.#pending.take(id);
   }
 
@@ -149,7 +149,7 @@ class ProxySession {
     if (refused !== undefined) {
       return await this.#tellClient(printError(request.id, RPC_CODES.invalidRequest, refused));
     }
-    // What nobody has accepted starts no server.
+    // A tool that is not accepted must not start a server.
     const known = await this.#standing(request);
     if (!known.ok) return await this.#refuse(request, known.error);
     if (known.value === "as-accepted" && this.#link !== undefined && this.#opening === undefined) {
@@ -168,7 +168,7 @@ class ProxySession {
     if (standing.ok && standing.value === "as-accepted") {
       return await this.#send(ready.value, request, bytes);
     }
-    // The client is read on meanwhile: the server may ask it something before it lists.
+    // Not awaited: the client must still be read, because the server may send it requests first.
     void this.#sendListed(ready.value, request, bytes);
   }
 
@@ -204,7 +204,7 @@ class ProxySession {
     await this.#tellClient(printRefusal(request, reason));
   }
 
-  /** How the tool of a call stands, or the refusal of it. */
+  /** Returns the review state of a call's tool, or the refusal of the call. */
   async #standing(request: Request): Promise<Result<"as-accepted" | "unknown">> {
     if (request.method !== "tools/call") return ok("as-accepted");
     const gate = await this.#ports.gate.current();
@@ -228,7 +228,7 @@ class ProxySession {
       : undefined;
   }
 
-  /** Everything else goes on while a human thinks, and nothing is counted against the call. */
+  /** Requests approval. Other messages continue meanwhile, and the call has no deadline. */
   #ask(asked: Extract<ClientVerdict, { kind: "ask" }>): void {
     const { message } = asked;
     const refused = this.#unfit(message);
@@ -240,7 +240,7 @@ class ProxySession {
       isDestructive: (tool) => this.#shown.isDestructive(tool),
       onAlive: (bytes) => void this.#tellClient(bytes),
       onAnswer: (bytes) => void this.#tellClient(bytes),
-      // What was shown is what is sent: printed anew, so that no key is there twice.
+      // Printed from the parsed form: what the approver saw, without duplicate keys.
       onApproved: () => void this.#forwardRequest(message, printRequest(message)),
     });
   }
@@ -249,12 +249,12 @@ class ProxySession {
     try {
       await to.write(bytes);
     } catch (thrown) {
-      // The reader of the link sees its end and answers whatever was open.
+      // The reader of the link detects its end and answers the open requests.
       this.#log.debug("server_gone", { error: errorText(thrown) });
     }
   }
 
-  /** One at a time: an approved call must not start a second server beside a new one. */
+  /** Runs one connect at a time: an approved call must not start a second server. */
   async #readyServer(request: Request): Promise<Result<ServerLink>> {
     while (this.#opening !== undefined) await this.#opening;
     if (this.#link !== undefined) return ok(this.#link);
@@ -322,7 +322,7 @@ class ProxySession {
   ): Promise<void> {
     if (this.#unlisted.own.take(message.id, message.value)) return;
     const entry = this.#pending.take(message.id);
-    // Late, after a cancellation or its deadline, or made up: nobody waits for it.
+    // The answer is late, follows a cancellation, or is invented: no request waits for it.
     if (entry === undefined) return this.#log.debug("answer_unexpected");
     this.#handshake.onAnswered(message.id, message.value);
     if (entry.method === "tools/list" && "result" in message.value) this.#ports.onListed?.();
@@ -333,14 +333,14 @@ class ProxySession {
     this.#armIdle();
   }
 
-  /** A client whose only open request this answers does nothing but wait for it. */
+  /** Writes synchronously if this was the client's only open request: the client must wait. */
   #tellNow(bytes: Uint8Array): boolean {
     const { writeNow } = this.#ports.client;
     if (writeNow === undefined || this.#pending.size + this.#unlisted.size > 0) return false;
     return writeNow(bytes);
   }
 
-  /** Gives the server up; forgotten at once, so that the next request starts another. */
+  /** Closes the link and clears it immediately, so that the next request starts a server. */
   #dropLink(): void {
     this.#link?.close();
     this.#link = undefined;
@@ -370,7 +370,7 @@ class ProxySession {
     this.#log.warning("call_expired", { method: entry.method });
     void this.#tellClient(printError(entry.id, RPC_CODES.timeout, reason));
     if (this.#link === undefined) return;
-    // A server with nothing else to do that does not answer is stuck: the next one starts afresh.
+    // A server that does not answer its only request is stuck: the next request starts a new one.
     if (this.#pending.size === 0) return this.#dropLink();
     const params = { requestId: entry.id, reason: "no answer in time" };
     void this.#writeServer(

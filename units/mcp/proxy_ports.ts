@@ -1,5 +1,5 @@
 /**
- * What a proxy serves, and what it needs of the machine. Types only.
+ * The target and the dependencies of a proxy. Types only.
  *
  * @module
  */
@@ -11,25 +11,25 @@ import type { GateReader } from "core/risk/gate_file.ts";
 import type { Result } from "core/result.ts";
 import type { Wire } from "units/mcp/wire.ts";
 
-/** Whose MCP, which, and where. */
+/** The agent, the MCP, and its socket. */
 export interface ProxyTarget {
   readonly agent: string;
   readonly mcp: string;
   readonly socket: string;
 }
 
-/** What the proxy needs of the machine. */
+/** Dependencies of the proxy. */
 export interface ProxyPorts {
   readonly client: Wire;
   readonly clock: Clock;
   readonly log: Log;
   readonly gate: GateReader;
-  /** The dial unit's local socket, where humans are asked. */
+  /** The dial unit's local socket, through which approvals are requested. */
   readonly dialSocket: string;
   connect(path: string): Promise<ByteStream>;
-  /** Says why a server that ended without a word may not start; absent where nothing is checked. */
+  /** Returns why a server that ended without output may not start; absent where no check exists. */
   checkServer?(): Promise<Result<void>>;
   openServer(path: string): Promise<Wire>;
-  /** Told once, when the client has the list of tools: the program really has this MCP. */
+  /** Called once, when the client has received the list of tools: the MCP works for the program. */
   onListed?(): void;
 }

@@ -1,6 +1,7 @@
 /**
- * One connection to an MCP server: its socket starts the server, its end means that the server is
- * gone. Reads lines and hands them on one at a time, so that a slow client slows the server down.
+ * One connection to an MCP server. The connection starts the server (socket activation), and its
+ * end means that the server is gone. Lines are read and passed on one at a time, so that a slow
+ * client slows the server down.
  *
  * @module
  */
@@ -15,18 +16,18 @@ import { readServerFrame, type ServerLine } from "units/mcp/server_side.ts";
 
 /** A live connection. */
 export interface ServerLink {
-  /** Starts reading; called once, when the owner is ready to be told of the end. */
+  /** Starts to read; called once, when the owner is ready for `onEnd`. */
   listen(handlers: LinkHandlers): void;
-  /** Resolves when the kernel took the bytes; rejects when the server is gone. */
+  /** Resolves when the kernel has accepted the bytes; rejects when the server is gone. */
   write(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   close(): void;
 }
 
-/** What a link tells its owner. */
+/** Callbacks of the link's owner. */
 export interface LinkHandlers {
   /** The next line is not read before this resolves. */
   readonly onLine: (line: ServerLine) => Promise<void>;
-  /** Called once, after the last line; `hasSpoken` says whether there was a line at all. */
+  /** Called once, after the last line; `hasSpoken` is true if there was any line. */
   readonly onEnd: (end: LinkEnd) => void;
 }
 
@@ -37,7 +38,7 @@ export interface LinkEnd {
   readonly hasSpoken: boolean;
 }
 
-/** Connects to the socket of an MCP; a refusal says what is there instead. */
+/** Connects to the socket of an MCP; a refusal names what was found at its path. */
 export async function openLink(
   target: { readonly mcp: string; readonly socket: string },
   ports: { readonly clock: Pick<Clock, "after">; openServer(path: string): Promise<Wire> },
@@ -93,7 +94,7 @@ function unreachable(target: { readonly mcp: string; readonly socket: string }, 
     : name === "PermissionDenied" || code === "EACCES"
     ? "belongs to another user"
     : `cannot be used: ${errorText(thrown)}`;
-  // One that is reached by URL has no socket; then the fault says it all.
+  // An MCP that is reached by URL has no socket; the fault is then the whole explanation.
   const found = target.socket === "" ? errorText(thrown) : `its socket "${target.socket}" ${state}`;
   return refusal(
     "mcp-unreachable",
@@ -126,7 +127,7 @@ async function readLines(
     const rest = framer.pendingBytes();
     if (rest > 0) why = `it ended after ${rest} bytes of an unfinished message`;
   } catch (thrown) {
-    // A server that ends without reading what it was sent resets the connection.
+    // A server that ends with unread input resets the connection.
     if (!isReset(thrown)) why = `its connection broke: ${errorText(thrown)}`;
   }
   if (!isClosed()) wire.close();

@@ -1,6 +1,6 @@
 /**
- * What is done with a line from the server: forwarded, changed, or dropped. Pure.
- * Blocked tools are taken out of tool lists; everything else that is a message passes unchanged.
+ * Decides what happens to a line from the server: forwarded, changed, or dropped. Pure. Blocked
+ * tools are removed from tool lists; all other messages pass unchanged.
  *
  * @module
  */
@@ -22,25 +22,25 @@ import {
 } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** A line of the server, understood. */
+/** A parsed line of the server. */
 export type ServerLine =
   | { readonly kind: "message"; readonly message: Message; readonly bytes: Uint8Array<ArrayBuffer> }
-  /** An answer past the limit; the call it belongs to must still be answered. */
+  /** An answer over the size limit; its request must still be answered. */
   | { readonly kind: "oversize"; readonly id: MessageId | undefined; readonly size: number }
   | Garbage;
 
-/** A line that is no message. */
+/** A line that is not a message. */
 export interface Garbage {
   readonly kind: "garbage";
   readonly why: string;
   readonly size: number;
-  /** The request that it was meant to answer, where that can be read. */
+  /** The id of the request that it was meant to answer, if readable. */
   readonly id: MessageId | undefined;
-  /** Whether it was meant as a message: then some request will get no other answer. */
+  /** Whether it was meant as a message; if so, some request will get no other answer. */
   readonly isBroken: boolean;
 }
 
-/** Reads one line of a server. Servers print all sorts of things on stdout: that is not fatal. */
+/** Reads one line of a server. Servers print arbitrary text on stdout; that is not fatal. */
 export function readServerFrame(frame: Frame): ServerLine | undefined {
   if (frame.kind === "oversize") {
     const isAnswer = frame.envelope.method === undefined;
@@ -55,7 +55,7 @@ export function readServerFrame(frame: Frame): ServerLine | undefined {
 
 function readGarbage(bytes: Uint8Array, why: string): Garbage {
   const { id, keys } = scanEnvelope(bytes);
-  // The ids of what the server itself asks are its own.
+  // Requests of the server have ids in a separate id space.
   const isAsking = keys.some(({ depth, name }) => depth === 1 && name === "method");
   return {
     kind: "garbage",
@@ -66,7 +66,7 @@ function readGarbage(bytes: Uint8Array, why: string): Garbage {
   };
 }
 
-/** Prints the error for an answer that was too large to pass on. */
+/** Prints the error for an answer that was too large to forward. */
 export function printOversize(id: MessageId, mcp: string, size: number): Uint8Array<ArrayBuffer> {
   return printError(
     id,

@@ -1,6 +1,6 @@
 /**
- * What the server said of its tools in the last list. It tells an approver whether a tool claims to
- * destroy nothing; the claim is the server's own, so it decides about nothing else. Pure.
+ * The annotations of the tools in the server's last list. They tell an approver whether a tool
+ * claims to destroy nothing. The claim comes from the server, so no other decision uses it. Pure.
  *
  * @module
  */
@@ -10,11 +10,11 @@ import { isRecord } from "core/text/json_object.ts";
 /** The tools of the last list. */
 export interface ShownTools {
   onListed(value: Readonly<Record<string, unknown>>): void;
-  /** True unless the tool says that it only reads or destroys nothing. */
+  /** True unless the tool claims to be read-only or non-destructive. */
   isDestructive(tool: string): boolean;
 }
 
-/** Tools that are remembered. */
+/** Maximum number of tools in memory. */
 const TOOLS_MAX = 2_000;
 
 /** Creates an empty memory. */

@@ -1,8 +1,9 @@
 /**
- * What the running server says of its tools, against what was accepted. Where the gate
- * names accepted definitions, only they are shown and called, and a call waits until the server at
- * hand has listed them. Where it names none, the first list of the client's session is the measure:
- * what changes or appears after it is held back. Pure but for hashing; it never speaks to anybody.
+ * Compares the tools that the running server lists with the accepted ones. If the gate names
+ * accepted definitions, only those tools are shown and called, and a call waits until the current
+ * server has listed its tools. If the gate names none, the first list of the client's session is
+ * the baseline: tools that change or appear later are held back. Pure except for hashing; it sends
+ * nothing.
  *
  * @module
  */
@@ -14,23 +15,23 @@ import type { Gate } from "core/risk/rules.ts";
 import { printMessage } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** What a list brought. */
+/** Result of a list. */
 export interface Listed {
-  /** Tools that are held back because of this list, not because of one before; sorted. */
+  /** Tools that this list, and no earlier one, caused to be held back; sorted. */
   readonly held: readonly { readonly tool: string; readonly state: Standing }[];
-  /** How many tools became the measure; 0 after the first list. */
+  /** Number of tools in the new baseline; 0 after the first list. */
   readonly first: number;
 }
 
-/** The memory of one client's session. */
+/** Tool state of one client's session. */
 export interface ToolWatch {
-  /** Takes in an answer to `tools/list`; `isWhole` when it stands for the end of a list. */
+  /** Records an answer to `tools/list`; `isWhole` means that the answer completes a list. */
   onListed(gate: Gate, value: Readonly<Record<string, unknown>>, isWhole: boolean): Promise<Listed>;
-  /** Another server: what it lists is not known. */
+  /** A new server: its list is unknown. */
   forget(): void;
-  /** The server says that its tools changed: what it lists now is not known. */
+  /** The server reports that its tools changed: its current list is unknown. */
   onChanged(): void;
-  /** How a tool stands; `unknown` when the server must list its tools first. */
+  /** Returns the review state of a tool; `unknown` when the server must list its tools first. */
   judge(gate: Gate, tool: string): Standing | "unknown";
   /** Returns an answer without the tools that are held back; undefined when nothing changes. */
   withoutHeld(
@@ -39,19 +40,19 @@ export interface ToolWatch {
   ): Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Tools that are remembered; a server with more has the rest held back. */
+/** Maximum number of tools in memory; a server with more has the rest held back. */
 const TOOLS_MAX = 2_000;
-/** Of a tool whose two definitions in one list differ. */
+/** Marks a tool that one list defines twice, differently. */
 const TWICE = "listed twice";
 
 /** Creates an empty memory. */
 export function createToolWatch(): ToolWatch {
-  /** The measure without accepted definitions, complete once a list was whole. */
+  /** The baseline when no definitions were accepted; complete after the first whole list. */
   const first = new Map<string, string>();
   let isComplete = false;
-  /** What the server at hand listed last. */
+  /** The last list of the current server. */
   let listed = new Map<string, string>();
-  /** Whether the server at hand has listed its tools since it last said that they changed. */
+  /** Whether the current server has listed its tools since it last reported a change. */
   let isListed = false;
   let isStale = false;
   const told = new Map<string, string>();
@@ -92,7 +93,7 @@ export function createToolWatch(): ToolWatch {
       if (gate.accepted === undefined) {
         if (isStale) return "unknown";
         if (listed.has(tool)) return standingOf(gate, tool);
-        // Not listed by this server, or no list was whole yet: nothing that could have changed.
+        // Before a whole list there is no baseline, so a tool cannot have changed.
         return !isComplete || first.has(tool) ? "as-accepted" : "new";
       }
       if (!gate.accepted.has(tool)) return "new";
@@ -137,7 +138,7 @@ export function nextCursor(result: Readonly<Record<string, unknown>>): string | 
 }
 
 /**
- * The keys of the stateless revision in a request's `_meta`, for a request of our own beside it.
+ * Returns the keys of the stateless revision in a request's `_meta`, for the proxy's own request.
  */
 export function protocolMeta(meta: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(meta)) return {};
@@ -145,7 +146,7 @@ export function protocolMeta(meta: unknown): Readonly<Record<string, unknown>> {
   return own.length === 0 ? {} : { _meta: Object.fromEntries(own) };
 }
 
-/** Prints our own request for a page of the list. */
+/** Prints the proxy's own request for a page of the list. */
 export function printListRequest(
   id: string,
   meta: Readonly<Record<string, unknown>>,

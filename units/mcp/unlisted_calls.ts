@@ -1,7 +1,7 @@
 /**
- * Calls that wait until the server at hand has listed its tools, so that nothing is called that
- * nobody has compared with what was accepted. The list is the proxy's own request: the client
- * neither sees it nor can leave it out. A call leaves the table once: sent, refused, or cancelled.
+ * Calls that wait until the current server has listed its tools. A call is thus never sent for a
+ * tool that was not compared with the accepted one. The list is the proxy's own request: the client
+ * neither sees it nor can skip it. A call leaves the table once: sent, refused, or cancelled.
  *
  * @module
  */
@@ -17,26 +17,26 @@ import { isRecord } from "core/text/json_object.ts";
 type Request = Extract<Message, { kind: "request" }>;
 type Send = (bytes: Uint8Array<ArrayBuffer>) => Promise<void>;
 
-/** The table, and the requests of the proxy's own. */
+/** The table, and the proxy's own requests. */
 export interface UnlistedCalls {
   readonly own: OwnRequests;
   readonly size: number;
   has(id: MessageId): boolean;
-  /** The client does not want the answer any more. */
+  /** The client no longer wants the answer. */
   withdraw(id: unknown): void;
   /**
-   * Has the server list its tools for a call; undefined when the call was withdrawn meanwhile.
-   * Calls at the same time share one list. An error is a sentence part.
+   * Requests the tool list for a call; undefined when the call was withdrawn meanwhile. Concurrent
+   * calls share one list. An error is a sentence part.
    */
   wait(request: Request, send: Send): Promise<Result<void, string> | undefined>;
-  /** The server is gone, and every list with it. */
+  /** The server is gone, and all its lists with it. */
   end(why: string): void;
 }
 
-/** Pages of a list; a server with more is not one that lists its tools. */
+/** Maximum number of pages; a server with more does not list its tools properly. */
 const PAGES_MAX = 100;
 
-/** Creates an empty table; `onPage` is told of each answer. */
+/** Creates an empty table; `onPage` receives each answer. */
 export function createUnlistedCalls(
   clock: Pick<Clock, "after">,
   onPage: (value: Readonly<Record<string, unknown>>) => Promise<void>,

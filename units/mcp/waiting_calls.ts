@@ -1,7 +1,7 @@
 /**
- * Calls that wait for a human: asked at the dial unit, kept alive towards the client, withdrawn
- * when the client cancels or goes. A call leaves the table exactly once: approved, answered, or
- * cancelled without an answer. No deadline runs here.
+ * Calls that wait for a human's approval. They are requested at the dial unit, kept alive towards
+ * the client, and withdrawn when the client cancels or disconnects. A call leaves the table exactly
+ * once: approved, answered, or cancelled without an answer. This module sets no deadline.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { type ClientVerdict, printRefusal } from "units/mcp/client_side.ts";
 import { isId, type MessageId, printMessage } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** What asking needs of the machine. */
+/** Dependencies of an approval request. */
 export interface WaitingPorts {
   readonly clock: Pick<Clock, "after">;
   readonly log: Log;
@@ -25,12 +25,12 @@ export interface WaitingPorts {
   connect(path: string): Promise<ByteStream>;
 }
 
-/** What becomes of a call. */
+/** Callbacks for the outcome of a call. */
 export interface WaitingHandlers {
   isDestructive(tool: string): boolean;
-  /** A sign of life for the client. */
+  /** Sends a progress notification to the client. */
   onAlive(bytes: Uint8Array<ArrayBuffer>): void;
-  /** The call is not made; this says why. */
+  /** The call is not made; the bytes are the answer with the reason. */
   onAnswer(bytes: Uint8Array<ArrayBuffer>): void;
   onApproved(): void;
 }
@@ -39,9 +39,9 @@ export interface WaitingHandlers {
 export interface WaitingCalls {
   has(id: MessageId): boolean;
   ask(asked: Extract<ClientVerdict, { kind: "ask" }>, handlers: WaitingHandlers): void;
-  /** The client does not want the answer any more. */
+  /** The client no longer wants the answer. */
   withdraw(id: unknown): void;
-  /** Withdraws everything; resolves when nothing is under way. */
+  /** Withdraws all calls; resolves when no request is in progress. */
   close(): Promise<void>;
 }
 
@@ -91,7 +91,9 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
   };
 }
 
-/** Progress notifications, for a client that asked for some: its own deadline starts anew. */
+/**
+ * Sends progress notifications to a client that requested them, so that its own deadline restarts.
+ */
 function signsOfLife(
   { message }: Asked,
   clock: Pick<Clock, "after">,
@@ -100,7 +102,7 @@ function signsOfLife(
   const meta = message.params["_meta"];
   const token = isRecord(meta) ? meta["progressToken"] : undefined;
   if (!isId(token)) return () => {};
-  // Far below anything that the server will count, whose numbers must go on rising.
+  // Fractions, far below any number that the server will send: progress must keep increasing.
   let progress = 0;
   let stop = () => {};
   const tell = () => {

@@ -1,7 +1,7 @@
 /**
- * The port of a connection that passes many small messages on, and web streams as one,
- * for peers that have no other form: HTTP, and streams in memory. No I/O; the machine's
- * are in `units/mcp/os/wires.ts`.
+ * The port of a connection for many small messages. Also wraps web streams as a `Wire`, for peers
+ * that have no other form: HTTP, and streams in memory. No I/O; the implementations for sockets and
+ * stdio are in `units/mcp/os/wires.ts`.
  *
  * @module
  */
@@ -9,17 +9,18 @@
 import type { ByteStream } from "core/ports/sockets.ts";
 
 /**
- * A byte stream to a peer, as `ByteStream` is one, without the machinery of web streams, which
- * costs more than short messages do.
+ * A byte stream to a peer, like `ByteStream`. It avoids web streams, which cost more than short
+ * messages do.
  */
 export interface Wire {
-  /** Reads what is there; undefined at the end. The bytes stand until the next read. */
+  /** Reads the available bytes; undefined at the end. The bytes are valid until the next read. */
   read(): Promise<Uint8Array | undefined>;
-  /** Writes whole messages in order; resolves when the kernel took them. */
+  /** Writes whole messages in order; resolves when the kernel has accepted them. */
   write(bytes: Uint8Array): Promise<void>;
   /**
-   * Writes a short message at once, for a peer that is known to wait for it; false when that is
-   * not possible, and nothing was written. A peer that does not read holds the whole program up.
+   * Writes a short message synchronously, for a peer that is known to wait for it. Returns false,
+   * and writes nothing, when that is not possible. A peer that does not read blocks the whole
+   * program.
    */
   writeNow?(bytes: Uint8Array): boolean;
   close(): void;

@@ -1,7 +1,7 @@
 /**
- * The builtin server `agent-message`: messages to other agents of the fleet, through this agent's
- * own dial unit, which alone knows the gateway. Nothing is queued here: an answer of the dial unit
- * is the answer of the tool.
+ * The builtin server `agent-message`: messages to other agents of the fleet. It sends them through
+ * this agent's own dial unit, which alone has the gateway connection. It queues nothing: the dial
+ * unit's answer is the tool's answer.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { VERSION } from "core/version.ts";
 import { textResult } from "units/mcp/builtin/text_result.ts";
 import { checkMessage } from "units/mcp/builtin/channel.ts";
 
-/** Creates the server; `socket` is that of the agent's dial unit. */
+/** Creates the server; `socket` is the path of the dial unit's local socket. */
 export function createAgentMessageServer(
   socket: string,
   ports: DialClientPorts & { readonly random: Pick<Random, "uuid"> },

@@ -1,10 +1,10 @@
 /**
- * The builtin servers of the channels that no service is connected to: one tool, `send_message`, to
- * the agent's owner.
+ * The builtin servers of channels without a connected service: one tool, `send_message`, to the
+ * agent's owner.
  *
- * The tool needs no network. The call itself is a durable event of the turn, and the cockpit paints
- * a message bubble from that event by the tool's top-level name. So the answer says "shown", and
- * the arguments must fit into the event whole.
+ * The tool needs no network. The call itself is a durable event of the turn, and the cockpit
+ * renders a message bubble from that event by the tool's top-level name. So the answer is "shown",
+ * and the arguments must fit completely into the event.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { Random } from "core/ports/random.ts";
 import { VERSION } from "core/version.ts";
 import { textResult } from "units/mcp/builtin/text_result.ts";
 
-/** Channels that have a builtin server, and what they are called in a sentence. */
+/** Channels that have a builtin server, with their names in sentences. */
 const CHANNEL_TITLES = {
   messenger: "messenger chat",
   workchat: "work chat",
@@ -59,7 +59,7 @@ export function createChannelServer(
   return server;
 }
 
-/** Says what is wrong with a message, or undefined. */
+/** Returns what is wrong with a message, or undefined. */
 export function checkMessage(
   message: { readonly text: string; readonly title?: string | undefined },
 ): string | undefined {

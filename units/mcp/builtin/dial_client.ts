@@ -1,6 +1,6 @@
 /**
- * One question to the agent's own dial unit over `{home}/.fleetctl/dial/local.sock`: one JSON line
- * there, one JSON line back. The shapes are in `core/dial/local_frames.ts`; the other end is
+ * One request to the agent's own dial unit over `{home}/.fleetctl/dial/local.sock`: one JSON line
+ * out, one JSON line back. The shapes are in `core/dial/local_frames.ts`; the server is
  * `units/dial/local_socket.ts`.
  *
  * @module
@@ -14,23 +14,23 @@ import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { readLines } from "core/text/lines.ts";
 
-/** The dial unit waits for the gateway and then says so; this end gives up a little later. */
+/** The dial unit reports a gateway timeout itself, so this client waits a little longer. */
 const ANSWER_SECONDS = MESSAGE_LIMITS.answerSeconds + 5;
 const ANSWER = { lineBytesMax: 256 * 1024, mustEnd: true };
 
-/** An answer that is no refusal. */
+/** An answer that is not a refusal. */
 export type DialAnswer = Extract<
   LocalAnswer,
   { type: "agents_result" } | { type: "owner_message_result" } | { ok: true }
 >;
 
-/** What asking needs of the machine. */
+/** Dependencies of a request. */
 export interface DialClientPorts {
   readonly clock: Pick<Clock, "after">;
   connect(path: string): Promise<ByteStream>;
 }
 
-/** Asks the dial unit; its own refusals are passed on with their code. */
+/** Sends a request to the dial unit; returns the unit's own refusals with their code. */
 export async function askDial(
   socket: string,
   question: LocalRequest,

@@ -1,6 +1,6 @@
 /**
- * `fleetctl-mcp serve <builtin>`: one of the servers that are part of the product, on stdio, at
- * both protocol revisions.
+ * `fleetctl-mcp serve <builtin>`: runs one of fleetctl's builtin servers on stdio, for both
+ * protocol revisions.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { createChannelServer } from "units/mcp/builtin/channel.ts";
 import { createTeamchatServer } from "units/mcp/builtin/teamchat.ts";
 import type { DialClientPorts } from "units/mcp/builtin/dial_client.ts";
 
-/** What the builtin servers need of the machine. */
+/** Dependencies of the builtin servers. */
 export interface ServePorts extends DialClientPorts {
   readonly log: Log;
   readonly random: Pick<Random, "uuid">;

@@ -1,8 +1,8 @@
 /**
- * The builtin server `teamchat`: messages to the agent's owner at team chat, through this agent's
- * own dial unit, which alone knows the gateway. The tool says what became of the message, so that
- * no model believes a lost one read. Where the agent has no team-chat gateway the message is shown
- * in the cockpit by its event, as with the other channels.
+ * The builtin server `teamchat`: messages to the agent's owner in team chat. It sends them through
+ * this agent's own dial unit, which alone has the gateway connection. The tool reports the outcome
+ * of the message, so that a model does not assume that a lost message was read. Where the agent has
+ * no team-chat gateway, the cockpit shows the message from its event, as for other channels.
  *
  * @module
  */
@@ -22,7 +22,7 @@ const TITLE_LENGTH_MAX = 200;
 /** Outcomes after which the owner does not have the message. */
 const UNREAD: ReadonlySet<string> = new Set(["throttled", "blocked", "too_large", "failed"]);
 
-/** Creates the server; `socket` is that of the agent's dial unit. */
+/** Creates the server; `socket` is the path of the dial unit's local socket. */
 export function createTeamchatServer(
   socket: string,
   ports: DialClientPorts & { readonly random: Pick<Random, "uuid"> },
@@ -70,7 +70,10 @@ export function createTeamchatServer(
   return server;
 }
 
-/** The tool that offers a file: from one folder, because the dial unit reads no other. */
+/**
+ * Registers the tool that offers a file. It accepts one folder, because the dial unit reads no
+ * other.
+ */
 function registerSendFile(
   server: McpServer,
   socket: string,
@@ -81,7 +84,7 @@ function registerSendFile(
     {
       title: "Offer a file by team chat",
       description:
-        // The same words for every agent: what a tool says is compared with what was reviewed.
+        // The same text for every agent: a tool's description is compared with the reviewed one.
         "Offers a file to your owner in the personal team chat. Copy the file into " +
         "~/.fleetctl/dial/send/ first and give its name. The owner is asked; you are told with a " +
         `later turn whether it was taken. At most ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,

@@ -1,10 +1,10 @@
 /**
- * What the builtin servers have in common: the shape of a text result.
+ * The text result that all builtin servers use.
  *
  * @module
  */
 
-/** Returns a tool result of one text. */
+/** Returns a tool result that contains one text. */
 export function textResult(text: string, isError: boolean) {
   return {
     content: [{ type: "text" as const, text }],

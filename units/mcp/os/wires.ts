@@ -1,7 +1,6 @@
 /**
- * The `Wire` port on the machine: a unix socket, and this program's own stdin and stdout.
- * Reads into one buffer and writes in order; there is no queue besides the one of writes
- * that wait for a slow peer.
+ * Implements the `Wire` port for a unix socket, and for this program's own stdin and stdout. Reads
+ * into one buffer and writes in order. The only queue is that of writes to a slow peer.
  *
  * @module
  */
@@ -9,7 +8,7 @@
 import type { Wire } from "units/mcp/wire.ts";
 
 const READ_BYTES = 64 * 1024;
-/** A sixteenth of what a pipe holds on Linux (pipe(7)). */
+/** A sixteenth of the capacity of a pipe on Linux (pipe(7)). */
 const WRITE_NOW_BYTES_MAX = 4 * 1024;
 
 /** Connects to a unix socket. */
@@ -23,7 +22,7 @@ export async function connectWire(path: string): Promise<Wire> {
         const count = await connection.read(buffer);
         return count === null ? undefined : buffer.subarray(0, count);
       } catch (thrown) {
-        // Closed by this side while a read was waiting: that is the end, not a fault.
+        // This side closed the wire during a read: an end, not a fault.
         if (isClosed) return undefined;
         throw thrown;
       }
@@ -38,8 +37,8 @@ export async function connectWire(path: string): Promise<Wire> {
 }
 
 /**
- * This program's stdin and stdout; closing it ends stdout. An ordinary write of stdout goes through
- * a thread of the runtime, which takes longer than all the rest of passing a short message on.
+ * This program's stdin and stdout; `close` ends stdout. An ordinary write to stdout goes through a
+ * thread of the runtime, which takes longer than all other steps for a short message.
  */
 export function stdioWire(): Wire {
   const writer = inOrder((bytes) => Deno.stdout.write(bytes));
@@ -56,7 +55,7 @@ export function stdioWire(): Wire {
       try {
         for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
       } catch {
-        // The peer is gone: the end of what it sends says so.
+        // The peer is gone; the read side reports it.
         isClosed = true;
       }
       return true;
@@ -64,13 +63,13 @@ export function stdioWire(): Wire {
     close() {
       if (isClosed) return;
       isClosed = true;
-      // What was written before is still for the peer.
+      // Earlier writes must still reach the peer.
       void writer.settled().then(() => Deno.stdout.close());
     },
   };
 }
 
-/** Writes whole messages, one after the other; after a fault each further one fails with it. */
+/** Runs writes one after another; after a fault, all further writes fail with it. */
 function inOrder(
   writeSome: (bytes: Uint8Array) => Promise<number>,
 ): { write(bytes: Uint8Array): Promise<void>; isBusy(): boolean; settled(): Promise<void> } {
@@ -92,7 +91,7 @@ function inOrder(
       const forget = () => {
         if (last === written) last = undefined;
       };
-      // A fault stays: nothing may follow half a message.
+      // A fault is permanent: nothing may follow a partial message.
       written.then(forget, () => {});
       return written;
     },
