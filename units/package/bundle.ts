@@ -1,8 +1,8 @@
 /**
  * Bundles a program: `<lib>/<name>.js`, which loads `<lib>/programs/<name>/main.js` and its chunks.
- * Code is split, so that what a start does not need is not read. A bundle that would
- * look for a file outside itself when it runs is refused: `deno bundle` leaves out
- * `.wasm` files and native addons. Why bundles: ADR 0009.
+ * Code is split, so that a start reads only what it needs. A bundle that would read a file outside
+ * itself at run time is refused, because `deno bundle` omits `.wasm` files and native addons. ADR
+ * 0009 explains why fleetctl uses bundles.
  *
  * @module
  */
@@ -12,27 +12,27 @@ import { err, ok, type Result } from "core/result.ts";
 import { byteLength } from "core/text/cut_text.ts";
 import { runStep, type Shop } from "units/package/shop.ts";
 
-/** A program as far as bundling needs it. */
+/** A program, with the fields that bundling needs. */
 export interface Bundled {
   readonly name: string;
   readonly entry: string;
 }
 
-/** What was made. */
+/** Result of bundling one program. */
 export interface Bundle {
   readonly name: string;
   readonly files: number;
   readonly bytes: number;
-  /** Folders of the packages inside, relative to the tree. */
+  /** Folders of the bundled packages, relative to the tree. */
   readonly packages: readonly string[];
 }
 
-/** Packages that `ws` takes when they are there, and does without when they are not. */
+/** Optional packages of `ws`: it works without them. */
 const OPTIONAL = new Set(["bufferutil", "utf-8-validate"]);
-/** A file that bundling leaves behind, named in a string. */
+/** A reference in a string to a file that bundling omits. */
 const LEFT_OUT = /["'`]([^"'`\n]*\.(?:wasm|node))["'`]/g;
 const REQUIRED = /\b__require\(["']([^"']+)["']\)/g;
-/** An import whose name is known only when it runs. */
+/** An import whose name is known only at run time. */
 const COMPUTED_IMPORT = /(?<![\w.$])import\((?!\s*["'])[^)\n]{1,80}/g;
 
 /** Bundles one program into `lib`. */
@@ -91,7 +91,7 @@ export async function bundleProgram(
   });
 }
 
-/** What the bundler puts above a bundle with packages that say `require`. */
+/** The bundler's prologue of a bundle whose packages use `require`. */
 const HEAVY_REQUIRE = `import { createRequire as __deno_internal_createRequire } from "node:module";
 var __require = __deno_internal_createRequire(import.meta.url);
 `;
@@ -103,15 +103,15 @@ const LIGHT_REQUIRE = `var __require = (name) => {
 `;
 
 /**
- * Replaces the bundler's `require` by one that loads Node's modules when they are asked for: the
- * original doubles the time that `fleetctl --help` takes. Only built-in modules are ever required
- * (`bundleFaults`), so that nothing is lost.
+ * Replaces the bundler's `require` with one that loads Node's modules on demand: the original
+ * doubles the time of `fleetctl --help`. Bundles require only built-in modules (`bundleFaults`), so
+ * nothing is lost.
  */
 export function withLightRequire(text: string): string {
   return text.replace(HEAVY_REQUIRE, LIGHT_REQUIRE);
 }
 
-/** Names what the text of a bundle would look for outside itself. */
+/** Returns what the text of a bundle would read outside itself. */
 export function bundleFaults(texts: ReadonlyMap<string, string>): readonly string[] {
   const faults: string[] = [];
   for (const [file, text] of texts) {
@@ -147,7 +147,7 @@ interface ModuleInfo {
   readonly dependencies?: readonly { readonly specifier: string }[];
 }
 
-/** Names the imports of a bundle that are neither its own files nor built into Deno. */
+/** Returns the imports of a bundle that are neither its own files nor built into Deno. */
 export function graphFaults(infoJson: string, folder: string): readonly string[] {
   const { modules } = JSON.parse(infoJson) as { readonly modules: readonly ModuleInfo[] };
   const own = `file://${folder.split("/").map(encodeURIComponent).join("/")}/`;
@@ -162,7 +162,9 @@ export function graphFaults(infoJson: string, folder: string): readonly string[]
   return [...new Set(faults)];
 }
 
-/** The hash makes the file say what runs: a changed chunk changes it, which restarts its units. */
+/**
+ * The hash identifies the bundle's content: a changed chunk changes it, which restarts its units.
+ */
 function frontText(name: string, hash: string): string {
   return `// ${name}, sha256 ${hash}\nimport "./programs/${name}/main.js";\n`;
 }

@@ -1,7 +1,7 @@
 /**
- * Compiles a program to one file, where Deno's runtime stub can be had without a download: named by
- * `DENORT_BIN`, or in Deno's cache. Only programs whose permission set is the same on every host:
- * an agent's set holds its paths, and `fleetctl` picks a set by its first word.
+ * Compiles a program to one file, if Deno's runtime stub is available without a download: named by
+ * `DENORT_BIN`, or in Deno's cache. Only programs with the same permission set on every host are
+ * compiled. An agent's set contains its paths, and `fleetctl` selects a set by its first word.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { runStep, type Shop } from "units/package/shop.ts";
 import type { Program } from "units/render/launchers.ts";
 import { EXEC_SET } from "units/render/permissions.ts";
 
-/** Why a program is bundled and not compiled; undefined when it can be compiled. */
+/** Returns why a program is bundled and not compiled; undefined when it can be compiled. */
 export function whyBundled(program: Program, stub: string | undefined): string | undefined {
   if (program.isAgents === true) return "its permission set is its agent's";
   if (program.set === "fleetctl") return "its permission set depends on the verb";
@@ -36,7 +36,7 @@ export async function findStub(
   return undefined;
 }
 
-/** Compiles a program with its permission set inside; returns its size. */
+/** Compiles a program together with its permission set; returns its size. */
 export async function compileProgram(
   shop: Shop,
   program: Program,
@@ -52,7 +52,7 @@ export async function compileProgram(
     `--config=${to.config}`,
     `-P=${program.set}`,
     `--output=${to.output}`,
-    // The bundle, not the entry: with the entry all packages of the project are taken along.
+    // The bundle, not the entry: the entry would include all packages of the project.
     to.bundle,
   ]);
   return made.ok ? ok((await shop.files.stat(to.output))?.size ?? 0) : made;

@@ -1,9 +1,9 @@
 /**
  * The control files of the Debian package, as text. Pure.
  *
- * Installing creates accounts and folders, renders the host (which makes its keys), and starts the
- * daemon where systemd runs. Removing stops what runs and keeps the fleet; purging removes all that
- * fleetctl wrote outside the homes of agents, whose Unix users stay.
+ * Installation creates accounts and folders, renders the host (which creates its keys), and starts
+ * the daemon where systemd runs. Removal stops the running units and keeps the fleet. A purge
+ * removes everything that fleetctl wrote outside the agents' homes; the agents' Unix users remain.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import postrm from "units/package/maintainer/postrm.sh" with { type: "text" };
 import preinst from "units/package/maintainer/preinst.sh" with { type: "text" };
 import prerm from "units/package/maintainer/prerm.sh" with { type: "text" };
 
-/** Names of Debian's architectures. */
+/** Debian's names of architectures. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", aarch64: "arm64" };
 
 /** Returns Debian's name of an architecture. */
@@ -21,7 +21,7 @@ export function debianArchitecture(arch: string): string {
   return ARCHITECTURES[arch] ?? arch;
 }
 
-/** Who is asked about the package; the changelog ends with the same line. */
+/** Contact for the package; the changelog ends with the same line. */
 export const MAINTAINER = "fleetctl maintainers <fleetctl@fleetctl.invalid>";
 
 /** Renders `control`. */
@@ -53,7 +53,7 @@ export const SCRIPTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the checker of Debian packages says of files that are shipped as they were made elsewhere.
+ * Overrides for Debian's package checker, about files that are shipped unchanged from elsewhere.
  */
 export const LINTIAN_OVERRIDES =
   `# Deno is shipped as its authors built it: it links its libraries statically.
@@ -61,7 +61,7 @@ fleetctl: embedded-library *
 fleetctl: hardening-no-relro *
 `;
 
-/** A package inside the programs, with the terms it came with. */
+/** A package inside the programs, with its license terms. */
 export interface Ingredient {
   readonly name: string;
   readonly license: string | undefined;
@@ -83,7 +83,7 @@ NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FO
 OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
 CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
 
-/** Renders `copyright`: what is in the package and under which terms. */
+/** Renders `copyright`: the contents of the package and their terms. */
 export function copyrightText(ingredients: readonly Ingredient[]): string {
   const parts = [
     "fleetctl\nCopyright: the fleetctl maintainers",
@@ -97,7 +97,7 @@ export function copyrightText(ingredients: readonly Ingredient[]): string {
   return `${parts.join(`\n\n${"-".repeat(72)}\n\n`)}\n`;
 }
 
-/** Debian has the text of this license on every host, so a package names that file. */
+/** Every Debian host has the text of this license, so the package only refers to that file. */
 function termsOf(license: string): string {
   if (!/Apache License\s+Version 2\.0, January 2004/.test(license)) return license.trim();
   const owners = license.split("\n").map((line) => line.trim())

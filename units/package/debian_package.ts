@@ -1,6 +1,6 @@
 /**
- * Makes the Debian package from a staged tree: the rendered files, what the built `fleetctl` says
- * of itself (completion, manual page), terms, control files, then `dpkg-deb`.
+ * Builds the Debian package from a staged tree: the rendered files, the completion and manual page
+ * that the built `fleetctl` prints, license terms and control files. Then runs `dpkg-deb`.
  *
  * @module
  */
@@ -21,17 +21,17 @@ import {
 import { packageFiles, plain } from "units/package/package_files.ts";
 import { runStep, type Shop } from "units/package/shop.ts";
 
-/** What the package is made of. */
+/** Input of the package. */
 export interface Staged {
-  /** The tree that becomes `/` of the host; holds the programs already. */
+  /** The tree that becomes `/` of the host; already contains the programs. */
   readonly stage: string;
   readonly bundles: readonly Bundle[];
   readonly arch: string;
-  /** Folder for the package. */
+  /** Output folder for the package. */
   readonly out: string;
 }
 
-/** Where shells and `man` look. */
+/** Output of `fleetctl`, with the paths where shells and `man` look for it. */
 const SAID = [
   ["/usr/share/bash-completion/completions/fleetctl", "completion", "bash"],
   ["/usr/share/zsh/vendor-completions/_fleetctl", "completion", "zsh"],
@@ -41,7 +41,7 @@ const SAID = [
 
 const CHANGELOG = "/usr/share/doc/fleetctl/changelog";
 
-/** Writes everything of the package besides the programs into the stage. */
+/** Writes all files of the package except the programs into the stage. */
 export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<void>> {
   const rendered = packageFiles();
   if (!rendered.ok) return rendered;
@@ -80,12 +80,12 @@ export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<voi
     ...["/usr/share/man/man1/fleetctl.1", CHANGELOG].map((path) => `${staged.stage}${path}`),
   ]);
   if (!zipped.ok) return zipped;
-  // Modes are what is meant here, whatever the umask of the builder is.
+  // The package's modes must not depend on the builder's umask.
   const modes = await runStep(shop, "set modes", ["chmod", "-R", "u+rwX,go=rX", staged.stage]);
   return modes.ok ? ok(undefined) : modes;
 }
 
-/** What a host has to read: the tree's own documents, with the links between them. */
+/** Returns the documents for a host: the tree's own, with the links between them. */
 async function documents({ files, tree }: Shop): Promise<readonly RenderedFile[]> {
   const found: RenderedFile[] = [];
   for (const folder of ["", "/docs", "/docs/adr"]) {
@@ -124,7 +124,7 @@ export async function debianPackage(shop: Shop, staged: Staged): Promise<Result<
   return built.ok ? ok(path) : built;
 }
 
-/** Reads the terms that came with each package. */
+/** Reads the license terms of each package. */
 async function ingredientsOf(
   shop: Shop,
   bundles: readonly Bundle[],

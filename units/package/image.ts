@@ -1,7 +1,7 @@
 /**
- * The container image of the team-chat gateway (docs/teamchat.md#container-image): a root file
- * system from the build's own files and the C library that the shipped Deno is linked with, a list
- * of what is in it, and buildah to make an image of it. Nothing is pulled.
+ * Builds the container image of the team-chat gateway (docs/teamchat.md#container-image). It
+ * assembles a root file system from the build's own files and the C library that the shipped Deno
+ * is linked with, and a list of the contents. buildah then makes the image. Nothing is pulled.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { hostPermissions, printPermissions } from "units/render/permission_files
 /** Name of the image and of its program. */
 export const IMAGE = "fleetctl-teamchat";
 
-/** What the image is made of. */
+/** Input of the image. */
 export interface ImageSite {
   /** Folder for the root file system and the archive. */
   readonly out: string;
@@ -33,7 +33,7 @@ export interface ImageSite {
   readonly copy: (from: string, to: string) => Promise<void>;
 }
 
-/** Asks the gateway of the same container how it is; ends with 1 unless it answers. */
+/** Checks the health of the gateway in the same container; exits with 1 unless it answers. */
 const HEALTH = `const response = await fetch("http://127.0.0.1:3978/healthz");
 Deno.exit(response.ok ? 0 : 1);
 `;
@@ -59,7 +59,7 @@ export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<st
   return ok(archive);
 }
 
-/** Writes what the image holds below `rootfs` and `state` of the work folder. */
+/** Writes the image's contents below `rootfs` and `state` of the work folder. */
 async function fillRoot(shop: Shop, site: ImageSite, work: string): Promise<Result<void>> {
   const { files } = shop;
   const lib = `${work}/rootfs/usr/lib/fleetctl`;
@@ -90,7 +90,7 @@ async function fillRoot(shop: Shop, site: ImageSite, work: string): Promise<Resu
   return ok(undefined);
 }
 
-/** The commands that build the image of a work folder and write it into an archive. */
+/** Returns the commands that build the image of a work folder and write it into an archive. */
 function buildahSteps(
   work: string,
   archive: string,
@@ -130,7 +130,7 @@ function buildahSteps(
   ];
 }
 
-/** Every described cloud and loopback: which one it will be is decided where the image runs. */
+/** All described clouds and loopback: the settings at run time decide which one is used. */
 function imagePermissions(): Result<string> {
   const site = {
     paths: pathsUnder("/"),
@@ -153,7 +153,7 @@ function imagePermissions(): Result<string> {
   return ok(printPermissions(site, { teamchat }));
 }
 
-/** Paths of the shared libraries of a program, as the loader of this machine finds them. */
+/** Returns the paths of a program's shared libraries, as the loader of this machine finds them. */
 async function linkedLibraries(shop: Shop, program: string): Promise<Result<readonly string[]>> {
   const listed = await runStep(shop, "list the libraries of Deno", ["ldd", program]);
   if (!listed.ok) return listed;
@@ -163,7 +163,7 @@ async function linkedLibraries(shop: Shop, program: string): Promise<Result<read
   return ok([...new Set(paths)].sort());
 }
 
-/** What is inside, as CycloneDX 1.6 has it. */
+/** Returns the list of the contents in the CycloneDX 1.6 format. */
 function contentsOf(site: ImageSite, libraries: readonly string[]): unknown {
   const packages = site.bundle.packages.map((folder) => {
     const found = /((?:@[^/]+\/)?[^/]+)\/(\d[^/]*)$/.exec(folder);

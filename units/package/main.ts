@@ -1,9 +1,9 @@
 /**
- * `./dev build [--out DIR]`: bundles every program, compiles those it can where Deno's runtime stub
- * is at hand, stages an installed host and makes the Debian package of it. Says a line for each.
+ * `./dev build [--out DIR]`: bundles every program, compiles programs where Deno's runtime stub is
+ * available, stages an installed host and builds the Debian package. Prints a line for each.
  *
- * In DIR (default `build`): `fleetctl` (runs from there, `up` included), `lib` (the programs),
- * `package` (the staged host), `compiled`, and the `.deb`. Downloads nothing but, once, the bundler
+ * DIR (default `build`) contains `fleetctl` (runs from there, `up` included), `lib` (the programs),
+ * `package` (the staged host), `compiled`, and the `.deb`. The only download is, once, the bundler
  * that belongs to Deno.
  *
  * @module
@@ -24,19 +24,19 @@ import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
 import { hostPermissions, printPermissions } from "units/render/permission_files.ts";
 
-/** Starts `fleetctl` from wherever the build was put. */
+/** Starts `fleetctl` from any location of the build folder. */
 const FRONT = `#!/bin/sh
 # fleetctl of this build, under a root of its own: ./fleetctl up --root DIR
 here=$(CDPATH= cd -- "$(dirname -- "$(readlink -f -- "$0")")" && pwd -P)
 exec sh "$here/lib/fleetctl-under-root" bundle "$here/lib" "$here/lib/deno" "" fleetctl "$@"
 `;
 
-/** Listeners that compiled roles may open: their settings' own defaults. */
+/** Listeners that compiled roles may open: the defaults of their settings. */
 const GATEWAY = { cockpitListen: "127.0.0.1:8731", dialListen: "0.0.0.0:8735" };
 const LOGIN = { listen: "0.0.0.0:8736" };
 const TEAMCHAT = {
   listen: "127.0.0.1:3978",
-  // Another address than that of messages, so that both halves are compiled.
+  // Different from the messages address, so that receiver and sender are both compiled.
   registerListen: "127.0.0.1:3979",
   hosts: reachableHosts(knownClouds(), "either"),
   cloudFile: undefined,
@@ -80,7 +80,7 @@ function line(name: string, shape: string, size: string, more: string): void {
   console.log(`${name.padEnd(18)} ${shape.padEnd(9)} ${size.padStart(9)}  ${more}`.trimEnd());
 }
 
-/** The config with the permission sets that go into compiled programs. */
+/** Returns the config with the permission sets of the compiled programs. */
 async function compileConfig(path: string): Promise<string> {
   const site = {
     paths: pathsUnder("/"),
@@ -114,13 +114,13 @@ async function buildPrograms(shop: Shop, out: string, lib: string): Promise<read
   return bundles;
 }
 
-/** The commit's time stands in the package, so that one commit makes one package. */
+/** The package uses the commit's time, so that one commit always gives the same package. */
 async function commitTime(shop: Shop): Promise<Readonly<Record<string, string>>> {
   const said = await gitSays(shop, ["log", "-1", "--format=%ct"]);
   return said === undefined ? {} : { SOURCE_DATE_EPOCH: said };
 }
 
-/** Undefined outside a clone, or where there is no git. */
+/** Returns undefined outside a clone, or without git. */
 async function gitSays(shop: Shop, args: readonly string[]): Promise<string | undefined> {
   const said = await shop.processes.run({
     command: "git",
@@ -131,7 +131,7 @@ async function gitSays(shop: Shop, args: readonly string[]): Promise<string | un
   return said?.code === 0 ? said.stdout.trim() : undefined;
 }
 
-/** The page of the cockpit, which `./dev` has built before this program runs. */
+/** Copies the cockpit's page, which `./dev` builds before this program runs. */
 async function copyPage(lib: string): Promise<void> {
   const built = `${tree}/.cache/web`;
   await files.ensureDir(`${lib}/web`);
@@ -192,7 +192,7 @@ async function image(
       await Deno.chmod(to, ((await Deno.stat(from)).mode ?? 0o644) & 0o755);
     },
   });
-  // Where buildah may not run (a container without user namespaces) the rest of the build counts.
+  // buildah may be unable to run (a container without user namespaces); the build still succeeds.
   if (!archive.ok) return line("image", "not built", "", archive.error.details[0] ?? "");
   line("image", "built", sizeText((await Deno.stat(archive.value)).size), archive.value);
 }

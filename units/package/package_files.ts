@@ -1,6 +1,6 @@
 /**
  * The rendered files of an installed host: launchers and permission sets for `/`, the daemon's
- * unit, the accounts and folders it needs. Pure; the same renderers as `fleetctl apply`, so that
+ * unit, the accounts and folders it needs. Pure. It uses the renderers of `fleetctl apply`, so that
  * the first apply changes nothing here.
  *
  * @module
@@ -27,7 +27,7 @@ u fleetctl-teamchat - "fleetctl team chat" /var/lib/fleetctl/teamchat /usr/sbin/
 u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" ${HALF_HOME} /usr/sbin/nologin
 `;
 
-/** Folders of a host; those of one role are made by its unit. */
+/** Folders of a host; a role's unit creates the folders of that role. */
 const TMPFILES = `# Folders of fleetctl; see tmpfiles.d(5).
 d /etc/fleetctl 0755 root root -
 d /etc/fleetctl/env 0755 root root -
@@ -40,7 +40,7 @@ d /run/fleetctl 0755 root root -
 d /run/mcp 0755 root root -
 `;
 
-/** Renders the files of a package, with their places on the host. */
+/** Renders the files of a package, with their paths on the host. */
 export function packageFiles(): Result<readonly RenderedFile[]> {
   const paths = pathsUnder("/");
   const { shape } = DEFAULT_ROLES;
@@ -50,14 +50,15 @@ export function packageFiles(): Result<readonly RenderedFile[]> {
   return ok([
     ...renderLaunchers(shape, paths),
     renderProgramPermissions(site, sets.value),
-    // The package's own place for units: what an operator or `apply` writes to /etc wins.
+    // The vendor folder for units: files that an operator or `apply` writes to /etc take
+    // precedence.
     { ...unitFile(renderDaemon(paths), paths), path: `/usr/lib/systemd/system/${DAEMON_UNIT}` },
     plain("/usr/lib/sysusers.d/fleetctl.conf", SYSUSERS),
     plain("/usr/lib/tmpfiles.d/fleetctl.conf", TMPFILES),
   ]);
 }
 
-/** A file of root's that all may read. */
+/** A file that root owns and all users may read. */
 export function plain(path: string, content: string): RenderedFile {
   return { path, content, mode: 0o644, owner: ROOT_OWNER, secret: false };
 }

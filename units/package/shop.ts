@@ -1,5 +1,6 @@
 /**
- * What the steps of a build share: where they work, and how they run a program. No I/O of its own.
+ * The build context that all steps share: folders, tools, and how to run a program. Performs I/O
+ * only through ports.
  *
  * @module
  */
@@ -9,23 +10,23 @@ import type { Files } from "core/ports/files.ts";
 import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Where a build works and with what. */
+/** Folders and dependencies of a build. */
 export interface Shop {
   readonly files: Files;
   readonly processes: Pick<Processes, "run">;
   /** Folder of the source tree. */
   readonly tree: string;
-  /** The Deno that builds, which is also the one that is shipped. */
+  /** The Deno that runs the build; the same one is shipped. */
   readonly deno: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A bundle of the largest program takes seconds; a package with Deno in it some more. */
+/** The bundle of the largest program takes seconds; a package that contains Deno takes longer. */
 const STEP_MS_MAX = 180_000;
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 const LINES_SHOWN = 12;
 
-/** Runs a program of the build to its end and returns its output; refuses when it failed. */
+/** Runs a build program to its end and returns its output; refuses when it failed. */
 export async function runStep(
   shop: Shop,
   what: string,
