@@ -1,7 +1,8 @@
 /**
  * Decides when a verb may run. Each uid may run a bounded number at once; its other verbs wait in
  * arrival order. Turns rotate among uids, so a uid with many verbs delays another uid by one verb
- * at most. Root has a separate queue, so that other users cannot block it. No I/O.
+ * at most. Root's mutating verbs have a separate queue, so that other users cannot block them.
+ * No I/O.
  *
  * @module
  */
