@@ -282,7 +282,7 @@ function readTools(read: FieldReader): Pick<Manifest, "risk" | "readOnly"> {
   const readOnly = new Set<string>();
   for (const [tool] of read.entries(["tools"])) {
     const path = ["tools", tool];
-    // "*" accepts only "ask": an MCP of which no tool may be called need not be wired up.
+    // "*" accepts only "ask": there is no use in wiring up an MCP whose tools are all blocked.
     const isEvery = tool === EVERY_TOOL;
     const wanted = isEvery ? undefined : checkToolName(tool);
     if (wanted !== undefined) read.fault(path, wanted);

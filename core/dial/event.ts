@@ -42,7 +42,7 @@ export const EVENT_PAYLOADS = {
   }),
   /** Gateway: the agent's dial unit has stored the turn; it will run exactly once. */
   turn_delivered: z.object({}),
-  /** Agent: a turn requested on its own host; `by` is the person, as root told the dial unit. */
+  /** Agent: a turn requested on its own host; `by` is the requester, as root stated it. */
   turn_asked: z.object({ text: z.string(), by: z.string() }),
   /** Agent: the turn was passed to the runtime. */
   turn_started: z.object({}),

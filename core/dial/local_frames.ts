@@ -15,7 +15,7 @@ import { originText } from "core/mcp/call_origin.ts";
 
 const id = z.string().min(1).max(64);
 
-/** An approval as verbs and the page show it. */
+/** An approval in the form that people see. */
 const approvalView = z.object({
   id: z.string(),
   agent: z.string(),

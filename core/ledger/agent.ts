@@ -1,6 +1,6 @@
 /**
- * The record of one agent as its shard `agents.d/<agent>.yaml` holds it.
- * No I/O. An empty `run_on` means that the agent runs on every host.
+ * The record of one agent, as in its shard `agents.d/<agent>.yaml`. An empty `run_on` means that
+ * the agent runs on every host. No I/O.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import type { AgentLimits } from "core/limits/agent.ts";
 import type { AgentName, Email, HostName, McpName, ObjectId } from "core/names.ts";
 
-/** Where an agent's owner talks to it. */
+/** The channels through which owners talk to their agents. */
 export const CHANNELS = ["webview", "messenger", "teamchat", "workchat"] as const;
 /** One of `CHANNELS`. */
 export type Channel = typeof CHANNELS[number];
@@ -32,20 +32,20 @@ export interface AgentRecord {
   readonly provider?: string;
   readonly model?: string;
   readonly runOn?: HostName;
-  /** Folder that it works in, as it was written; absent means the default of its host. */
+  /** The folder it works in, as written in the shard; absent means its host's default. */
   readonly workspace?: string;
   /** Root-equivalent on its host. */
   readonly isAdmin: boolean;
   readonly tools: ToolDeltas;
-  /** What it may take of its host; what is absent is the host's default. */
+  /** Its resource limits; an absent one is the host's default. */
   readonly limits?: AgentLimits;
   /** ISO 8601 UTC. */
   readonly created?: string;
-  /** Since when it is stopped on purpose, ISO 8601 UTC: it is not started before `agents start`. */
+  /** Since when it is stopped on purpose, ISO 8601 UTC; it stays stopped until `agents start`. */
   readonly stopped?: string;
   /**
-   * Enrolled Ed25519 dial keys, base64url of the raw 32 bytes. Absent: none yet, and
-   * the first that is proven is enrolled. Empty: every key was revoked, and none gets in by itself.
+   * Enrolled Ed25519 dial keys, base64url of the raw 32 bytes. Absent: none yet, and the first
+   * proven key is enrolled. Empty: every key was revoked, and a proven key is not enrolled.
    */
   readonly dialKeys?: readonly string[];
 }

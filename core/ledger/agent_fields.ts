@@ -1,7 +1,7 @@
 /**
- * The fields of an agent's record that hold one text each: their key in the shard and what they
- * must be. Reading, printing, editing and taking back a shard, and the JSON of verbs, follow from a
- * row (HACKING.md#add-a-field-to-the-agents-record). No I/O.
+ * The single-text fields of an agent's record: the key of each in the shard, and its rule. Reading,
+ * printing, editing and reverting a shard, and the JSON of verbs, are all derived from these rows
+ * (HACKING.md#add-a-field-to-the-agents-record). No I/O.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { Result } from "core/result.ts";
 import type { StringRule } from "core/text/field_reader.ts";
 import { workspaceRule } from "core/workspace.ts";
 
-/** Fields of one text that a verb may change; a new one does not compile without its row. */
+/** Single-text fields that a verb may change; a new one does not compile without its row. */
 export type TextFieldName = Exclude<
   { [F in keyof AgentRecord]-?: AgentRecord[F] extends string | undefined ? F : never }[
     keyof AgentRecord
@@ -20,20 +20,23 @@ export type TextFieldName = Exclude<
   "name" | "channel" | "created" | "stopped"
 >;
 
-/** One field of one text. */
+/** One single-text field. */
 export interface TextField {
   /** Its key in the shard, and in the JSON of verbs. */
   readonly key: string;
   readonly rule: StringRule;
-  /** Gives the one spelling of a text that passed the rule. */
+  /** Returns the normal form of a text that passed the rule. */
   readonly normal?: (text: string) => string;
 }
 
 const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
-/** Provider and model names: what vendors use, never a blank, so that they can stand in a unit. */
+/**
+ * Provider and model names as vendors write them, without blanks, so that a unit file can contain
+ * them.
+ */
 const MODEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/;
 
-/** Every such field, in the order in which a shard is printed. */
+/** All single-text fields, in the order of a printed shard. */
 export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
   userEmail: { key: "user_email", ...name(parseEmail) },
   ownerAad: { key: "owner_aad", ...name(parseObjectId) },
@@ -48,7 +51,7 @@ export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
 /** The names of `TEXT_FIELDS`. */
 export const TEXT_FIELD_NAMES = Object.keys(TEXT_FIELDS) as readonly TextFieldName[];
 
-/** Returns the texts of a record by their keys; `undefined` for what is not set. */
+/** Returns the texts of a record by key; undefined for a field that is not set. */
 export function textsByKey(
   record: Pick<AgentRecord, TextFieldName>,
 ): Readonly<Record<string, string | undefined>> {
@@ -58,12 +61,12 @@ export function textsByKey(
   ]));
 }
 
-/** A rule for texts of one form. */
+/** Returns a rule for texts that match a pattern. */
 export function patternRule(pattern: RegExp, what: string): StringRule {
   return (text) => pattern.test(text) ? undefined : `must be ${what}`;
 }
 
-/** A rule for what `parse` takes. */
+/** Returns a rule for texts that `parse` accepts. */
 export function nameRule(parse: (text: string) => Result<string>): StringRule {
   return (text) => nameFault(parse, text);
 }

@@ -1,7 +1,7 @@
 /**
- * Adding, changing and removing one agent in the ledger: the shard's text is edited, rules that
- * span shards (one agent per e-mail and owner) are checked under the lock, and each call is one
- * commit. Creates no users and renders nothing: that is the planner's work.
+ * Adds, changes and removes one agent in the ledger. Edits the text of its shard, checks rules
+ * across shards under the lock (one agent per e-mail and owner), and makes one commit per call.
+ * Creates no users and renders nothing: the planner does that.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Who changes an agent, for the commit. */
+/** Author of a change, for its commit. */
 export interface LedgerAuthor {
   /** The verb as typed: `agents add`. */
   readonly verb: string;
@@ -29,11 +29,11 @@ export interface AgentChange extends LedgerAuthor {
   readonly agent: AgentName;
   /** Rest of the commit's subject: `"git" to agent "ada"`. */
   readonly summary: string;
-  /** From the record as it is under the lock to the fields that change. */
+  /** Returns the fields to change, given the current record under the lock. */
   readonly decide: (record: AgentRecord) => Result<ShardEdit>;
 }
 
-/** Writes the shard of a new agent; refuses a name, e-mail or owner that is taken. */
+/** Writes the shard of a new agent; refuses a taken name, e-mail address or owner. */
 export async function addAgent(
   ports: LedgerPorts,
   paths: Paths,
@@ -59,7 +59,7 @@ export async function addAgent(
   });
 }
 
-/** Edits the shard of an agent and keeps its comments and order. */
+/** Edits the shard of an agent; keeps its comments and order. */
 export async function changeAgent(
   ports: LedgerPorts,
   paths: Paths,
@@ -89,7 +89,7 @@ export async function changeAgent(
   });
 }
 
-/** Takes an agent's shard away. */
+/** Removes an agent's shard. */
 export async function removeAgent(
   ports: LedgerPorts,
   paths: Paths,

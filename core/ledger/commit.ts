@@ -1,6 +1,7 @@
 /**
- * Commits of the ledger: trees, commit objects, and the move of `HEAD`, which no killed git can
- * block for long. Decides nothing about what is in them; for the holder of the ledger's lock.
+ * Commits of the ledger: trees, commit objects, and moves of `HEAD`. A lock that a killed git left
+ * is removed after a short wait. Does not decide what is committed. The caller must hold the ledger
+ * lock.
  *
  * @module
  */
@@ -9,12 +10,12 @@ import type { Git, LedgerPorts, PreparedHead } from "core/ledger/git.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** A live git holds the lock of a reference for milliseconds; after this it is left over. */
+/** A running git holds a reference lock for milliseconds; an older lock is left over. */
 const REF_LOCK_MS_MAX = 2_000;
 const REF_LOCK_POLL_MS = 25;
-/** Stands for "no commit yet" where a reference moves, and for "no file" where one changes. */
+/** The null object id: "no commit yet" when a reference moves, "no file" when an entry changes. */
 export const NO_COMMIT = "0".repeat(40);
-/** Writes the index as a tree, and a commit of it. */
+/** Writes the index as a tree, and a commit of that tree; returns the commit id. */
 export async function record(
   git: Git,
   message: string,
@@ -24,7 +25,7 @@ export async function record(
   return tree.ok ? await commitTree(git, tree.value.trim(), message, parents) : tree;
 }
 
-/** Writes a commit of a tree; no reference reaches it yet. */
+/** Writes a commit of a tree; no reference points to it yet. */
 export async function commitTree(
   git: Git,
   tree: string,
@@ -38,7 +39,7 @@ export async function commitTree(
   return commit.ok ? ok(commit.value.trim()) : commit;
 }
 
-/** Gets `HEAD` ready to move, if it still is where this change began. */
+/** Prepares the move of `HEAD`; fails if `HEAD` is no longer `old`. */
 export async function prepare(
   ports: LedgerPorts,
   paths: Paths,
@@ -51,7 +52,7 @@ export async function prepare(
     : await git.prepareHead(commit, old);
 }
 
-/** Moves `HEAD` at once, where no file has to be switched with it. */
+/** Moves `HEAD` at once, for changes that switch no files. */
 export async function publish(
   ports: LedgerPorts,
   paths: Paths,
@@ -65,13 +66,16 @@ export async function publish(
   return ok(undefined);
 }
 
-/** For people only: their `git status` compares with their own index. */
+/** Updates the person's own index, which their `git status` uses. */
 export async function refreshPersonsIndex(ports: LedgerPorts, git: Git): Promise<void> {
   const refreshed = await git.run(["read-tree", "HEAD"], { isPersonsIndex: true });
   if (!refreshed.ok) ports.log.warning("ledger-index-stale", { details: refreshed.error.details });
 }
 
-/** Waits for the lock of the head to go; takes it away when it was left by a killed git. */
+/**
+ * Waits until the locks of the head are released; removes those that a killed git left. Returns
+ * whether there was a lock.
+ */
 async function clearRefLock(ports: LedgerPorts, paths: Paths): Promise<boolean> {
   const head = await ports.files.readText(`${paths.repo}/.git/HEAD`);
   const branch = head?.match(/^ref: (refs\/heads\/[A-Za-z0-9._/-]+)\n?$/)?.[1];
@@ -87,7 +91,7 @@ async function clearRefLock(ports: LedgerPorts, paths: Paths): Promise<boolean> 
   return hasWaited;
 }
 
-/** Returns the id of the newest commit, or undefined when there is none. */
+/** Returns the id of the newest commit; undefined if there is none. */
 export async function readHead(git: Git): Promise<string | undefined> {
   const head = await git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
   return head.ok ? head.value.trim() : undefined;

@@ -1,6 +1,7 @@
 /**
- * What a full disk, a missing right or a broken device says to the caller of a ledger or store
- * function: one refusal with its next step. Anything else thrown is a bug and goes on up. No I/O.
+ * Maps file faults (a full disk, a missing permission, a broken device) to one refusal with its
+ * next step, for functions of the ledger and the secret store. Rethrows anything else as a bug. No
+ * I/O.
  *
  * @module
  */
@@ -8,7 +9,7 @@
 import { type Refusal, refusal } from "core/errors.ts";
 import { FileFault } from "core/ports/files.ts";
 
-/** State and next step for each code that an operator can mend. */
+/** Refusal code and state for each error code that an operator can resolve. */
 const STATES: Readonly<Record<string, readonly [code: string, state: string]>> = {
   ENOSPC: ["disk-full", "no space is left on the disk"],
   EDQUOT: ["disk-full", "the disk quota is used up"],
@@ -17,7 +18,7 @@ const STATES: Readonly<Record<string, readonly [code: string, state: string]>> =
   EROFS: ["read-only", "the file system is read-only"],
 };
 
-/** Turns a file fault into a refusal `Cannot <action>: …`; throws anything else again. */
+/** Returns a refusal `Cannot <action>: …` for a file fault; rethrows anything else. */
 export function fileRefusal(thrown: unknown, action: string): Refusal {
   if (!(thrown instanceof FileFault)) throw thrown;
   const [code, state] = STATES[thrown.code] ?? ["file-fault", `${thrown.code}, ${thrown.message}`];

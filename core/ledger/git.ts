@@ -1,9 +1,9 @@
 /**
- * Runs git on the ledger and on nothing else: folder and work tree are named, so that a missing
- * `.git` never reaches a repository further up; the environment is empty but for what is listed
- * here; no hook, no pager, no prompt and no configuration outside the repository takes part.
+ * Runs git on the ledger only. Git directory and work tree are explicit, so that a missing `.git`
+ * never leads to a repository further up. The environment contains only the variables set here. No
+ * hook, pager, prompt or configuration outside the repository takes effect.
  *
- * Our own index file is used, so that a person's `git status` and our writes never meet.
+ * A separate index file keeps fleetctl's writes apart from a person's `git status`.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import type { Child, Processes, ProcessExit, ProcessSpec } from "core/ports/proc
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** What the ledger needs of the machine. */
+/** The ports that the ledger needs. */
 export interface LedgerPorts {
   readonly files: Files;
   readonly processes: Processes;
@@ -25,33 +25,33 @@ export interface LedgerPorts {
   readonly log: Log;
 }
 
-/** A move of `HEAD` that has its locks and its space, and happens with `commit`. */
+/** A prepared move of `HEAD`: it holds its locks and disk space, and moves with `commit`. */
 export interface PreparedHead {
-  /** Needs no more space on the disk. */
+  /** Moves `HEAD`; needs no more disk space. */
   commit(): Promise<Result<void>>;
-  /** Lets go without a move. */
+  /** Releases the locks without moving `HEAD`. */
   abort(): Promise<void>;
 }
 
-/** git, bound to one ledger. */
+/** The git program, bound to one ledger. */
 export interface Git {
-  /** Runs one command; a failure is a refusal with git's own words as details. */
+  /** Runs one command. If it fails, the refusal has git's stderr as details. */
   run(
     args: readonly string[],
     options?: { readonly input?: string; readonly isPersonsIndex?: boolean },
   ): Promise<Result<string>>;
   /**
-   * Prepares the move of `HEAD` from `old` to `commit`. When this process dies first, git sees the
-   * end of its input and lets go by itself.
+   * Prepares the move of `HEAD` from `old` to `commit`. If this process dies first, git sees the
+   * end of its input and releases its locks.
    */
   prepareHead(commit: string, old: string): Promise<Result<PreparedHead>>;
 }
 
-/** A command on a ledger takes milliseconds; this is for a disk that hangs. */
+/** A git command on a ledger takes milliseconds; this limit is for a hanging disk. */
 const COMMAND_MS_MAX = 60_000;
-/** Lines of git's complaint that are shown. */
+/** Lines of git's stderr that are shown. */
 const COMPLAINT_LINES_MAX = 5;
-/** Settings that hold for each command, whatever the repository's own configuration says. */
+/** Settings for each command; they override the repository's own configuration. */
 const SETTINGS = [
   "user.name=fleetctl",
   "user.email=fleetctl@localhost",
@@ -62,16 +62,16 @@ const SETTINGS = [
   "core.attributesFile=/dev/null",
   "core.excludesFile=/dev/null",
   "core.quotePath=false",
-  // The log of references would be written after the files are switched, and need space then.
+  // The reflog would be written after the files are switched, and need disk space then.
   "core.logAllRefUpdates=false",
   "commit.gpgSign=false",
   "gc.auto=2000",
   "gc.autoDetach=false",
-  // A commit that was reported survives a power cut.
+  // A reported commit must survive a power cut.
   "core.fsync=loose-object,pack,reference",
 ] as const;
 
-/** Finds git and binds it to the ledger under `paths`. */
+/** Finds git on the PATH and binds it to the ledger under `paths`. */
 export async function openGit(
   ports: Pick<LedgerPorts, "processes" | "clock">,
   paths: Paths,
@@ -108,7 +108,7 @@ export async function openGit(
       return err(gitRefusal(paths, args[0] ?? "", how, ended.stderr));
     },
     prepareHead: async (commit, old) => {
-      // A group of its own: a Ctrl-C at the terminal is for us to handle, not for git.
+      // A separate process group: fleetctl handles a Ctrl-C at the terminal, git does not get it.
       const spec = specOf(["update-ref", "--stdin"]);
       const child = await ports.processes.spawn({ ...spec, group: true });
       const talk = converse(ports.clock, child);
@@ -150,7 +150,7 @@ function environment(ports: Pick<LedgerPorts, "clock">, index: string | undefine
   };
 }
 
-/** Talks to a child over its pipes; a child that does not answer in time is ended. */
+/** Talks to a child over its pipes; kills a child that does not answer in time. */
 function converse(clock: Clock, child: Child) {
   const writer = child.stdin.getWriter();
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
@@ -158,9 +158,9 @@ function converse(clock: Clock, child: Child) {
   const cancel = clock.after(COMMAND_MS_MAX, () => child.kill("SIGKILL"));
   let heard = "";
   return {
-    /** Says a text and waits for a line; false when the child ended instead. */
+    /** Writes a text and waits for a line; returns false if the child ends instead. */
     say: async (text: string, wanted: string): Promise<boolean> => {
-      // A child that is gone is noticed by the end of its output.
+      // The end of the child's output shows that it has exited.
       await writer.write(new TextEncoder().encode(text)).catch(() => {});
       while (!heard.includes(`${wanted}\n`)) {
         const { done, value } = await lines.read();
@@ -183,7 +183,7 @@ function describeExit(exit: ProcessExit): string {
   return exit.signal === undefined ? `ended with code ${exit.code}` : `was ended by ${exit.signal}`;
 }
 
-/** Returns the index file that only fleetctl uses. */
+/** Returns the path of the index file that only fleetctl uses. */
 export function indexFile(paths: Paths): string {
   return `${paths.repo}/.git/fleetctl.index`;
 }

@@ -1,10 +1,10 @@
 /**
- * What a change of the ledger finds before it begins: a change that a crash cut short is completed,
- * what a crash left half-written is swept, and what a hand changed is committed as `recovered`.
+ * Prepares the ledger for a change. It completes a change that a crash interrupted, removes partly
+ * written files, and commits edits made by hand as `recovered`.
  *
- * What cannot be read is left out of that commit, so that the history never holds a damaged file as
- * its newest state and `git checkout HEAD -- <file>` mends it: a shard that does not parse, and any
- * secret store that no recorded change wrote. A change that opened the store adopts it.
+ * Unreadable files are not part of that commit: a shard that does not parse, and any secret store
+ * that fleetctl did not record. So the newest commit never contains a damaged file, and
+ * `git checkout HEAD -- <file>` repairs it. A change that could open the store adopts it.
  *
  * @module
  */
@@ -17,28 +17,27 @@ import { stagedPathOf, sweepFolders } from "core/ledger/stage.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** The ledger, ready for a change. */
+/** The state of a ledger that is ready for a change. */
 export interface Healed {
   readonly head: string;
-  /** Whether something was committed that no recorded change wrote. */
+  /** Whether edits made outside of a recorded change were committed. */
   readonly hasRecovered: boolean;
-  /** Files on disk that differ from `head` and are not to be recorded as they are. */
+  /** Files that differ from `head` and must not be committed in their current state. */
   readonly leftOut: readonly string[];
 }
 
-/** One git is left by one killed process; each move of `HEAD` is seen once. */
+/** A killed process leaves at most one running git, and each move of `HEAD` fails one attempt. */
 const ATTEMPTS_MAX = 3;
 const COMMIT_LINE = /^[0-9a-f]{40,64}\n$/;
 
-/** Returns the file that names the commit whose files are being switched. */
+/** Returns the path of the file that names the commit whose files are being switched. */
 export function pendingFile(paths: Paths): string {
   return `${paths.repo}/.git/fleetctl.pending`;
 }
 
 /**
- * Brings files and `HEAD` together. For the holder of the ledger's lock. A git that a
- * killed process has left may still move `HEAD` to where that process wanted it: then
- * it is looked at again.
+ * Makes files and `HEAD` consistent. The caller must hold the ledger lock. A git process that a
+ * killed process left may still move `HEAD` to its commit; then this tries again.
  */
 export async function heal(ports: LedgerPorts, paths: Paths, git: Git): Promise<Result<Healed>> {
   for (let attempt = 1;; attempt++) {
@@ -56,7 +55,7 @@ async function healOnce(ports: LedgerPorts, paths: Paths, git: Git): Promise<Res
       }),
     );
   }
-  // Only holders of our lock use this index, so a lock file of it is left over.
+  // Only holders of the ledger lock use this index, so its lock file is left over.
   await ports.files.remove(`${indexFile(paths)}.lock`);
   const completed = await completePending(ports, paths, git);
   if (!completed.ok) return completed;
@@ -72,7 +71,7 @@ async function healOnce(ports: LedgerPorts, paths: Paths, git: Git): Promise<Res
   return await recordForeign(ports, paths, git, { head, headTree });
 }
 
-/** Commits what a hand changed, without what cannot be read. */
+/** Commits edits made by hand, except unreadable files. */
 async function recordForeign(
   ports: LedgerPorts,
   paths: Paths,
@@ -116,7 +115,7 @@ async function isReadable(ports: LedgerPorts, paths: Paths, name: string): Promi
   return text === undefined || parseShard(text, name).ok;
 }
 
-/** Puts entries of our index back to what a commit says. */
+/** Resets entries of fleetctl's index to their state in a commit. */
 async function restoreEntries(
   git: Git,
   commit: string,
@@ -132,7 +131,7 @@ async function restoreEntries(
   return restored.ok ? ok(undefined) : restored;
 }
 
-/** One file of a promised commit. */
+/** One file of a pending commit. */
 interface PromisedFile {
   readonly name: string;
   readonly old: string;
@@ -140,8 +139,8 @@ interface PromisedFile {
 }
 
 /**
- * Completes a change whose switch was cut short: all of its files become new, or, where a hand has
- * changed one since, the promise is dropped and each file counts as found.
+ * Completes an interrupted switch of files: all of them become new. If a person has edited one of
+ * them since, the pending commit is dropped and the files stay as found.
  */
 async function completePending(
   ports: LedgerPorts,
@@ -173,7 +172,9 @@ async function completePending(
   return ok(undefined);
 }
 
-/** Undefined when the commit is not the one after `head`, or its objects never reached the disk. */
+/**
+ * Returns undefined if the commit is not the direct child of `head`, or its objects are missing.
+ */
 async function readPromised(
   git: Git,
   commit: string,
@@ -192,7 +193,9 @@ async function readPromised(
   return found;
 }
 
-/** Whether each file is the old one with the new one beside it, or the new one already. */
+/**
+ * Tells whether each file is the old one with its staged version beside it, or already the new one.
+ */
 async function checkPromised(
   ports: LedgerPorts,
   paths: Paths,

@@ -1,6 +1,6 @@
 /**
- * The changes of the ledger as its history tells them, newest first. Reads only. A commit that no
- * recorded change made (a person's, a merge) has no verb, and its author for a caller.
+ * Reads the ledger's history, newest change first. Reads only. A commit that fleetctl did not
+ * record (by a person, a merge) has no verb, and its author is the caller.
  *
  * @module
  */
@@ -23,14 +23,14 @@ export interface LedgerEntry {
   readonly files: readonly string[];
 }
 
-/** Which changes. */
+/** Selects changes. */
 export interface HistoryQuery {
   readonly limit: number;
-  /** Only those that touched this file. */
+  /** Only changes that touched this file. */
   readonly path?: string;
 }
 
-/** Entries of one answer. */
+/** Most entries of one result. */
 export const HISTORY_ENTRIES_MAX = 10_000;
 const START = "\u0001";
 const FORMAT = [

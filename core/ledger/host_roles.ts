@@ -1,8 +1,7 @@
 /**
  * The file `roles.yaml`: which roles run on this host, where they listen, and how their programs
- * are started. Written by `up` and by the `… install` verbs, read by everything that reconciles, so
- * that each setting is in one place. Pure. It holds no secret.
- * Example:
+ * are started. Written by `up` and by the `… install` verbs; read by every reconcile, so that each
+ * setting is in one place. Contains no secret. Pure. Example:
  *
  * ```yaml
  * gateway: { cockpit_listen: 127.0.0.1:8731, dial_listen: 0.0.0.0:8735, trust: assertion }
@@ -31,63 +30,61 @@ import { err, ok, type Result } from "core/result.ts";
 import { DEFAULT_WORKSPACE, workspaceRule } from "core/workspace.ts";
 import { editYaml, parseYaml, printYaml, type YamlPath } from "core/text/yaml.ts";
 
-/** What `roles.yaml` says. */
+/** Contents of `roles.yaml`. */
 export interface HostRoles {
   readonly gateway?: {
     readonly cockpitListen: string;
     readonly dialListen: string;
     readonly trust: "assertion" | "header";
-    /**
-     * Host names under which the cockpit answers besides loopback ones; absent: the role's default.
-     */
+    /** Host names that the cockpit accepts besides loopback ones; absent: the role's default. */
     readonly hosts?: readonly string[];
     /** MiB that are kept of one agent; absent: the gateway's default. */
     readonly agentStorageMib?: number;
-    /** Days after which the gateway takes events away by itself; absent: it does not. */
+    /** Days after which the gateway deletes events; absent: it never does. */
     readonly eventsDays?: number;
   };
   readonly login?: {
     readonly listen: string;
-    /** `entra` and `google` are other spellings of `oidc`. */
+    /** `entra` and `google` are aliases of `oidc`. */
     readonly driver: "basic" | "oidc";
-    /** Further settings of the role by their names, none of them a secret. */
+    /** Further settings of the role by name; no secrets. */
     readonly settings?: Readonly<Record<string, string>>;
-    /** `host:port` of what the provider keeps elsewhere than at its issuer's host. */
+    /** `host:port` of provider endpoints that are not at the issuer's host. */
     readonly providerHosts?: readonly string[];
   };
   readonly teamchat?: {
     readonly listen: string;
-    /** Where agents register; the private address of this host, or loopback. */
+    /** Where agents register: the private address of this host, or loopback. */
     readonly registerListen: string;
     /** Name of a cloud, or the absolute path of a file that describes one. */
     readonly cloud: string;
-    /** Hosts of the tenant's files, with commas between them; absent: files are not fetched. */
+    /** Hosts of the tenant's files, separated by commas; absent: files are not fetched. */
     readonly fileHosts?: string;
   };
   readonly isDaemonHere: boolean;
   readonly areDialUnitsHere: boolean;
-  /** Whether this host keeps a connection of its own to the gateway, where there is one. */
+  /** Whether this host keeps its own connection to the gateway, if there is one. */
   readonly isHostUnitHere: boolean;
-  /** How launchers start programs: from the tree, or from one bundled file each. */
+  /** How launchers start programs: from the source tree, or from one bundled file each. */
   readonly shape: {
     readonly kind: "tree" | "bundle";
     readonly dir: string;
     readonly denoDir: string;
   };
-  /** Workspace of each agent whose record names none. */
+  /** Workspace of an agent whose record names none. */
   readonly workdir: string;
-  /** Folder that people mean by "this project"; the workspace when absent. */
+  /** Folder that `{project}` stands for; the workspace when absent. */
   readonly project?: string;
-  /** What agents may take of this host, where it is not what follows from its memory. */
+  /** Resource limits of agents, where they override the defaults from the host's memory. */
   readonly limits?: {
-    /** All of them and their MCP servers together. */
+    /** All agents and their MCP servers together. */
     readonly agents?: AgentLimits;
-    /** Each one whose record says nothing else. */
+    /** Each agent whose record does not override them. */
     readonly agent?: AgentLimits;
   };
 }
 
-/** What a host runs that has no `roles.yaml`: its agents' dial units and the daemon. */
+/** Roles of a host without `roles.yaml`: its agents' dial units and the daemon. */
 export const DEFAULT_ROLES: HostRoles = {
   isDaemonHere: true,
   areDialUnitsHere: true,
@@ -127,7 +124,7 @@ function cloudRule(text: string): string | undefined {
     : "must be the name of a cloud or an absolute path";
 }
 
-/** Parses `roles.yaml`; an absent or empty file means `DEFAULT_ROLES`. */
+/** Parses `roles.yaml`; an absent or empty file gives `DEFAULT_ROLES`. */
 export function parseHostRoles(text: string | undefined, file: string): Result<HostRoles> {
   if (text === undefined) return ok(DEFAULT_ROLES);
   const yaml = parseYaml(text, file);
@@ -164,7 +161,7 @@ export function parseHostRoles(text: string | undefined, file: string): Result<H
     dir: read.string(["shape", "dir"], absoluteRule) ?? DEFAULT_ROLES.shape.dir,
     denoDir: read.string(["shape", "deno_dir"], absoluteRule) ?? DEFAULT_ROLES.shape.denoDir,
   };
-  // Older versions wrote "/" where nothing was chosen.
+  // Older versions wrote "/" if no workspace was chosen.
   const named = read.string(["workdir"], (text) => text === "/" ? undefined : workspaceRule(text));
   const workdir = named === undefined || named === "/" ? DEFAULT_ROLES.workdir : named;
   const project = read.string(["project"], absoluteRule);
@@ -234,7 +231,7 @@ const GATEWAY_KEYS = [
 const EVENTS_DAYS_RANGE = [EVENT_LIMITS.daysMin, EVENT_LIMITS.daysMax] as const;
 const AGENT_STORAGE_RANGE = [EVENT_LIMITS.agentMibMin, EVENT_LIMITS.agentMibMax] as const;
 
-/** Settings that `webview-login install` may keep; what is secret is in the secret store. */
+/** Settings that `webview-login install` may store here; secrets are in the secret store. */
 const LOGIN_SETTING_NAMES: readonly string[] = [
   "WEBVIEW_COOKIE_PREFIX",
   "WEBVIEW_OIDC_CLAIMS",
@@ -304,7 +301,7 @@ export function printHostRoles(roles: HostRoles): string {
   });
 }
 
-/** A change of `roles.yaml`, by section; keys that are not named stay. */
+/** A change of `roles.yaml`, by section; absent keys stay unchanged. */
 export interface RolesEdit {
   readonly gateway?: {
     readonly cockpit_listen?: string;
@@ -332,7 +329,7 @@ export interface RolesEdit {
   readonly project?: string;
 }
 
-/** Edits `roles.yaml`; comments and order survive, and a file that cannot be read is refused. */
+/** Edits `roles.yaml`; comments and order are preserved. Refuses a file that cannot be parsed. */
 export function editHostRoles(
   text: string | undefined,
   edit: RolesEdit,
@@ -364,7 +361,7 @@ export function editHostRoles(
 /** A role that verbs install and remove, as a section of `roles.yaml`. */
 export type RoleSection = "gateway" | "login" | "teamchat";
 
-/** Takes the section of a role out of `roles.yaml`; comments outside of it and order survive. */
+/** Removes the section of a role from `roles.yaml`; comments outside it and order are preserved. */
 export function dropHostRole(
   text: string | undefined,
   section: RoleSection,

@@ -1,7 +1,7 @@
 /**
- * Hosts of the fleet in the ledger, `hosts.d/<hostname>.yaml`: which dial keys the own unit of each
- * may prove. A host has no e-mail that a first proof could be checked against, so its
- * key is enrolled by root of that host, or by an operator, and never by being proven.
+ * Hosts of the fleet in the ledger, `hosts.d/<hostname>.yaml`: the dial keys that each host's own
+ * unit may prove. A host has no e-mail address to check a first proof against. So root of that host
+ * or an operator enrolls its key; proving a key never enrolls it.
  *
  * @module
  */
@@ -25,30 +25,28 @@ import { parseKeptYaml } from "core/text/yaml_kept.ts";
 /** One host of the fleet. */
 export interface HostRecord {
   readonly name: HostName;
-  /**
-   * Keys that its unit may prove; empty when all were revoked, undefined when there never was one.
-   */
+  /** Keys that its unit may prove; empty if all were revoked, undefined if there never was one. */
   readonly dialKeys: readonly string[] | undefined;
 }
 
-/** The hosts that could be read, in order of their names, and what is wrong with the others. */
+/** The readable hosts in order of their names, and the faults of the others. */
 export interface HostLedger {
   readonly hosts: ReadonlyMap<HostName, HostRecord>;
   readonly faults: readonly Refusal[];
-  /** Hosts whose file cannot be read, and why. */
+  /** Hosts whose file cannot be read, and the reason. */
   readonly unreadable: ReadonlyMap<HostName, Refusal>;
 }
 
 /** Enrolled keys of one host: the one in use and its replacements. */
 export const HOST_KEYS_MAX = 4;
 
-/** A file of the ledger: how messages name it, and where it lies. */
+/** A file of the ledger: its name in messages, and its path. */
 interface HostPlace {
   readonly file: string;
   readonly path: string;
 }
 
-/** Parses the file of a host; an absent or empty one says nothing. */
+/** Parses the file of a host; an absent or empty file gives a record without keys. */
 export function parseHostShard(
   text: string | undefined,
   host: HostName,
@@ -69,7 +67,7 @@ export function parseHostShard(
   return ok({ name: host, dialKeys: read.has(["dial_keys"]) ? keys : undefined });
 }
 
-/** Reads all hosts; one that cannot be read hides no other. */
+/** Reads all hosts; an unreadable one hides no other. */
 export async function readHosts(
   files: Pick<Files, "list" | "readText">,
   paths: Paths,
@@ -102,14 +100,14 @@ export async function readHosts(
   return ok({ hosts, faults, unreadable });
 }
 
-/** Changes the keys of a host, as one commit; comments of the file survive. */
+/** Changes the keys of a host in one commit; comments of the file are preserved. */
 export async function changeHostKeys(
   ports: LedgerPorts,
   paths: Paths,
   change: LedgerAuthor & {
     readonly host: HostName;
     readonly summary: string;
-    /** From the keys as they are under the lock to those that are to be. */
+    /** Returns the new keys, given the current ones under the lock. */
     readonly decide: (keys: readonly string[] | undefined) => Result<readonly string[]>;
   },
 ): Promise<Result<Committed>> {

@@ -1,6 +1,6 @@
 /**
- * Shards of agents that cannot be read: each agent goes on as its newest readable commit has it,
- * and the fault says so. Reads git only where there is a fault; writes nothing.
+ * Fallback for agents whose shard cannot be read: each keeps the record of its newest readable
+ * commit, and its fault names that commit. Reads git only if there is a fault; writes nothing.
  *
  * @module
  */
@@ -13,13 +13,13 @@ import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** Reads all shards; those that cannot be read are as the history last had them. */
+/** Reads all shards; an unreadable one is replaced by its last readable version. */
 export async function readKeptLedger(ports: LedgerPorts, paths: Paths): Promise<Result<Ledger>> {
   const ledger = await readLedger(ports.files, paths);
   return ledger.ok ? await keepLedger(ports, paths, ledger.value) : ledger;
 }
 
-/** Adds the last good records of agents whose shards cannot be read. */
+/** Adds the last readable records of agents whose shards cannot be read. */
 async function keepLedger(
   ports: LedgerPorts,
   paths: Paths,

@@ -1,6 +1,6 @@
 /**
- * Files of hosts that cannot be read: each host goes on as its newest readable commit has it, and
- * the fault says so. Reads git only where there is a fault; writes nothing.
+ * Fallback for hosts whose file cannot be read: each keeps the record of its newest readable
+ * commit, and its fault names that commit. Reads git only if there is a fault; writes nothing.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 
-/** Adds the last good files of hosts that cannot be read. */
+/** Adds the last readable records of hosts whose files cannot be read. */
 export async function keepHosts(
   ports: LedgerPorts,
   paths: Paths,

@@ -1,7 +1,8 @@
 /**
- * The newest committed version of a file or folder of the ledger that can be read. It stands in for
- * one that a hand has broken since, so that a typing error takes nothing away. Reads git, writes
- * nothing. Why the history and not a copy: docs/activation.md#a-file-that-cannot-be-read.
+ * Finds the newest readable version of a ledger file or folder in the history. It is used in place
+ * of one that a person has broken, so that a typing error removes nothing. Reads git, writes
+ * nothing.
+ * Why the history and not a copy: docs/activation.md#a-file-that-cannot-be-read.
  *
  * @module
  */
@@ -13,20 +14,20 @@ import { ok, type Result } from "core/result.ts";
 /** Texts by path relative to the repository. */
 export type CommittedFiles = ReadonlyMap<string, string>;
 
-/** What the history has: a good version and its commit, no file at all, or bad versions only. */
+/** The result: a readable version and its commit, no file, or only unreadable versions. */
 export type LastGood<T> =
   | { readonly kind: "good"; readonly value: T; readonly commit: string }
   | { readonly kind: "absent" }
   | { readonly kind: "bad" };
 
-/** Versions that are looked at; a file with this many bad ones in a row has no good one. */
+/** Most versions that are checked; with this many unreadable ones, the search gives up. */
 export const VERSIONS_MAX = 32;
 const PLAIN_FILE = /^100(?:644|755) blob ([0-9a-f]+)\t(.+)$/s;
 
 /**
- * Returns the newest version of `name` that `read` takes. It looks no further back than the last
- * commit without the file: a new file of that name never brings back what was removed. Refuses when
- * git cannot be asked.
+ * Returns the newest version of `name` that `read` accepts. The search ends at the last commit
+ * without the file, so that a new file never brings back a removed one of the same name. Refuses if
+ * git fails.
  */
 export async function lastGood<T>(
   ports: LedgerPorts,
@@ -55,7 +56,9 @@ export async function lastGood<T>(
   return ok({ kind: commits.length < VERSIONS_MAX ? "absent" : "bad" });
 }
 
-/** Plain files of one commit, without links and submodules; undefined when nothing is there. */
+/**
+ * Returns the plain files of one commit, without links and submodules; undefined if there are none.
+ */
 async function filesAt(
   git: Git,
   commit: string,

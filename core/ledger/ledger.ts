@@ -1,7 +1,7 @@
 /**
- * The ledger as one value: every agent whose shard can be read, and every fault of the others.
- * Reads files, writes none. One corrupt shard never hides another agent; what two
- * agents claim at once is a fault of both and counts for neither.
+ * Reads the ledger into one value: every readable agent, and a fault for every other. Reads files,
+ * writes none. A corrupt shard never hides another agent. A claim that two agents share is a fault
+ * of both and valid for neither.
  *
  * @module
  */
@@ -20,32 +20,32 @@ import { err, ok, type Result } from "core/result.ts";
 /** Shards read at once: enough to hide the latency, few enough for the descriptor limit. */
 const READS_AT_ONCE = 32;
 
-/** The agents of the fleet, and what is wrong with the rest. */
+/** The agents of the fleet, and the faults of the rest. */
 export interface Ledger {
   /** In order of their names. */
   readonly agents: ReadonlyMap<AgentName, AgentRecord>;
   /** One refusal per bad shard, then one per claim that two agents share. */
   readonly faults: readonly Refusal[];
   /**
-   * Agents whose shard cannot be read, and why. No verb changes them. One whose record stands in
-   * `agents` all the same has it from the history (`keepAgents`).
+   * Agents whose shard cannot be read, and the reason. No verb changes them. If such an agent is
+   * also in `agents`, its record is from the history (`keepAgents`).
    */
   readonly unreadable: ReadonlyMap<AgentName, Refusal>;
 }
 
-/** The record of an agent as a commit has it. */
+/** An agent's record from a commit. */
 export interface KeptAgent {
   readonly record: AgentRecord;
   readonly commit: string;
 }
 
-/** One shard as it was found; `name` is that of its file. */
+/** One shard that was found; `name` is its file name without `.yaml`. */
 export interface FoundShard {
   readonly name: string;
   readonly record: Result<AgentRecord>;
 }
 
-/** Reads all shards. Refuses only when the folder itself cannot be read. */
+/** Reads all shards. Refuses only if the folder itself cannot be read. */
 export async function readLedger(
   files: Pick<Files, "list" | "readText" | "stat">,
   paths: Paths,
@@ -68,7 +68,7 @@ export async function readLedger(
 
 /**
  * Builds a ledger from parsed shards; adds a fault for each claim that two agents share. `pathOf`
- * says where a shard lies, for the hints.
+ * returns the path of a shard, for the hints.
  */
 function joinLedger(
   shards: readonly FoundShard[],
@@ -89,8 +89,8 @@ function joinLedger(
 }
 
 /**
- * Adds the records that the history has of agents whose shards cannot be read. Each fault then says
- * which commit counts. Claims are compared again, with these records among them.
+ * Adds records from the history for agents whose shards cannot be read. Each such fault then names
+ * the commit in use. Claims are checked again with these records included.
  */
 export function keepAgents(
   ledger: Ledger,
@@ -113,13 +113,13 @@ export function keepAgents(
   return { agents, faults: [...faults, ...claimFaults(agents, pathOf)], unreadable };
 }
 
-/** Says in a fault that its subject goes on as a commit has it. */
+/** Adds to a fault that its subject keeps the state of a commit. */
 export function keptFault(fault: Refusal, subject: string, commit: string): Refusal {
   const line = `${subject} goes on as commit ${commit.slice(0, 12)} has it`;
   return { ...fault, details: [...fault.details, line] };
 }
 
-/** Finds one agent, or says why there is none: unknown, or its shard cannot be read. */
+/** Finds one agent; refuses an unknown one, or one whose shard cannot be read. */
 export function findAgent(ledger: Ledger, name: string): Result<AgentRecord> {
   const parsed = parseAgentName(name);
   if (!parsed.ok) return parsed;
@@ -134,7 +134,10 @@ export function findAgent(ledger: Ledger, name: string): Result<AgentRecord> {
   );
 }
 
-/** Refuses a record whose e-mail or owner another agent has; for before a shard is written. */
+/**
+ * Refuses a record whose e-mail address or owner belongs to another agent. Call it before writing a
+ * shard.
+ */
 export function checkUnique(ledger: Ledger, record: AgentRecord): Result<void> {
   for (const other of ledger.agents.values()) {
     if (other.name === record.name) continue;
@@ -151,7 +154,7 @@ export function checkUnique(ledger: Ledger, record: AgentRecord): Result<void> {
   return ok(undefined);
 }
 
-/** Undefined when the shard was removed while the folder was read. */
+/** Reads one shard; returns undefined if it was removed while the folder was read. */
 async function readShard(
   files: Pick<Files, "readText" | "stat">,
   paths: Paths,
@@ -168,7 +171,7 @@ async function readShard(
   try {
     const stat = await files.stat(path);
     if (stat === undefined) return undefined;
-    // A link in a shared repository may point at any file of root's.
+    // A link in a shared repository may point to any file of root's.
     if (stat.kind !== "file") {
       return bad(`it is ${fileKindText(stat.kind)}, must be a regular file`);
     }

@@ -1,5 +1,5 @@
 /**
- * The mapping `limits` of a shard and of `roles.yaml`: its keys read, printed and edited. No I/O.
+ * Reads, prints and edits the mapping `limits` of a shard and of `roles.yaml`. No I/O.
  *
  * @module
  */
@@ -17,10 +17,10 @@ import type { FieldReader } from "core/text/field_reader.ts";
 import { isRecord } from "core/text/json_object.ts";
 import type { YamlEditor, YamlPath } from "core/text/yaml.ts";
 
-/** Limits to change; `undefined` takes one away. */
+/** Limits to change; `undefined` removes one. */
 export type LimitsEdit = { readonly [F in LimitField]?: number | undefined };
 
-/** Reads the mapping at `path`; undefined when it says nothing. Faults go to the reader. */
+/** Reads the mapping at `path`; undefined if it is absent or empty. Adds faults to the reader. */
 export function readLimits(read: FieldReader, path: YamlPath): AgentLimits | undefined {
   if (!read.has(path)) return undefined;
   read.onlyKeys(path, LIMIT_ROWS.map(({ key }) => key));
@@ -41,7 +41,7 @@ export function readLimits(read: FieldReader, path: YamlPath): AgentLimits | und
   return Object.keys(limits).length === 0 ? undefined : limits;
 }
 
-/** Returns limits as YAML and JSON spell them; undefined when there are none. */
+/** Returns limits in the form of YAML and JSON; undefined if there are none. */
 export function limitFields(
   limits: AgentLimits | undefined,
 ): Readonly<Record<string, string | number>> | undefined {
@@ -52,7 +52,7 @@ export function limitFields(
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
-/** Changes the mapping `limits` of a shard; one that gets empty goes. */
+/** Edits the mapping `limits` of a shard; removes it if it becomes empty. */
 export function editLimits(yaml: YamlEditor, edit: LimitsEdit): void {
   for (const row of LIMIT_ROWS) {
     if (!Object.hasOwn(edit, row.field)) continue;

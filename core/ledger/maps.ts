@@ -1,7 +1,7 @@
 /**
  * The maps that roles get from the ledger at apply time: `WEBVIEW_LEDGER`, `WEBVIEW_ADMINS` and
- * `TEAMS_AGENTS`, and the settings types that read them back. Pure; the same ledger
- * gives the same text. A claim that two agents share maps to neither of them.
+ * `TEAMS_AGENTS`, and the settings type that reads `TEAMS_AGENTS` back. Pure and deterministic. A
+ * claim that two agents share maps to neither of them.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import { type AgentName, type ObjectId, parseAgentName, parseObjectId } from "core/names.ts";
 import { jsonMap, parsed, type SettingType } from "core/settings/setting_types.ts";
 
-/** A rendered map, and what had to be left out of it. */
+/** A rendered map, and faults for the claims that were left out of it. */
 export interface RenderedMap {
   /** One line of JSON. */
   readonly text: string;
@@ -23,13 +23,13 @@ export function renderWebviewLedger(agents: Iterable<AgentRecord>): RenderedMap 
   return renderMap(agents, "user_email", (agent) => agent.userEmail);
 }
 
-/** Renders `TEAMS_AGENTS`: owner object id to agent, of the agents whose channel is `teamchat`. */
+/** Renders `TEAMS_AGENTS`: owner object id to agent, for agents whose channel is `teamchat`. */
 export function renderTeamsAgents(agents: Iterable<AgentRecord>): RenderedMap {
   const inTeams = [...agents].filter((agent) => agent.channel === "teamchat");
   return renderMap(inTeams, "owner_aad", (agent) => agent.ownerAad);
 }
 
-/** Renders `WEBVIEW_ADMINS`: names of admin agents; `[]` when there is none. */
+/** Renders `WEBVIEW_ADMINS`: sorted names of admin agents; `[]` if there is none. */
 export function renderWebviewAdmins(agents: Iterable<AgentRecord>): string {
   return JSON.stringify([...agents].filter((each) => each.isAdmin).map((each) => each.name).sort());
 }
@@ -46,7 +46,7 @@ function renderMap<Claim extends string>(
 ): RenderedMap {
   const { single, shared } = claims(agents, claim);
   return {
-    // Entries are printed one by one: no key, `__proto__` included, is special.
+    // Entries are printed one by one, so that no key, not even `__proto__`, is special.
     text: `{${single.map((pair) => pair.map((part) => JSON.stringify(part)).join(":")).join(",")}}`,
     faults: shared.map(([value, names]) =>
       refusal("claim-shared", `Cannot map ${key} "${value}": ${names.length} agents have it`, {

@@ -1,8 +1,7 @@
 /**
- * The host file `host.yaml`: markers that name the gateway hosts, and `dial_require_key`. Pure. A
- * marker holds a hostname, never an IP address, because a host recognises itself by comparing it
- * with its own hostname. That of the webview gateway may say that the gateway is behind TLS:
- * `wss://<hostname>[:port]`.
+ * The host file `host.yaml`: markers that name the gateway hosts, and `dial_require_key`. A marker
+ * is a hostname, never an IP address, because a host compares it with its own hostname. The marker
+ * of the webview gateway may state that the gateway is behind TLS: `wss://<hostname>[:port]`. Pure.
  *
  * @module
  */
@@ -15,28 +14,28 @@ import { type HostName, nameFault, parseHostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, parseYaml } from "core/text/yaml.ts";
 
-/** Markers that `host set` takes. */
+/** Markers that `host set` accepts. */
 const MARKERS = ["webview_gateway", "teams_gateway"] as const;
 /** One of `MARKERS`. */
 export type Marker = typeof MARKERS[number];
 
-/** What the marker `host.webview_gateway` says. */
+/** The parsed marker `host.webview_gateway`. */
 export interface GatewayMarker {
   readonly host: HostName;
   readonly isTls: boolean;
-  /** Present only when the marker states one. */
+  /** Undefined unless the marker states a port. */
   readonly port: number | undefined;
 }
 
-/** What `host.yaml` says. Absent markers mean that this host has no gateway elsewhere. */
+/** Contents of `host.yaml`. Without a marker, this host is its own gateway. */
 export interface HostMarkers {
   readonly webviewGateway?: GatewayMarker;
   readonly teamsGateway?: HostName;
-  /** `host.dial_require_key`: a client that proves no key is refused at dial-in. */
+  /** `host.dial_require_key`: a client without a proven key is refused at dial-in. */
   readonly isDialKeyRequired: boolean;
 }
 
-/** A change of `host.yaml`, values as `checkMarker` returned them; `undefined` takes one away. */
+/** A change of `host.yaml`, with values from `checkMarker`; `undefined` removes a key. */
 export interface MarkerEdit {
   readonly webview_gateway?: string | undefined;
   readonly teams_gateway?: string | undefined;
@@ -66,7 +65,7 @@ export function parseGatewayMarker(text: string): Result<GatewayMarker> {
   return ok({ host: host.value, isTls: match[1]?.toLowerCase() === "wss", port });
 }
 
-/** Returns the value of a marker in its one spelling, or why it cannot be one. */
+/** Returns a marker in its normal form, or a refusal if it is invalid. */
 export function checkMarker(marker: Marker, text: string): Result<string> {
   if (marker === "teams_gateway") return parseHostName(text);
   const parsed = parseGatewayMarker(text);
@@ -74,7 +73,7 @@ export function checkMarker(marker: Marker, text: string): Result<string> {
   return ok(printGatewayMarker(parsed.value));
 }
 
-/** Prints a marker in its one spelling; the inverse of `parseGatewayMarker`. */
+/** Prints a marker in its normal form; the inverse of `parseGatewayMarker`. */
 export function printGatewayMarker({ host, isTls, port }: GatewayMarker): string {
   const scheme = isTls ? "wss://" : port === undefined ? "" : "ws://";
   return `${scheme}${host}${port === undefined ? "" : `:${port}`}`;
@@ -107,7 +106,7 @@ export function parseMarkers(text: string | undefined, file: string): Result<Hos
   });
 }
 
-/** Edits `host.yaml`; comments and order survive, and a file that cannot be read is refused. */
+/** Edits `host.yaml`; comments and order are preserved. Refuses a file that cannot be parsed. */
 export function editMarkers(
   text: string | undefined,
   edit: MarkerEdit,
@@ -123,7 +122,7 @@ export function editMarkers(
   }, file);
 }
 
-/** Returns whether a marker names this host; a host without the marker is its own gateway. */
+/** Tells whether a marker names this host; a host without the marker is its own gateway. */
 export function isGatewayHost(
   marker: HostName | GatewayMarker | undefined,
   hostname: HostName,

@@ -1,6 +1,6 @@
 /**
- * The files of the ledger as they would be after a change that is not made yet, for rules about the
- * state after it. Reads through to what is there; writes nothing.
+ * A view of the ledger's files as they would be after a pending change, for rules about the
+ * resulting state. Falls back to the files on disk; writes nothing.
  *
  * @module
  */
@@ -8,10 +8,10 @@
 import type { ComputedFile } from "core/ledger/stage.ts";
 import type { Files } from "core/ports/files.ts";
 
-/** What readers of the ledger and the catalog ask for. */
+/** The file operations that readers of the ledger and the catalog need. */
 export type FileReader = Pick<Files, "list" | "readText" | "stat">;
 
-/** Returns files with computed texts laid over them. */
+/** Returns a view of `files` in which the computed texts replace those on disk. */
 export function overlaid(files: FileReader, computed: readonly ComputedFile[]): FileReader {
   const texts = new Map(computed.map((file) => [file.path, file]));
   return {

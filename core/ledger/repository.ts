@@ -1,22 +1,23 @@
 /**
- * The ledger as a git repository: one lock, one commit per change, naming verb and caller. Nothing
- * else writes below `paths.repo`. Why files in git: ADR 0028.
+ * The ledger as a git repository: one lock, and one commit per change that names verb and caller.
+ * No other code writes below `paths.repo`. Why files in git: ADR 0028.
  *
- * A change goes through these steps, and a crash after any of them leaves the old or the new state:
+ * A change runs these steps. A crash at any point leaves the old or the new state:
  *
  * | Step | On disk | A crash here leaves |
  * |---|---|---|
- * | heal | a change cut short is completed; what a hand changed is committed as `recovered` | old state |
- * | edit | nothing: every edit is computed in memory first | old state |
- * | stage | new files under hidden names, with mode, synced | old state; the next change sweeps |
- * | record | git objects of the new tree and commit, reached by no reference | old state |
- * | prepare | git holds the lock of `HEAD` and has written where it moves | old state |
- * | look | nothing: a file that a hand has edited since begins the change anew | old state |
- * | promise | the commit's id in a file of its own | old state; the next change completes it |
- * | switch | each file renamed into place | a part of the new one; the next change completes it |
+ * | heal | an interrupted change is completed; edits made by hand are committed as `recovered` | old state |
+ * | edit | nothing: every edit is first computed in memory | old state |
+ * | stage | new files under hidden names, with mode, synced | old state; the next change removes them |
+ * | record | git objects of the new tree and commit, without a reference | old state |
+ * | prepare | git holds the lock of `HEAD` and has written its target | old state |
+ * | check | nothing: if a person has edited a file since, the change starts again | old state |
+ * | promise | the commit's id in a separate file | old state; the next change completes it |
+ * | switch | each file renamed into place | partly new state; the next change completes it |
  * | publish | `HEAD` moves | new state |
  *
- * All space is taken before the first file is switched, so a full disk refuses and changes nothing.
+ * All disk space is allocated before the first file is switched, so a full disk refuses the change
+ * and leaves the old state.
  *
  * @module
  */
@@ -53,43 +54,44 @@ import { err, ok, type Result } from "core/result.ts";
 
 /** One change, one commit. */
 export interface LedgerChange {
-  /** The verb as typed: `mcp add`. First part of the commit's subject. */
+  /** The verb as typed, such as `mcp add`; first part of the commit's subject. */
   readonly verb: string;
-  /** Who asked: `root`, or the name of an agent. */
+  /** Who requested the change: `root`, or the name of an agent. */
   readonly caller: string;
-  /** Rest of the subject: `"git" to agent "ada"`. Never a secret. */
+  /** Rest of the subject, such as `"git" to agent "ada"`. Never a secret. */
   readonly summary: string;
-  /** Asked under the lock, before the edits; for rules that span several files. */
+  /** Called under the lock, before the edits; for rules across several files. */
   readonly check?: () => Promise<Result<void>>;
-  /** Asked with what would be written, before anything is; for rules about the state after. */
+  /** Called with the computed files before any is written; for rules about the resulting state. */
   readonly accept?: (computed: readonly ComputedFile[]) => Promise<Result<void>>;
   readonly edits: readonly LedgerEdit[];
 }
 
-/** What a change did. */
+/** Result of a change. */
 export interface Committed {
-  /** The commit that holds the state after the change. */
+  /** The commit with the state after the change. */
   readonly commit: string;
   /** Paths that changed, relative to the repository; empty when the edits changed nothing. */
   readonly changed: readonly string[];
-  /** Whether an earlier change, cut short or made by hand, was committed first. */
+  /** Whether an interrupted change or an edit made by hand was committed first. */
   readonly hasRecovered: boolean;
 }
 
-/** How often a change is made anew because a hand edited one of its files in between. */
+/** How often a change is tried, because a person edits one of its files meanwhile. */
 const TRIES_MAX = 3;
-/** Characters of each part of a commit message. */
+/** Most characters of each part of a commit message. */
 const MESSAGE_LENGTH_MAX = 200;
 
 /**
- * Creates the folders and the repository with an empty first commit. Does nothing where they
- * are, so that it may be run at each start.
+ * Creates the folders and the repository with an empty first commit. Idempotent, so it may run at
+ * each start.
  */
 export async function initRepo(ports: LedgerPorts, paths: Paths): Promise<Result<void>> {
   return await underLock(ports, paths, "create the ledger", async (git) => {
     const { files } = ports;
     await files.ensureDir(paths.repo, { mode: 0o755 });
-    // Shards hold e-mail addresses and the history holds the store: both are root's to read.
+    // Shards contain e-mail addresses and the history contains the secret store: only root may read
+    // them.
     await files.ensureDir(paths.agentsDir, { mode: 0o700 });
     for (const dir of [paths.hostsDir, paths.overlayCatalog]) {
       await files.ensureDir(dir, { mode: 0o755 });
@@ -111,8 +113,8 @@ export async function initRepo(ports: LedgerPorts, paths: Paths): Promise<Result
 }
 
 /**
- * Commits what a hand changed, as each recorded change does first. Whatever is rendered afterwards
- * stands in the history, where it is found again when a later edit cannot be read.
+ * Commits edits made by hand, as each recorded change does first. So everything that is rendered
+ * afterwards is in the history, and can be used if a later edit is unreadable.
  */
 export async function recordHandEdits(ports: LedgerPorts, paths: Paths): Promise<Result<void>> {
   return await underLock(ports, paths, "record the files of the ledger", async (git) => {
@@ -121,7 +123,7 @@ export async function recordHandEdits(ports: LedgerPorts, paths: Paths): Promise
   });
 }
 
-/** Applies all edits of a change, or none, and commits them. */
+/** Applies and commits all edits of a change, or none. */
 export async function commitChange(
   ports: LedgerPorts,
   paths: Paths,
@@ -141,7 +143,7 @@ export async function commitChange(
   });
 }
 
-/** Makes the change unless a hand, which knows no lock, edits a file of it in the meantime. */
+/** Tries the change; fails if a person, who takes no lock, edits one of its files meanwhile. */
 async function tryChange(
   ports: LedgerPorts,
   paths: Paths,
@@ -165,7 +167,7 @@ async function tryChange(
     await dropStaged(ports, staged);
     return commit.ok ? prepared as Result<never> : commit;
   }
-  // As late as can be: git has taken its time since the files were read.
+  // Check as late as possible: git took some time since the files were read.
   if (await isEditedMeanwhile(ports.files, staged)) {
     await prepared.value.abort();
     await dropStaged(ports, staged);
@@ -178,7 +180,7 @@ async function tryChange(
   return ok({ commit: commit.value, changed, hasRecovered });
 }
 
-/** Returns the newest commit that left a file in place, or undefined when none ever did. */
+/** Returns the newest commit that added or changed a file; undefined if there is none. */
 export async function lastCommitOf(
   ports: Pick<LedgerPorts, "processes" | "clock">,
   paths: Paths,
@@ -197,7 +199,7 @@ export async function lastCommitOf(
   return found.ok ? ok(found.value.trim() || undefined) : found;
 }
 
-/** Runs `work` while no other process changes the ledger; file faults become refusals. */
+/** Runs `work` while no other process changes the ledger; maps file faults to refusals. */
 async function underLock<T>(
   ports: LedgerPorts,
   paths: Paths,
@@ -219,7 +221,7 @@ async function underLock<T>(
   }
 }
 
-/** Writes the objects of the new state; no reference reaches them yet. */
+/** Writes the git objects of the new state, without a reference to them yet. */
 async function recordStaged(
   git: Git,
   { change, staged, head }: {
@@ -250,7 +252,7 @@ async function recordStaged(
   return await record(git, `${subject}\n\n${body}`, [head]);
 }
 
-/** Promises the commit, switches the names and moves `HEAD`. */
+/** Writes the pending commit's id, switches the files and moves `HEAD`. */
 async function switchAll(
   ports: LedgerPorts,
   paths: Paths,
@@ -268,7 +270,7 @@ async function switchAll(
     await dropStaged(ports, staged);
     throw thrown;
   }
-  // From here on nothing takes space: names are switched, and `HEAD` moves.
+  // From here on no disk space is needed: files are renamed, and `HEAD` moves.
   let moved: Result<void>;
   try {
     for (const file of staged) await switchFile(ports, file);
@@ -277,7 +279,7 @@ async function switchAll(
     await prepared.abort();
     throw thrown;
   }
-  // The promise stays where the head could not move: the next change completes this one.
+  // Keep the pending file if the head could not move: the next change completes this one.
   if (!moved.ok) return moved;
   await refreshPersonsIndex(ports, git);
   await ports.files.remove(pendingFile(paths));
@@ -295,7 +297,7 @@ async function dropStaged(ports: LedgerPorts, staged: readonly StagedFile[]): Pr
   }
 }
 
-/** A commit message line: no control character starts a line or a trailer of its own. */
+/** Returns one line of a commit message, without control characters that could start a trailer. */
 function oneLine(text: string): string {
   // deno-lint-ignore no-control-regex
   return text.replace(/[\u0000-\u001f\u007f]+/g, " ").trim().slice(0, MESSAGE_LENGTH_MAX);

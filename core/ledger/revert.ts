@@ -1,11 +1,10 @@
 /**
- * Taking one change of the ledger back by a new one: each file that the change touched goes back to
- * what it was before, and keeps what later changes did to other lines of it. Refused as a whole
- * when a later change touched the same lines, and when the ledger would not be sound afterwards.
+ * Reverts one change of the ledger with a new one. Each file of the change returns to its earlier
+ * text, and keeps later changes to other lines. The whole revert is refused if a later change
+ * touched the same lines, or if the resulting ledger would be invalid.
  *
- * Secrets are never touched: the store cannot be merged, and an older one would bring
- * back keys that were replaced and readers that were dropped. `secret set`, `unset`
- * and `rotate` are for that.
+ * Secrets are never reverted: the store cannot be merged, and an older store would bring back
+ * replaced keys and removed readers. Use `secret set`, `unset` and `rotate` instead.
  *
  * @module
  */
@@ -21,17 +20,17 @@ import { commitChange, type Committed } from "core/ledger/repository.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** What to take back. */
+/** The change to revert. */
 export interface RevertOptions extends LedgerAuthor {
-  /** A commit's id, at least its first four digits. */
+  /** A commit id, at least its first four digits. */
   readonly commit: string;
-  /** Asked about the files as they would be. */
+  /** Checks the files as they would be after the revert. */
   readonly accept: (computed: readonly ComputedFile[]) => Promise<Result<void>>;
 }
 
-/** What was taken back. */
+/** Result of a revert. */
 export interface Reverted extends Committed {
-  /** Full id and subject of the change that was taken back. */
+  /** Full id and subject of the reverted change. */
   readonly reverted: string;
   readonly subject: string;
 }
@@ -47,7 +46,7 @@ const COMMIT_ID = /^[0-9a-f]{4,64}$/;
 const FILE_MODE = "100644";
 const NO_MODE = "000000";
 
-/** Takes a change back. */
+/** Reverts a change. */
 export async function revertChange(
   ports: LedgerPorts,
   paths: Paths,
@@ -80,7 +79,7 @@ export async function revertChange(
     edits,
   });
   if (!done.ok) return done;
-  // Files that a conflict left alone are no change, and then nobody was asked.
+  // If every file has a conflict, nothing would change, and `accept` is not called.
   if (conflicts.length > 0) return err(conflictRefusal(paths, id, conflicts));
   return ok({ ...done.value, reverted: id, subject });
 }
@@ -137,7 +136,7 @@ async function readTouched(
   return ok(touched);
 }
 
-/** The text after the change is taken back; a refusal stands for a conflict. */
+/** Returns the text after the revert; a refusal means a conflict. */
 async function takeBack(
   ports: LedgerPorts,
   paths: Paths,
@@ -153,7 +152,7 @@ async function takeBack(
     for (const [index, text] of [current, after, before].entries()) {
       await ports.files.write(scratch[index] ?? "", text, { mode: 0o600 });
     }
-    // Ends with the number of conflicts.
+    // `git merge-file` exits with the number of conflicts.
     const merged = await git.run(["merge-file", "-p", "-q", ...scratch]);
     if (merged.ok) return merged;
     const isShard = file.name.startsWith("agents.d/");

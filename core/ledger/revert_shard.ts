@@ -1,6 +1,6 @@
 /**
- * Taking a change of one shard back field by field, where its lines cannot be told apart from those
- * of a later change. Pure. A field that a later change touched too is a conflict.
+ * Reverts a change of one shard field by field, for cases where a line merge conflicts with a later
+ * change. A field that a later change also touched is a conflict. Pure.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import { TEXT_FIELD_NAMES } from "core/ledger/agent_fields.ts";
 import { editShard, parseShard, type ShardEdit } from "core/ledger/shard.ts";
 
-/** The texts of one shard: before the change, after it, and now. */
+/** Three versions of a shard: before the change, after it, and now. */
 export interface ShardTexts {
   readonly before: string;
   readonly after: string;
@@ -22,7 +22,9 @@ const FIELDS = [
   "isAdmin",
 ] as const satisfies readonly (keyof AgentRecord & keyof ShardEdit)[];
 
-/** Returns the shard without the change, comments and order kept; undefined for a conflict. */
+/**
+ * Returns the shard without the change, comments and order kept; undefined if there is a conflict.
+ */
 export function takeBackFields(texts: ShardTexts, file: string): string | undefined {
   const [before, after, current] = [texts.before, texts.after, texts.current]
     .map((text) => parseShard(text, file));
@@ -34,8 +36,8 @@ export function takeBackFields(texts: ShardTexts, file: string): string | undefi
     if (is[field] !== became[field] && is[field] !== was[field]) return undefined;
     edit[field] = was[field];
   }
-  // An enrolled key has a meaning of its own, absent and empty included: lines or nothing. So has
-  // every field that no edit of a shard sets.
+  // For dial keys, absent and empty have different meanings, so they are merged by lines only. The
+  // same applies to every field that `ShardEdit` cannot set.
   const known: readonly string[] = [...FIELDS, "tools"];
   const others = [...new Set([...Object.keys(was), ...Object.keys(became)])]
     .filter((field) => !known.includes(field)) as (keyof AgentRecord)[];

@@ -1,7 +1,7 @@
 /**
- * Text of one agent shard, `agents.d/<agent>.yaml`, to record and back. No I/O.
- * Every fault is named by file, line and key, unknown keys included; an edit keeps comments, order
- * and everything it does not change, and never turns a shard into one that cannot be read.
+ * Converts the text of an agent shard, `agents.d/<agent>.yaml`, to a record and back. Every fault
+ * has file, line and key, also for unknown keys. An edit keeps comments, order and everything it
+ * does not change. It never makes a shard unreadable. No I/O.
  *
  * @module
  */
@@ -26,12 +26,12 @@ import { editYaml, printYaml, type YamlEditor } from "core/text/yaml.ts";
 import { parseKeptYaml } from "core/text/yaml_kept.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** Runtime of a shard that names none: the one that ships with a program of its own. */
+/** Runtime of a shard that names none: the one that ships with its own program. */
 export const DEFAULT_RUNTIME = "runtime-b";
-/** Enrolled dial keys of one agent: a few hosts and their replacements. */
+/** Most enrolled dial keys of one agent: a few hosts and their replacements. */
 export const DIAL_KEYS_MAX = 16;
 
-/** Keys of a shard in the order in which a new one is printed. */
+/** Keys of a shard, in the order of a new one. */
 const KEYS = [
   "name",
   "channel",
@@ -52,7 +52,7 @@ export function isDialKey(text: string): boolean {
   return DIAL_KEY.test(text);
 }
 
-/** Fields to change; `undefined` takes the key out of the shard. The name is never changed. */
+/** Fields to change; `undefined` removes the key. The name never changes. */
 export type ShardEdit =
   & { readonly [F in Exclude<TextFieldName, "runtime">]?: AgentRecord[F] | undefined }
   & {
@@ -65,14 +65,14 @@ export type ShardEdit =
     readonly dialKeys?: readonly string[];
   };
 
-/** Returns the file name of an agent's shard inside the ledger. */
+/** Returns the path of an agent's shard relative to the ledger. */
 export function shardFile(agent: AgentName): string {
   return `agents.d/${agent}.yaml`;
 }
 
 /**
- * Parses one shard. `file` is how messages name it; its last part must be `<name>.yaml`. `path` is
- * where it lies, for the hint that opens it.
+ * Parses one shard. `file` is its name in messages and must end with `<name>.yaml`. `path` is its
+ * location, for the hint that opens it.
  */
 export function parseShard(text: string, file: string, path = file): Result<AgentRecord> {
   const place = { file, path };
@@ -99,7 +99,7 @@ export function parseShard(text: string, file: string, path = file): Result<Agen
     : ok(record);
 }
 
-/** Prints the shard of a new agent; absent fields are left out. */
+/** Prints the shard of a new agent; absent fields are omitted. */
 export function printShard(record: AgentRecord): string {
   const { tools } = record;
   const limits = limitFields(record.limits);
@@ -121,8 +121,8 @@ export function printShard(record: AgentRecord): string {
 }
 
 /**
- * Edits the text of a shard. Refuses a shard that cannot be read, and an edit whose result could
- * not be read again. An edit that changes nothing returns the very same text.
+ * Edits the text of a shard. Refuses an unreadable shard, and an edit whose result would be
+ * unreadable. An edit without an effect returns the text unchanged.
  */
 export function editShard(text: string, edit: ShardEdit, file = "the shard"): Result<string> {
   const before = parseShard(text, file);
@@ -172,7 +172,7 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   };
 }
 
-/** Absent and empty say different things, so a key without a value may not stand for either. */
+/** Absent and empty mean different things, so a key without a value is refused. */
 function readDialKeys(read: FieldReader): readonly string[] | undefined {
   const path = ["dial_keys"];
   if (!read.has(path)) {
@@ -230,14 +230,14 @@ function applyEdit(yaml: YamlEditor, edit: ShardEdit): void {
   if (edit.dialKeys !== undefined) putDialKeys(yaml, edit.dialKeys);
 }
 
-/** Like `putList`, but an empty list stays: it says that every key was revoked. */
+/** Like `putList`, but keeps an empty list, which means that every key was revoked. */
 function putDialKeys(yaml: YamlEditor, keys: readonly string[]): void {
   if (keys.length > 0) return putList(yaml, ["dial_keys"], keys);
   const now = yaml.get(["dial_keys"]);
   if (!Array.isArray(now) || now.length > 0) yaml.set(["dial_keys"], []);
 }
 
-/** Makes a list hold exactly `items`, touching only those that come or go. */
+/** Sets a list to exactly `items`; touches only items that are added or removed. */
 function putList(yaml: YamlEditor, path: readonly string[], items: readonly string[]): void {
   const now = yaml.get(path);
   for (const item of Array.isArray(now) ? now : []) {

@@ -1,6 +1,6 @@
 /**
- * The file half of a ledger change: compute every edit in memory, then write the new texts under
- * hidden names beside the old ones. Nothing here touches a file that a reader sees.
+ * The file part of a ledger change: computes all edits in memory, then writes the new texts under
+ * hidden names beside the current files. Changes no file that a reader sees.
  *
  * @module
  */
@@ -17,9 +17,9 @@ export interface LedgerEdit {
   readonly path: string;
   /** Permission bits; 0o600 when absent. */
   readonly mode?: number;
-  /** Accepting the current text makes it part of the change, though no recorded change wrote it. */
+  /** Includes the file's uncommitted current text in the change if the edit accepts it. */
   readonly adopts?: true;
-  /** From the current text to the next one; undefined stands for "no file" on both sides. */
+  /** Returns the next text; undefined means "no file", both as argument and as result. */
   readonly change: (
     current: string | undefined,
   ) => Result<string | undefined> | Promise<Result<string | undefined>>;
@@ -31,9 +31,9 @@ export interface ComputedFile {
   /** Path relative to the repository. */
   readonly name: string;
   readonly mode: number;
-  /** What it was computed from; undefined: there was no file. */
+  /** The text that it was computed from; undefined if there was no file. */
   readonly before: string | undefined;
-  /** Undefined: the file goes away. */
+  /** Undefined if the file is removed. */
   readonly text: string | undefined;
 }
 
@@ -42,20 +42,20 @@ export interface StagedFile extends ComputedFile {
   readonly stagedPath: string | undefined;
 }
 
-/** Largest file of the ledger; the store of a big fleet stays well below. */
+/** Largest file of the ledger, in UTF-16 units; the secret store of a big fleet is far smaller. */
 const TEXT_LENGTH_MAX = 64 * 1024 * 1024;
 const LEFT_OVER = /^\..*\.fleetctl-(?:tmp|staged)$/;
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
 
-/** Returns the hidden name beside a file, under which its next text waits. */
+/** Returns the hidden path beside a file under which its next text is staged. */
 export function stagedPathOf(path: string): string {
   const slash = path.lastIndexOf("/");
   return `${path.slice(0, slash)}/.${path.slice(slash + 1)}.fleetctl-staged`;
 }
 
 /**
- * Computes all edits; leaves out those that change nothing, and refuses when one of them does.
- * `foreign` names files whose current text is in no commit.
+ * Computes all edits and omits those without an effect; refuses if any edit refuses. `foreign`
+ * lists files whose current text is in no commit.
  */
 export async function readEdits(
   files: Files,
@@ -82,7 +82,7 @@ export async function readEdits(
   return ok(computed);
 }
 
-/** Tells whether one of the files is no longer what its next text was computed from. */
+/** Tells whether any file no longer has the text that its next text was computed from. */
 export async function isEditedMeanwhile(
   files: Files,
   computed: readonly ComputedFile[],
@@ -93,7 +93,7 @@ export async function isEditedMeanwhile(
   return false;
 }
 
-/** Writes the new texts under hidden names; takes all of them away again when one fails. */
+/** Writes the new texts under hidden names; removes all of them again if one write fails. */
 export async function stageFiles(
   files: Files,
   computed: readonly ComputedFile[],
@@ -120,7 +120,7 @@ export async function stageFiles(
   }
 }
 
-/** Removes temp and staged files that a killed process left. Only for the holder of the lock. */
+/** Removes temporary and staged files of a killed process. The caller must hold the ledger lock. */
 export async function sweepFolders(files: Files, paths: Paths): Promise<void> {
   const entries = (await files.list(paths.overlayCatalog)).map((name) =>
     `${paths.overlayCatalog}/${name}`
@@ -133,19 +133,21 @@ export async function sweepFolders(files: Files, paths: Paths): Promise<void> {
   }
 }
 
-/** Whether a path relative to the repository is one that the ledger may hold. */
+/** Tells whether a path relative to the repository is allowed in the ledger. */
 export function isLedgerName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** Paths come from parsed names, so anything else is a bug of the caller. */
+/** Paths are built from parsed names, so any other path is a bug of the caller. */
 function nameInside(paths: Paths, path: string): string {
   const name = path.startsWith(`${paths.repo}/`) ? path.slice(paths.repo.length + 1) : "";
   if (!NAME.test(name)) throw new TypeError(`not a path of the ledger: ${path}`);
   return name;
 }
 
-/** A folder of a shared repository may be a link somewhere else: it is refused, not followed. */
+/**
+ * In a shared repository a folder may be a link to another place: refuse it instead of following.
+ */
 async function checkFolders(files: Files, paths: Paths, name: string): Promise<Result<void>> {
   const parts = name.split("/");
   for (let length = 1; length <= parts.length; length++) {

@@ -1,9 +1,9 @@
 /**
- * What an agent may take of its host: the limits of its record, their bounds and units, and the
- * defaults that follow from the memory of the host and the number of agents. Pure.
+ * Resource limits of agents: their fields, bounds and units, and the defaults that follow from the
+ * host's memory and the number of agents. Pure.
  *
- * An agent's limits hold for its dial unit, its runtime, every command it starts and its own MCP
- * servers together. The limits of all agents leave the host what it needs for itself.
+ * An agent's limits apply to its dial unit, its runtime, every command it starts and its own MCP
+ * servers together. The limits of all agents leave the host enough for itself.
  *
  * @module
  */
@@ -11,27 +11,27 @@
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Limits as a record or `roles.yaml` states them; what is absent has a default. */
+/** Limits as a record or `roles.yaml` states them; an absent one has a default. */
 export interface AgentLimits {
-  /** From here on the kernel slows the agent down and takes memory back. */
+  /** Above this the kernel slows the agent down and reclaims memory. */
   readonly memoryHighBytes?: number;
-  /** From here on the kernel ends a process of the agent. */
+  /** Above this the kernel kills a process of the agent. */
   readonly memoryMaxBytes?: number;
-  /** Processes and threads. */
+  /** Most processes and threads. */
   readonly tasksMax?: number;
-  /** Share of the processor and of the disk among agents; 100 is an equal one. */
+  /** Share of the processor and of the disk among agents; 100 is an equal share. */
   readonly cpuWeight?: number;
   readonly ioWeight?: number;
 }
 
-/** Every limit has a value. */
+/** Limits with a value for every field. */
 export type FullLimits = Required<AgentLimits>;
 
-/** The limits that hold on a host. */
+/** The limits of a host. */
 export interface HostLimits {
   /** All agents and their MCP servers together. */
   readonly all: FullLimits;
-  /** Each agent whose record says nothing else. */
+  /** Each agent whose record does not override them. */
   readonly agent: FullLimits;
 }
 
@@ -51,9 +51,7 @@ const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const TIB = 1024 ** 4;
 
-/**
- * The limits in the order in which they are shown. An idle agent takes about 100 MiB and 40 tasks.
- */
+/** The limits in display order. An idle agent uses about 100 MiB and 40 tasks. */
 export const LIMIT_ROWS: readonly LimitRow[] = [
   { field: "memoryHighBytes", key: "memory_high", unit: "bytes", min: 256 * MIB, max: 64 * TIB },
   { field: "memoryMaxBytes", key: "memory_max", unit: "bytes", min: 256 * MIB, max: 64 * TIB },
@@ -68,7 +66,7 @@ const UNITS: readonly (readonly [letter: string, bytes: number])[] = [
   ["M", MIB],
 ];
 
-/** Parses the text of one limit: `2G`, `512M`, or a whole number. */
+/** Parses one limit: `2G`, `512M`, or a whole number. */
 export function parseLimit(row: LimitRow, text: string): Result<number> {
   const value = row.unit === "bytes" ? parseSize(text) : parseCount(text);
   if (value !== undefined && value >= row.min && value <= row.max) return ok(value);
@@ -77,14 +75,14 @@ export function parseLimit(row: LimitRow, text: string): Result<number> {
   }));
 }
 
-/** Says what the text of a limit must be. */
+/** Returns the rule for the text of a limit: `must be …`. */
 export function limitRule(row: LimitRow): string {
   return row.unit === "bytes"
     ? `must be a size from ${printLimit(row, row.min)} to ${printLimit(row, row.max)}, such as 2G`
     : `must be a whole number from ${row.min} to ${row.max}`;
 }
 
-/** Prints a limit as it can be given again: whole units, the largest that fits. */
+/** Prints a limit in the form that `parseLimit` accepts, in the largest unit that fits exactly. */
 export function printLimit({ unit }: LimitRow, value: number): string {
   if (unit === "count") return String(value);
   const [letter, bytes] = UNITS.find(([, size]) => value % size === 0) ?? ["M", MIB];
@@ -101,7 +99,7 @@ function parseCount(text: string): number | undefined {
   return /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined;
 }
 
-/** Says what is wrong between limits that are good one by one; undefined when nothing is. */
+/** Returns the fault of limits that are valid one by one but not together; undefined if none. */
 export function limitsFault(limits: AgentLimits): string | undefined {
   const { memoryHighBytes: high, memoryMaxBytes: max } = limits;
   return high !== undefined && max !== undefined && high > max
@@ -109,7 +107,7 @@ export function limitsFault(limits: AgentLimits): string | undefined {
     : undefined;
 }
 
-/** Limits with their defaults. A ceiling without a threshold of its own gets one just below it. */
+/** Fills in defaults. A given `memory_max` without a `memory_high` gets one just below it. */
 export function fillLimits(limits: AgentLimits, defaults: FullLimits): FullLimits {
   const memoryMaxBytes = limits.memoryMaxBytes ?? defaults.memoryMaxBytes;
   const own = limits.memoryMaxBytes === undefined ? defaults.memoryHighBytes : undefined;
@@ -123,32 +121,33 @@ export function fillLimits(limits: AgentLimits, defaults: FullLimits): FullLimit
   };
 }
 
-/** Memory that stays the host's: the share, and its bounds. */
+/** Memory reserved for the host: its share and bounds. */
 const RESERVE_SHARE = 1 / 8;
 const RESERVE_MIN = 512 * MIB;
 const RESERVE_MAX = 16 * GIB;
-/** Half of a tiny host is its own. */
+/** A tiny host keeps at most half of its memory. */
 const RESERVE_SHARE_MAX = 1 / 2;
-/** No agent works with less; where this is more than its share, agents share what all may take. */
+/** Least useful memory of an agent. If the share of each is smaller, limits of agents overlap. */
 const AGENT_MEMORY_MIN = 512 * MIB;
-/** One agent alone leaves this share to shared servers and to the next agent. */
+/** Share of a lone agent; the rest is for shared servers and the next agent. */
 const LONE_AGENT_SHARE = 3 / 4;
-/** Tasks of all agents for each MiB that they may take; the kernel itself allows about eight. */
+/** Tasks of all agents for each MiB of their memory; the kernel itself allows about eight. */
 const TASKS_PER_MIB = 4;
 const ALL_TASKS = [2_048, 262_144] as const;
 const AGENT_TASKS = [1_024, 8_192] as const;
-/** The host's own services and logins weigh 100. */
+/** For comparison: the host's own services and logins have weight 100. */
 const ALL_WEIGHT = 50;
 const WEIGHT = 100;
 /**
- * Above the threshold the kernel makes each allocation wait, the longer the further above. One
- * sixty-fourth is where that stays below what a user notices.
+ * Gap between `memory_high` and `memory_max`. Above the threshold the kernel delays each
+ * allocation, more the further above. At one sixty-fourth the delay stays below what a user
+ * notices.
  */
 const THRESHOLD_GAP = 1 / 64;
 
 /**
- * Returns the defaults of a host. Sizes are rounded down and the number of agents counts in powers
- * of four, so that neither another kernel nor one more agent changes every limit.
+ * Returns the defaults of a host. Sizes are rounded down, and the number of agents counts in powers
+ * of four. So another kernel or one more agent does not change every limit.
  */
 export function defaultLimits(host: {
   readonly memoryBytes: number;
@@ -181,14 +180,17 @@ export function defaultLimits(host: {
   };
 }
 
-/** Four agents get a half each, sixteen a quarter, 64 an eighth: seldom do all work at once. */
+/**
+ * Returns the halving steps. Four agents get a half each, 16 a quarter, 64 an eighth, because they
+ * rarely all work at once.
+ */
 function ladder(agents: number): number {
   let step = 0;
   while (4 ** step < agents) step++;
   return step;
 }
 
-/** Rounds down to a sixteenth of the power of two below, 64 MiB at least. */
+/** Rounds down to a sixteenth of the next lower power of two, at least to 64 MiB. */
 function roundDown(bytes: number): number {
   const power = 2 ** Math.floor(Math.log2(Math.max(bytes, 1)));
   const grain = Math.max(power / 16, 64 * MIB);

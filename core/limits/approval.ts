@@ -1,26 +1,26 @@
 /**
- * Bounds of approvals, each with its unit in its name and its reason beside it.
+ * Limits of approvals. Each name has its unit, and each comment its reason.
  *
  * @module
  */
 
 const KIB = 1024;
 
-/** Calls that a human decides about. */
+/** Calls that need a human decision. */
 export const APPROVAL_LIMITS = {
-  /** Nobody decided within this: denied. */
+  /** Time for a decision; after it the call is denied. */
   askSeconds: 3600,
-  /** Between the decision and the call; whoever asked is there and waits, so it takes moments. */
+  /** Time between the decision and the call; the caller is waiting, so it takes moments. */
   useSeconds: 60,
-  /** Open at once for one agent. */
+  /** Open approvals of one agent. */
   openMax: 32,
-  /** Arguments that can be shown whole; nobody approves what nobody can read. */
+  /** Arguments that can be shown in full; a human cannot approve what is not shown. */
   argumentsBytesMax: 256 * KIB,
   reasonLengthMax: 1000,
-  /** What is kept of a reason, whoever sends it. */
+  /** Bytes that are kept of a reason, whatever its sender. */
   reasonBytesMax: 4000,
-  /** Ended ones that a dial unit and the gateway remember. */
+  /** Ended approvals that a dial unit and the gateway remember. */
   endedKept: 1024,
-  /** A waiting client is told at this pace that the call is alive. */
+  /** Interval of the progress messages to a waiting client. */
   progressSeconds: 15,
 } as const;

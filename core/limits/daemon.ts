@@ -1,5 +1,5 @@
 /**
- * Bounds of the root daemon's socket, each with its unit in its name and its reason beside it.
+ * Limits of the root daemon's socket. Each name has its unit, and each comment its reason.
  *
  * @module
  */
@@ -11,28 +11,27 @@ const MIB = 1024 * KIB;
 export const DAEMON_LIMITS = {
   requestBytesMax: MIB,
   argumentsMax: 256,
-  /** One argument, in UTF-16 units; JSON arguments of a tool fit. */
+  /** One argument, in UTF-16 units; large enough for the JSON arguments of a tool. */
   argumentLengthMax: 64 * KIB,
   connectionsPerUidMax: 16,
-  /** Connections of all uids but root together; far below what a process may have open. */
+  /** Connections of all uids except root together; far below the limit on open files. */
   connectionsMax: 1_024,
   /**
-   * Verbs of one uid that run at once; each is a program of its own. More of them wait in a queue.
+   * Verbs of one uid that run at once; each is a separate process. More of them wait in a queue.
    */
   verbsPerUidMax: 4,
   /**
-   * Requests of one uid that may come at once, and how fast that fills again; root has
-   * no such bound.
+   * Token bucket for the requests of one uid: its size and its refill rate. Root has no such limit.
    */
   requestsBurst: 64,
   requestsPerSecond: 16,
-  /** Uids whose pace is remembered before the idle ones are forgotten. */
+  /** Uids whose rate is remembered before idle ones are removed. */
   uidsKept: 1_024,
-  /** A uid that is over a bound is written about once in this time. */
+  /** A uid that exceeds a limit is logged at most once in this time. */
   capNewsMs: 60_000,
-  /** A client that takes no output for this long is dropped. */
+  /** A client that reads no output for this long is dropped. */
   writeSeconds: 30,
-  /** How often a verb that only reads looks whether anybody still waits for it. */
+  /** How often a read-only verb checks whether its client still waits. */
   probeSeconds: 2,
   requestSeconds: 5,
   /** Longest path of a unix socket (sockaddr_un, less the terminating NUL). */

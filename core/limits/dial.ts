@@ -1,6 +1,6 @@
 /**
- * Bounds of the connections between dial units and gateways, each with its unit in its name
- * and its reason beside it.
+ * Limits of the connections between dial units and gateways. Each name has its unit, and each
+ * comment its reason.
  *
  * @module
  */
@@ -16,66 +16,65 @@ export const DIAL_LIMITS = {
   unregisteredFrameBytesMax: 64 * KIB,
   /** Size of a frame after registration; one durable event fits with room for its envelope. */
   frameBytesMax: MIB,
-  /** The gateway pings at this pace and ends a connection that missed two pongs. */
+  /** The gateway pings at this interval and ends a connection that missed two pongs. */
   heartbeatSeconds: 15,
   /**
-   * The gateway looks this often whether the enrolled keys have changed, while anybody is
-   * connected: a revoked key ends its session well within a second.
+   * How often the gateway checks the enrolled keys while an agent is connected. A revoked key ends
+   * its session well within a second.
    */
   keyFileLookMs: 250,
   /**
-   * A list of keys that was changed within this time is read at each look: by then, times of the
-   * coarsest file systems (two seconds) tell one change from the next.
+   * A key file that changed within this time is read at every check. After it, even coarse file
+   * timestamps (two seconds) distinguish one change from the next.
    */
   keyFileSettledMs: 3_000,
-  /** Keys that wait for the ledger are sent again after this long, doubling. */
+  /** First wait before keys are sent to the ledger again; it doubles. */
   keyForwardFirstMs: 1_000,
-  /** Longest wait while nobody answers on the daemon's socket. */
+  /** Longest wait while the daemon's socket does not answer. */
   keyForwardAwayMsMax: 15_000,
-  /** Longest wait after the daemon refused, which each time costs it a program and an audit row. */
+  /** Longest wait after the daemon refused; each refusal costs it a process and an audit row. */
   keyForwardRefusedMsMax: 600_000,
-  /** A dial unit that heard nothing for this long gives the connection up. */
+  /** A dial unit that receives nothing for this long gives the connection up. */
   silenceSecondsMax: 45,
-  /** Bytes that may wait in a socket before the sender stops (previews) or closes it (events). */
+  /**
+   * Bytes that may wait in a socket before the sender drops previews or closes the connection
+   * (events).
+   */
   socketBufferBytesMax: MIB,
   /** Unacknowledged durable events in flight; more wait in the outbox. */
   unacknowledgedEventsMax: 256,
-  /**
-   * Frames of one connection that wait to be stored; more means that the peer ignores the window.
-   */
+  /** Frames of one connection that wait to be stored; a peer with more ignores the window. */
   unstoredEventsMax: 1024,
   /** The same in bytes. */
   unstoredBytesMax: 16 * MIB,
   /**
-   * Connections that have not registered yet, all peers together. When they are that many, the
-   * oldest of the address that holds most makes room.
+   * Unregistered connections of all peers together. At this number, the oldest one of the address
+   * with the most is evicted.
    */
   unregisteredConnectionsMax: 256,
   /**
-   * The same of one address (IPv6: one /64): a host whose agents all come back at once fits, four
-   * such hosts fit together.
+   * The same per address (IPv6: per /64). A host whose agents all reconnect at once fits; four such
+   * hosts fit together.
    */
   unregisteredPerAddressMax: 64,
-  /** The same of loopback, where a whole fleet may live; a quarter stays for other hosts. */
+  /** The same for loopback, where a whole fleet may run; a quarter remains for other hosts. */
   unregisteredLoopbackMax: 192,
-  /** A gateway that closes on purpose spreads the return of its agents over this time. */
+  /** A gateway that shuts down spreads the reconnects of its agents over this time. */
   returnSpreadMs: 5_000,
   /**
-   * A job of a host takes no longer; `apply` may vendor packages. The verb goes on at its daemon.
+   * Time limit of a host's job; `apply` may vendor packages. After it, the verb continues at its
+   * daemon.
    */
   jobSeconds: 600,
-  /** Jobs that wait for one host at once. */
+  /** Pending jobs of one host. */
   jobsPerHostMax: 8,
-  /** Ended jobs of one host that the page can still show, and documents that are kept of all. */
+  /** Ended jobs that the page can still show, per host; and job outputs that are kept, in total. */
   jobsKeptPerHost: 8,
   jobReportsKept: 32,
-  /**
-   * Characters of what the verb of a job printed; quoted in its frame it stays below the
-   * frame's size.
-   */
+  /** Characters of a job's output. Quoted in its frame, it stays below the frame's size. */
   jobOutputLengthMax: 256 * KIB,
-  /** A line about where a job stands. */
+  /** Characters of a progress line of a job. */
   jobProgressLengthMax: 200,
-  /** The outbox on disk; when it is full the runtime is not read from until it drains. */
+  /** Size of the outbox on disk. If it is full, reading from the runtime pauses until it drains. */
   outboxBytesMax: 64 * MIB,
 } as const;

@@ -1,7 +1,6 @@
 /**
- * Bounds on what one agent may have a gateway store, each with its unit in its name and its reason
- * beside it: how fast, and how much in all. Those of the connection itself are in
- * `core/limits/dial.ts`.
+ * Limits on what a gateway stores of one agent: the rate and the total. Each name has its unit, and
+ * each comment its reason. The limits of the connection are in `core/limits/dial.ts`.
  *
  * @module
  */
@@ -12,31 +11,33 @@ const MIB = 1024 * KIB;
 /** Durable events of one agent, at either gateway. */
 export const EVENT_LIMITS = {
   /**
-   * Events that one agent may send for ever; above that it is read more slowly. An agent makes a
-   * few in a second: what a model says while it speaks is not stored.
+   * Sustained rate of an agent's events; above it the agent is read more slowly. An agent produces
+   * a few per second, because streamed text of a model is not stored.
    */
   perSecond: 1_000,
-  /** What comes at once beyond that: a full outbox after an outage, in small events. */
+  /** Burst above that rate: a full outbox of small events after an outage. */
   burst: 128 * KIB,
   /** The same in bytes of payload; the burst is two full outboxes. */
   bytesPerSecond: 2 * MIB,
   bytesBurst: 128 * MIB,
-  /** An agent that is over its pace is written about once in this time. */
+  /** An agent above its rate is logged at most once in this time. */
   newsMs: 60_000,
   /**
-   * Bytes that the webview gateway keeps of one agent (`WEBVIEW_AGENT_STORAGE_MIB`): years of one
-   * that works all day, and no disk of a server.
+   * MiB that the webview gateway keeps of one agent (`WEBVIEW_AGENT_STORAGE_MIB`): years of
+   * full-time work, yet small for a server's disk.
    */
   agentMibDefault: 4 * KIB,
   agentMibMin: 64,
   agentMibMax: KIB * KIB,
-  /** Days that an event may be kept (`WEBVIEW_EVENTS_DAYS`), where it is not for ever. */
+  /** Days that an event is kept (`WEBVIEW_EVENTS_DAYS`), unless it is kept for ever. */
   daysMin: 1,
   daysMax: 36_500,
-  /** From this part of it on `status` says so: room for days of one that works all day. */
+  /**
+   * `status` warns from this share of the storage on; the rest lasts for days of full-time work.
+   */
   agentPartToTell: 0.8,
-  /** Epochs of one agent whose numbers the team-chat gateway knows; an outbox has one for years. */
+  /** Outbox epochs per agent that the team-chat gateway remembers; one epoch lasts for years. */
   epochsKept: 256,
-  /** What the row of an event costs besides its payload, its places in indexes included. */
+  /** Bytes of an event's row besides its payload, index entries included. */
   rowBytes: 256,
 } as const;

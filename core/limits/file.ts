@@ -1,5 +1,5 @@
 /**
- * Bounds of files between owners and agents, each with its unit.
+ * Limits of files between owners and agents, each with its unit.
  *
  * @module
  */
@@ -8,18 +8,18 @@ import { DAY_MS } from "core/text/duration.ts";
 
 const KIB = 1024;
 
-/** Files that come with messages, and files that agents offer. */
+/** Files attached to messages, and files that agents offer. */
 export const FILE_LIMITS = {
-  /** Files that come with one message, each one's size, and how long one may take. */
+  /** Files of one message, the size of each, and the time to fetch each. */
   filesMax: 10,
   fileBytesMax: 20 * KIB * KIB,
   fileSeconds: 60,
-  /** Bytes of a file in one frame; base64 makes it a third longer. */
+  /** Bytes of a file in one frame; base64 makes them a third longer. */
   fileChunkBytes: 384 * KIB,
-  /** Files that are fetched at once, and those of one owner. */
+  /** Concurrent fetches, in total and per owner. */
   fetchesAtOnceMax: 16,
   ownerFetchesAtOnceMax: 2,
-  /** Files of one agent that wait for their owner's consent, and how long. */
+  /** Offered files of one agent that await their owner's consent, and for how long. */
   fileOffersMax: 8,
   fileOfferMs: DAY_MS,
 } as const;

@@ -1,5 +1,5 @@
 /**
- * Bounds of HTTP listeners and clients, each with its unit in its name and its reason beside it.
+ * Limits of HTTP listeners and clients. Each name has its unit, and each comment its reason.
  *
  * @module
  */
@@ -9,41 +9,41 @@ const MIB = 1024 * KIB;
 
 /** Every HTTP listener: cockpit, dial-in and login. */
 export const HTTP_LIMITS = {
-  /** A peer has this long to send its headers, from its connection or its last answer on. */
+  /** Time for a peer to send its headers, from its connection or the last answer on. */
   headersMsMax: 10_000,
-  /** The same for a request with its body; an answer may take any time. */
+  /** The same for headers and body; an answer may take any time. */
   requestMsMax: 30_000,
-  /** A connection without a request is kept this long for the next one. */
+  /** How long an idle connection is kept for the next request. */
   keepAliveMs: 5_000,
-  /** How often the two bounds above are looked at, so a connection may live this much longer. */
+  /** How often the two limits above are checked; a connection may live this much longer. */
   checkMs: 2_500,
 } as const;
 
 /** A proxy's connections to the one server behind it. */
 export const UPSTREAM_LIMITS = {
-  /** Head of an answer. */
+  /** Bytes of an answer's status line and headers. */
   headBytesMax: 64 * KIB,
-  /** Read at once; a stream holds this much and no more. */
+  /** Bytes of one read; a stream buffers at most this much. */
   readBytes: 16 * KIB,
-  /** Answers such as 103 before the answer itself. */
+  /** Interim answers, such as 103, before the final one. */
   interimAnswersMax: 8,
-  /** Connections that are kept for the next request; as many may be in the making. */
+  /** Idle connections that are kept; as many may be connecting. */
   idleConnectionsMax: 64,
-  /** Kept for less than the server keeps them. */
+  /** Shorter than the server's own limit, so that the server does not close first. */
   idleMsMax: HTTP_LIMITS.keepAliveMs - 1_000,
 } as const;
 
-/** Short requests to servers elsewhere (`core/http1/os/http_call.ts`). */
+/** Short requests to other servers (`core/http1/os/http_call.ts`). */
 export const HTTP_CALL_LIMITS = {
-  /** Connections that are kept for the next request; as many may be in the making. */
+  /** Idle connections that are kept; as many may be connecting. */
   idleConnectionsMax: 64,
   idleMsMax: 30_000,
-  /** To a connection, its TLS included. */
+  /** Time to connect, TLS included. */
   connectMsMax: 5_000,
 } as const;
 
-/** What a role answers to the command line. */
+/** Answers of a role to the CLI. */
 export const ANSWER_LIMITS = {
-  /** The cards of ten thousand agents fit, and so does any event of a stream. */
+  /** Large enough for the cards of ten thousand agents, and for any event of a stream. */
   bytesMax: 16 * MIB,
 } as const;

@@ -1,5 +1,5 @@
 /**
- * Bounds of the way of an MCP call, each with its unit in its name and its reason beside it.
+ * Limits of an MCP call and its path. Each name has its unit, and each comment its reason.
  *
  * @module
  */
@@ -7,17 +7,19 @@
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** MCP path. */
+/** The path of an MCP call. */
 export const MCP_LIMITS = {
-  /** One JSON-RPC message on the way through the proxy. */
+  /** One JSON-RPC message that passes the proxy. */
   messageBytesMax: 16 * MIB,
-  /** What the model sees of one tool result; the rest is cut and the cut is stated. */
+  /** Part of a tool result that the model sees; the rest is cut and the cut is stated. */
   modelResultBytesMax: 64 * KIB,
   connectSeconds: 10,
   handshakeSeconds: 30,
-  /** A server that stays silent to the probe of the newer revision gets the older handshake. */
+  /**
+   * A server that does not answer the newer revision's probe in this time gets the older handshake.
+   */
   probeMs: 20_000,
   callSeconds: 300,
-  /** Connections of one MCP socket at once. */
+  /** Concurrent connections of one MCP socket. */
   connectionsMax: 64,
 } as const;

@@ -1,5 +1,5 @@
 /**
- * Bounds of messages between agents, each with its unit in its name and its reason beside it.
+ * Limits of messages between agents. Each name has its unit, and each comment its reason.
  *
  * @module
  */
@@ -9,9 +9,9 @@ const KIB = 1024;
 /** Messages between agents. */
 export const MESSAGE_LIMITS = {
   textBytesMax: 64 * KIB,
-  /** Messages of one agent in one minute. */
+  /** Messages of one agent per minute. */
   perMinuteMax: 30,
-  /** Turns that follow from one another by messages; ends two agents that thank each other. */
+  /** Longest chain of turns caused by messages; ends a loop of two agents that thank each other. */
   hopsMax: 8,
   /** How long a sender waits for the gateway's answer. */
   answerSeconds: 30,

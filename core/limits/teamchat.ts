@@ -1,5 +1,5 @@
 /**
- * Bounds of the team-chat gateway, each with its unit in its name and its reason beside it.
+ * Limits of the team-chat gateway. Each name has its unit, and each comment its reason.
  *
  * @module
  */
@@ -8,71 +8,70 @@ import { DAY_MS, HOUR_MS } from "core/text/duration.ts";
 
 const KIB = 1024;
 
-/** The team-chat gateway (docs/teamchat.md has the platform's own numbers and their sources). */
+/** The team-chat gateway (docs/teamchat.md lists the platform's own limits and their sources). */
 export const TEAMCHAT_LIMITS = {
-  /** One activity; the platform's own largest messages are about a third of it. */
+  /** One activity; the platform's largest messages are about a third of this. */
   bodyBytesMax: 256 * KIB,
   bodySeconds: 10,
-  /** Nesting of an activity; cards are the deepest. */
+  /** Nesting depth of an activity; cards are the deepest. */
   jsonDepthMax: 64,
-  /** Requests that are being answered; more are asked to come again. */
+  /** Concurrent requests; further ones get "try again later". */
   requestsAtOnceMax: 1_024,
-  /** Of these, of one owner: who sends a thousand at once leaves room for the others. */
+  /** The same per owner: an owner who sends a thousand at once leaves room for others. */
   ownerRequestsAtOnceMax: 64,
   retryAfterSeconds: 5,
-  /** Clock skew that tokens may have (Bot Connector authentication, rule 5). */
+  /** Tolerated clock skew of tokens (Bot Connector authentication, rule 5). */
   clockSkewSeconds: 300,
-  /** Longest life of a connector's token; the platform's live an hour. */
+  /** Longest lifetime of a connector's token; the platform's tokens live an hour. */
   tokenSecondsMax: 24 * 3_600,
   tokenLengthMax: 16 * KIB,
-  /** Verified tokens that are remembered, because a signature costs most of a request. */
+  /** Verified tokens that are cached, because a signature costs most of a request. */
   verifiedTokensKept: 4_096,
-  /** Keys of the connector are fetched again after this long. */
+  /** The connector's keys are fetched again after this long. */
   keysFreshMs: DAY_MS,
-  /** Keys that could not be fetched again are used this long. */
+  /** Keys that cannot be fetched again stay in use this long. */
   keysStaleMs: 5 * DAY_MS,
-  /** An unknown key is looked for at most this often, and a failed fetch tried again. */
+  /** Least time between fetches for an unknown key, and after a failed first fetch. */
   keysCooldownMs: 30_000,
   keysRetryMs: 1_000,
   keysBytesMax: 512 * KIB,
   keysCountMax: 256,
   fetchSeconds: 10,
-  /** Deliveries are recognized when they come again within this time. */
+  /** A repeated delivery is recognized within this time. */
   deliveriesKeptMs: DAY_MS,
-  /** Invokes that come again under a new id. */
+  /** The same for invokes, which may be repeated under a new id. */
   invokesKeptMs: 60_000,
-  /** Turns waiting for one agent. */
+  /** Queued turns of one agent. */
   queuedTurnsMax: 64,
-  /** Activities that wait for the sending half, all together, in UTF-16 units. */
+  /** Activities that wait for the sender, in total, in UTF-16 units. */
   spoolLengthMax: 64 * 1024 * KIB,
   /**
-   * A receiving half that stops hands over what it has for this long; its unit waits twice as long.
+   * A stopping receiver forwards its remaining activities for this long; its unit waits twice as
+   * long.
    */
   drainMs: 10_000,
-  /**
-   * An invoke is answered by the sending half within this time; the platform waits fifteen seconds.
-   */
+  /** Time for the sender to answer an invoke; the platform waits fifteen seconds. */
   invokeMs: 10_000,
-  /** Ended turns that are kept, so that a late answer of an agent finds its place. */
+  /** Ended turns are kept this long, so that a late answer of an agent finds its conversation. */
   closedTurnsKeptMs: DAY_MS,
-  /** An agent that is away this long is told about to its owner, once. */
+  /** The owner is notified once of an agent that is offline this long. */
   offlineNoticeMs: 10_000,
   sweepMs: 30_000,
-  /** A registration token. */
+  /** Lifetime of a registration token. */
   registrationSeconds: 60,
   registrationLengthMax: 2 * KIB,
   /** Nonces of registration tokens that are remembered. */
   noncesKept: 65_536,
   /** Text of one message, in UTF-16 units; longer answers are split. */
   messageLengthMax: 4_000,
-  /** Shortest piece after the platform said "too large" again and again. */
+  /** Shortest part of a message after the platform repeatedly answered "too large". */
   messageLengthMin: 250,
-  /** The whole answer; what is longer is cut, and the cut is stated. */
+  /** The whole answer; a longer one is cut, and the cut is stated. */
   answerLengthMax: 256 * KIB,
-  /** Words of an owner about an answer, and such events that wait for one agent. */
+  /** Length of an owner's feedback about an answer, and owner events that wait for one agent. */
   feedbackLengthMax: 2_000,
   ownerEventsMax: 256,
-  /** Messages of one agent by itself that are on their way. */
+  /** Pending messages that one agent sends outside of an answer. */
   sendsWaitingMax: 32,
   /** Sources of an answer (Teams: AI-generated content, citations). */
   citationsMax: 20,
@@ -80,36 +79,39 @@ export const TEAMCHAT_LIMITS = {
   citationAbstractMax: 160,
   /** Text of a progress line (Teams streaming: informative updates). */
   informativeLengthMax: 1_000,
-  /** Pause between two requests of one stream; the platform takes one a second. */
+  /** Pause between two requests of one stream; the platform accepts one per second. */
   streamGapMs: 1_500,
   /**
-   * A stream that shows nothing new says so again, which is also how a press of "stop" is learned.
+   * A stream without news sends an update after this long; its answer also reports a press of
+   * "stop".
    */
   streamIdleMs: 20_000,
-  /** The platform ends a stream after two minutes; from here on the message is edited instead. */
+  /**
+   * The platform ends a stream after two minutes; after this time the message is edited instead.
+   */
   streamMs: 105_000,
   /** Pause between two edits of one message. */
   editGapMs: 3_000,
-  /** Typing signs where there is no stream. */
+  /** Interval of typing indicators where there is no stream. */
   typingMs: 3_000,
-  /** Longest wait that a `Retry-After` can ask for. */
+  /** Longest wait that a `Retry-After` can cause. */
   retryAfterMsMax: 60_000,
-  /** An answer that the platform does not take for this long is given up. */
+  /** An answer that the platform does not accept for this long is abandoned. */
   deliveryMs: 15 * 60_000,
-  /** Pauses between requests that can be repeated safely double up to the longest. */
+  /** Pauses between requests that are safe to repeat; they double up to the longest. */
   repeat: { firstMs: 1_000, maxMs: 30_000 },
-  /** Lines that hold the place of one message, when the platform does not confirm them. */
+  /** Most placeholder lines that are sent for one message, if the platform confirms none. */
   linesMax: 4,
   responseBytesMax: 64 * KIB,
-  /** The app token is fetched again this long before it ends. */
+  /** The app token is renewed this long before it expires. */
   appTokenEarlyMs: 300_000,
-  /** Requests to the platform at once, all conversations together. */
+  /** Concurrent requests to the platform, in all conversations. */
   sendsAtOnceMax: 64,
-  /** The same for one owner; owners take turns. */
+  /** The same per owner; owners take turns. */
   ownerSendsAtOnceMax: 8,
-  /** A stranger is told once in this time that no agent is theirs. */
+  /** A person without an agent is notified of that once in this time. */
   strangerNoticeMs: HOUR_MS,
   strangersKept: 10_000,
-  /** Days before its end from which a client secret is reported. */
+  /** Days before its expiry from which a client secret is reported. */
   secretWarnDays: 30,
 } as const;
