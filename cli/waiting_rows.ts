@@ -1,12 +1,12 @@
 /**
- * How many rows of a role's database wait for something, counted beside the running role.
+ * Counts rows in a role's database that wait for something, while the role runs.
  *
  * @module
  */
 
 import type { VerbContext } from "cli/context.ts";
 
-/** Counts the rows that a query finds; a database or table that is not there has none. */
+/** Returns the number of rows that a query finds; 0 if the database or table does not exist. */
 export async function countRows(
   { ports: { files, databases } }: VerbContext,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * `fleetctl status`: the host on one screen, what is wrong with it, and the next command for each.
- * An operator sees the host, an agent itself. Changes nothing; the planner runs dry.
+ * `fleetctl status`: the host on one screen, its problems, and the next command for each. An
+ * operator sees the host, an agent sees itself. Changes nothing; the planner runs dry.
  *
  * @module
  */
@@ -47,7 +47,7 @@ import {
 } from "units/render/unit_name.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** A service that has run for so long does not end at once any more. */
+/** A service that has run this long no longer fails right after its start. */
 const STEADY_MS = 30_000;
 
 /** `fleetctl status` has no options. */
@@ -58,7 +58,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Reads facts and units, and tries the planner. */
+/** Reads facts and units, and runs the planner dry. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
   if (!gathered.ok) return ok(await unreadable(context, gathered.error));
@@ -70,7 +70,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   });
 }
 
-/** Returns roles and agents as far as the caller may see them, and what is wrong with them. */
+/** Returns the roles and agents that the caller may see, and their problems. */
 export async function lookAround(outer: VerbContext, gathered: Gathered): Promise<Shown> {
   const services = askedOnce(outer.ports.services(outer.paths));
   const context = { ...outer, ports: { ...outer.ports, services: () => services } };
@@ -81,7 +81,7 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
     : gathered.facts.agents.filter((agent) => agent.name === own);
   const fronts = isHost ? frontProblems(context, gathered) : Promise.resolve([]);
   const isManaged = await services.isRunning();
-  // The planner asks for every unit of this host, so what comes after it asks no more.
+  // The planner queries every unit of this host, so later steps find them in the cache.
   const pending = isHost ? await planProblems(context, gathered) : [];
   const roles = isHost && isManaged ? await roleLines(context, gathered) : [];
   const states = await agentStates(context, agents);
@@ -117,7 +117,7 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
   return { roles, lines, problems };
 }
 
-/** A host whose facts cannot be read still has a status: why, and what to run. */
+/** Returns the status of a host whose facts cannot be read: the reason, and what to run. */
 async function unreadable(context: VerbContext, why: Refusal): Promise<VerbReport> {
   const isHost = seesHost(context.caller);
   const around = isHost ? [...await diskProblems(context), ...await stateProblems(context)] : [];
@@ -133,12 +133,12 @@ async function unreadable(context: VerbContext, why: Refusal): Promise<VerbRepor
   };
 }
 
-/** Where the agents of this host are connected. */
+/** Returns the gateway to which the agents of this host connect. */
 function gatewayOf({ roles, facts }: Gathered) {
   return { roles, registerUrl: facts.roles.host?.registerUrl };
 }
 
-/** Owners and modes of the product's own files. */
+/** Problems with owners and modes of the product's own files. */
 async function stateProblems({ ports, paths }: VerbContext): Promise<readonly Refusal[]> {
   return await describeState(ports, await wrongPaths(ports, paths));
 }
@@ -166,7 +166,7 @@ async function roleLines(
       return { role, unit, state: "not installed", reason: "" };
     }
     const { active, reason = "" } = status;
-    // One that ends again and again is active in between.
+    // A unit that fails repeatedly is active between its failures.
     const isDoubtful = active === "active" && status.restarts > 0 &&
       context.ports.clock.now() - (status.since ?? 0) < STEADY_MS;
     return isDoubtful && await services.isReady?.(unit) === false
@@ -175,7 +175,7 @@ async function roleLines(
   }));
 }
 
-/** What the planner would do, and what it could not: a host that differs from its ledger. */
+/** What the planner would change, and what it could not: differences between host and ledger. */
 async function planProblems(context: VerbContext, gathered: Gathered): Promise<readonly Refusal[]> {
   const quiet = { ...context, progress: { step() {}, note() {}, clear() {} } };
   const report = await reconcileFacts(quiet, gathered, { dryRun: true, restartAgents: false });
@@ -194,7 +194,7 @@ async function planProblems(context: VerbContext, gathered: Gathered): Promise<r
   ];
 }
 
-/** What was seen. */
+/** The observed state. */
 export interface Shown {
   readonly roles: readonly RoleLine[];
   readonly lines: readonly AgentLine[];
@@ -261,7 +261,7 @@ function headLine({ version, ports, paths }: VerbContext): string {
     (paths.root === "/" ? "" : `, root ${paths.root}`);
 }
 
-/** `git 2.15.3`, `browser 0.0.83 (wired)`; builtin servers have the version of the product. */
+/** `git 2.15.3`, `browser 0.0.83 (wired)`. Built-in servers have the version of the product. */
 function mcpText({ name, version, state, fault }: WiredMcp): string {
   const pin = /^\d/.test(version) ? `${name} ${version}` : name;
   const how = fault ?? state;

@@ -1,8 +1,8 @@
 /**
- * `fleetctl up`: the whole service on this machine, as the current user, under one folder, in the
- * foreground. Starts the embedded service manager, brings the root to what its ledger
- * says, waits until every agent is connected, and says what to try next; with `--turn`
- * it sends one turn and ends.
+ * `fleetctl up`: runs the whole service on this machine, as the current user, under one folder, in
+ * the foreground. It starts the embedded service manager, reconciles the root with its ledger,
+ * waits until every agent is connected, and prints the next steps. With `--turn` it sends one turn
+ * and ends.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { VerbReport } from "cli/output.ts";
 import type { Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** What was typed; paths become absolute in `run`, which knows the working folder. */
+/** Parses the options. `run` makes paths absolute, because it knows the working folder. */
 export function parseOptions(invocation: Invocation): Result<UpOptions> {
   return parseUpOptions({
     ...invocation.options,
@@ -22,7 +22,7 @@ export function parseOptions(invocation: Invocation): Result<UpOptions> {
   });
 }
 
-/** Runs until it is told to stop, or until the turn is over. */
+/** Runs until it is stopped, or until the turn is over. */
 export function run(context: VerbContext, options: UpOptions): Promise<Result<VerbReport>> {
   return runUp(context, options);
 }

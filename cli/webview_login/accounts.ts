@@ -1,6 +1,6 @@
 /**
- * People who log in with a password: the entries of `WEBVIEW_BASIC_USERS` in the shared shard. The
- * store gets a hash; a password that is made here is returned once and kept nowhere.
+ * The people who log in with a password: the entries of `WEBVIEW_BASIC_USERS` in the shared shard.
+ * The store keeps a hash. A generated password is returned once and not stored.
  *
  * @module
  */
@@ -15,19 +15,19 @@ import type { SecretAuthor, SecretStore } from "core/secrets/store.ts";
 
 /** Key of the users in the shared shard. */
 export const USERS_KEY = "WEBVIEW_BASIC_USERS" as KeyName;
-/** Letters and digits that nobody takes for one another. */
+/** Letters and digits that people do not confuse. */
 const ALPHABET = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const PASSWORD_LENGTH = 20;
-/** A password that a person chooses is longer than what can be guessed at the rate limit. */
+/** Shortest chosen password. Shorter ones could be guessed within the rate limit. */
 const CHOSEN_LENGTH_MIN = 10;
 
-/** One entry as it is stored. */
+/** One stored entry. */
 export interface Account {
   readonly name: string;
   readonly stored: string;
 }
 
-/** Reads the entries; a list that cannot be read is refused, and never replaced. */
+/** Reads the entries. Refuses a list that cannot be parsed, so that it is never overwritten. */
 export function readAccounts(secrets: SecretStore): Result<readonly Account[]> {
   const text = secrets.get({ key: USERS_KEY });
   if (text === undefined || text === "") return ok([]);
@@ -52,7 +52,7 @@ export function checkPassword(password: string): Result<void> {
   ));
 }
 
-/** Stores the hash of a password for one person, who may have had another. */
+/** Stores the hash of a person's password. Replaces an earlier one. */
 export async function setAccount(
   secrets: SecretStore,
   account: { readonly name: string; readonly password: string },
@@ -69,7 +69,7 @@ export async function setAccount(
   return await writeAccounts(secrets, entries, by.author);
 }
 
-/** Replaces all entries; without any the key goes. */
+/** Replaces all entries. An empty list removes the key. */
 export async function writeAccounts(
   secrets: SecretStore,
   entries: readonly Account[],
@@ -93,7 +93,8 @@ export async function writeAccounts(
 }
 
 /**
- * Makes a password; bytes past the last whole alphabet are thrown away, so no letter is likelier.
+ * Generates a password. Random bytes beyond the last whole alphabet are discarded, so all letters
+ * are equally likely.
  */
 export function makePassword(random: Pick<Random, "bytes">): string {
   const fair = 256 - 256 % ALPHABET.length;
@@ -108,7 +109,7 @@ export function makePassword(random: Pick<Random, "bytes">): string {
   return password;
 }
 
-/** The line that shows a new password, once. */
+/** Returns the line that shows a new password once. */
 export function passwordLine(name: string, password: string): string {
   return `login  ${name}  password ${password}  (shown once)`;
 }

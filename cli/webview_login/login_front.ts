@@ -1,33 +1,35 @@
 /**
- * The HTTPS front of the login proxy as text, for the two servers of Debian that
- * docs/login.md shows: what `webview-login install --front` prints. Writes nothing, and
- * manages no server. No I/O.
+ * The HTTPS front of the login proxy as text, for the two Debian servers of docs/login.md.
+ * `webview-login install --front` prints it. Writes nothing and manages no server. No I/O.
  *
  * @module
  */
 
-/** The servers that a block can be made for. */
+/** The supported servers. */
 export type FrontKind = "nginx" | "caddy";
 
-/** What a front needs to know. */
+/** The inputs of a front. */
 export interface FrontSite {
-  /** Address of the cockpit as browsers have it, https. */
+  /** Address of the cockpit in browsers, https. */
   readonly url: URL;
   /** `host:port` of the login proxy, seen from the same host. */
   readonly upstream: string;
 }
 
-/** Tells whether a text is one of the servers. */
+/** Returns whether a text names a supported server. */
 export function isFrontKind(text: string | undefined): text is FrontKind {
   return text === "nginx" || text === "caddy";
 }
 
-/** Where a front on the same host reaches a listener: over loopback, when it listens everywhere. */
+/**
+ * Returns the address of a listener for a front on the same host: loopback if it listens on all
+ * addresses.
+ */
 export function frontUpstream(listen: string): string {
   return listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:");
 }
 
-/** Returns the block of a server, ready to be put where it reads its sites. */
+/** Returns the block for a server, ready to paste into its site configuration. */
 export function printFront(kind: FrontKind, site: FrontSite): string {
   return kind === "nginx" ? nginx(site) : caddy(site);
 }

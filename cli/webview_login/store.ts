@@ -1,6 +1,6 @@
 /**
- * The login proxy's store as the operator's verbs see it: opened beside the running proxy, which
- * notices a change within a quarter of a second. A host that never ran the proxy has none.
+ * The login proxy's store for the operator's verbs. It is opened while the proxy runs; the proxy
+ * notices a change within a quarter of a second. A host that never ran the proxy has no store.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { parseEmail } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** An address that a verb was given; undefined where it may be left out. */
+/** The address given to a verb; undefined if it is optional and absent. */
 export interface AddressOption {
   readonly email: string | undefined;
 }
@@ -24,7 +24,7 @@ export function parseAddress({ args }: Invocation): Result<AddressOption> {
   return email.ok ? ok({ email: email.value }) : email;
 }
 
-/** Runs `work` on the store; `undefined` stands for a store that is not there. */
+/** Runs `work` on the store; `work` receives undefined if there is no store. */
 export async function withStore<T>(
   { ports, paths }: VerbContext,
   work: (store: LoginStore | undefined) => Result<T>,
@@ -43,7 +43,7 @@ export async function withStore<T>(
   }
 }
 
-/** Prints a time as people and programs read it. */
+/** Formats a time for people and programs. */
 export function printTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
 }

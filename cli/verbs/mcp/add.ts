@@ -1,8 +1,9 @@
 /**
- * `fleetctl mcp add`: wires a catalogued MCP to an agent. Steps: credential gate,
- * units and client config by the planner, delta in the shard, and a last line that says when it is
- * live. The planner runs first with the new delta, so that a package that cannot be installed
- * leaves no promise in the ledger.
+ * `fleetctl mcp add`: wires a catalogued MCP to an agent. Steps: credential gate; units and client
+ * config by the planner; delta in the shard; a last line that states when the MCP is live.
+ *
+ * The planner runs first with the new delta. A package that cannot be installed therefore leaves no
+ * entry in the ledger.
  *
  * @module
  */
@@ -79,12 +80,12 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       how: { late, ...defined({ vendor: trees.value }) },
     });
     if (!wired.ok || gate.ok) return wired;
-    // The warning is the refusal's own text: one wording for one fact.
+    // Uses the refusal's own text, so that each fact has one wording.
     return ok({ ...wired.value, warnings: [gate.error, ...wired.value.warnings ?? []] });
   });
 }
 
-/** Before the lock: a package may take minutes. */
+/** Runs before the lock, because installing a package may take minutes. */
 async function treesFirst(
   context: VerbContext,
   { mcp, isDryRun }: Options,
@@ -138,7 +139,7 @@ async function wire(
     changed,
     manifest,
   });
-  // The last line says it for this agent.
+  // The last line of the report already covers this agent.
   const shown = {
     ...report.value,
     restartPending: report.value.restartPending.filter((name) => name !== changed.name),
@@ -160,7 +161,7 @@ async function wire(
   }));
 }
 
-/** Nothing had to be done, and the agent was started after the MCP was wired. */
+/** Whether nothing had to change and the agent started after the MCP was wired. */
 async function isLiveNow(
   context: VerbContext,
   gathered: Gathered,
@@ -183,7 +184,10 @@ function lastLines(options: Options, { name }: AgentRecord, isLive: boolean): re
   ];
 }
 
-/** The planner leaves out what it cannot put in place, and says why; an MCP by URL has no units. */
+/**
+ * Whether the planner put the MCP in place. It reports an MCP that it could not; an MCP by URL has
+ * no units.
+ */
 function isInPlace(report: Report, manifest: Manifest, agent: AgentRecord): boolean {
   if (manifest.transport === "http") return report.faults.length === 0;
   const owner = manifest.sharing === "shared" ? undefined : agent.name;

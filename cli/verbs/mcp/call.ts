@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp call <mcp> <tool> [<agent>]`: one call, for another agent by root only. Everything
- * else is `cli/mcp/call_tool.ts`.
+ * `fleetctl mcp call <mcp> <tool> [<agent>]`: one call. Only root may run it for another agent. The
+ * code is in `cli/mcp/call_tool.ts`.
  *
  * @module
  */

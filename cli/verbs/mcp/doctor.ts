@@ -1,7 +1,7 @@
 /**
- * `fleetctl mcp doctor <mcp> <agent>`: walks from the catalog to the tools as that agent would,
- * stops at the first that fails, and says what to run. It starts the server once, as a call would,
- * and changes nothing.
+ * `fleetctl mcp doctor <mcp> <agent>`: checks an MCP as that agent would use it, from the catalog
+ * to the tools. It stops at the first failed check and prints what to run. It starts the server
+ * once, as a call would, and changes nothing.
  *
  * @module
  */
@@ -36,7 +36,7 @@ interface Line {
   readonly run: readonly string[];
 }
 
-/** Walks. */
+/** Runs the checks. */
 export async function run(context: VerbContext, { mcp }: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
   if (!gathered.ok) return gathered;
@@ -77,7 +77,7 @@ export async function run(context: VerbContext, { mcp }: Options): Promise<Resul
   });
 }
 
-/** A check that cannot be made is one that does not hold. */
+/** A check that throws counts as failed. */
 async function guarded(each: Check, patient: Parameters<Check["check"]>[0]) {
   try {
     return await each.check(patient);

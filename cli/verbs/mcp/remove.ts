@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp remove`: takes an MCP away from an agent. Its units and client entry go with the
- * planner; a shared socket stays while another agent keeps the MCP, and the report says which.
+ * `fleetctl mcp remove`: removes an MCP from an agent. The planner removes its units and client
+ * entry. A shared socket stays while another agent has the MCP, and the report names that agent.
  *
  * @module
  */
@@ -57,7 +57,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!before.value.facts.wired.get(name)?.includes(mcp)) return err(notWired(mcp, name));
     const { defaults } = before.value;
     if (!isDryRun) {
-      // The ledger first: a planner that is cut short is finished by the next apply.
+      // Ledger first: the next `apply` then finishes an interrupted planner.
       const recorded = await changeAgent(context.ports, context.paths, {
         ...authorOf(context, "mcp remove"),
         agent: name,
@@ -94,7 +94,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** Agents of this host that keep the shared socket of an MCP alive. */
+/** Agents of this host that still need the shared socket of an MCP. */
 function keepersOf({ facts }: Gathered, mcp: McpName): readonly AgentName[] {
   if (facts.catalog.get(mcp)?.sharing !== "shared") return [];
   return [...facts.wired].flatMap(([agent, mcps]) => mcps.includes(mcp) ? [agent] : []);

@@ -1,8 +1,8 @@
 /**
- * `fleetctl mcp wired <agent>`: the MCPs of an agent and the state of each. Changes nothing.
- * Wired: the config is written. Live: the running program has the MCP. The built-in
- * runtime has what it read when it started; another program has what its own report or
- * our proxy's connection says.
+ * `fleetctl mcp wired <agent>`: the MCPs of an agent and the state of each. Changes nothing. Wired:
+ * the config is written. Live: the running program has the MCP. The built-in runtime has what it
+ * read at its start. For another program its own report decides, or the connection of the MCP
+ * proxy.
  *
  * @module
  */
@@ -38,7 +38,7 @@ import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { dialUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** A client config of hundreds of servers is smaller. */
+/** Larger than a client config with hundreds of servers. */
 const CLIENT_CONFIG_BYTES_MAX = 4 * 1024 * 1024;
 
 /** No options: the agent is the context's target. */
@@ -50,8 +50,8 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
 }
 
 /**
- * How far an MCP is on an agent: in the catalog alone although the ledger
- * wants it wired (`apply` did not get to it), wired, or live.
+ * The progress of an MCP on an agent. `catalogued` means that the ledger lists it but `apply` has
+ * not wired it yet.
  */
 export type WiringState = "not catalogued" | "catalogued" | "wired" | "live";
 
@@ -64,11 +64,11 @@ export interface WiredMcp {
   readonly missingKeys: readonly string[];
   readonly state: WiringState;
   /**
-   * How far it is in the running program of an agent whose runtime is not the built-in one;
-   * `unknown` while neither the program nor our proxy has said so.
+   * Load state in the running program if the runtime is not the built-in one. `unknown` until the
+   * program or the MCP proxy has reported it.
    */
   readonly load: McpLoadState | "unknown" | undefined;
-  /** What keeps it from answering, whatever its state. */
+  /** Why it does not answer, in any state. */
   readonly fault:
     | ("keys missing" | "socket down" | "not applied" | "not in catalog" | "not loaded")
     | undefined;
@@ -101,7 +101,10 @@ export async function wiredMcps(
   return (await wiredMcpsOf(context, gathered, [agent])).get(agent.name) ?? [];
 }
 
-/** The same of many agents, for whom the service manager and the record are asked once. */
+/**
+ * Returns the MCPs of several agents with one query to the service manager and one read of the
+ * record.
+ */
 export async function wiredMcpsOf(
   context: VerbContext,
   gathered: Gathered,
@@ -174,19 +177,19 @@ function versionOf(manifest: Manifest | undefined): string {
 }
 
 interface Observed {
-  /** By unit: dial units and sockets. */
+  /** Dial units and sockets, by unit name. */
   readonly units: ReadonlyMap<string, UnitStatus>;
-  /** Sockets that clients cannot reach although their unit is active, by unit. */
+  /** Unreachable sockets whose unit is active, by unit name. */
   readonly lost: ReadonlyMap<string, string>;
   readonly configText: string | undefined;
-  /** What the planner wrote down of the dial unit when it last ran. */
+  /** The planner's record of the dial unit from its last run. */
   readonly recorded: RecordedUnit | undefined;
   /** What the running program reported; undefined for the built-in runtime. */
   readonly loads: ToldMcps | "none" | undefined;
   readonly agent: AgentRecord;
 }
 
-/** Reads what the dial unit has written down of the program's MCPs. */
+/** Reads the report about the program's MCPs that the dial unit wrote. */
 async function readLoads(
   context: VerbContext,
   gathered: Gathered,
@@ -216,9 +219,9 @@ function socketUnit(manifest: Manifest, agent: AgentRecord): string {
 }
 
 /**
- * The planner notes which process runs with which entries, so that neither a clock that jumps nor
- * another MCP changes the answer. A process with these entries is live if it is the built-in
- * runtime; of another program it must be told.
+ * Returns the state from the planner's record of which process runs with which entries, so that
+ * neither a clock change nor another MCP affects it. A process with these entries is live if it is
+ * the built-in runtime. Another program must have reported the MCP as connected.
  */
 function stateOf(
   manifest: Manifest | undefined,
@@ -262,7 +265,7 @@ function faultOf(
   return isDown || of.observed.lost.has(unit) ? "socket down" : lost;
 }
 
-/** Loads that are no fault: there, or perhaps soon. */
+/** Load states without a fault: connected, or possibly soon. */
 const STILL: readonly WiredMcp["load"][] = ["connected", "pending", "unknown"];
 
 /** Refuses because the running program of an agent has not loaded an MCP. */
@@ -278,7 +281,7 @@ export function notLoaded(
   );
 }
 
-/** Shown beside the state: a fault with its reason, or how far the program is. */
+/** Returns the text beside the state: the fault with its reason, or the program's progress. */
 function besides({ fault, missingKeys: missing, load }: WiredMcp): string {
   if (fault === "not loaded" && load !== undefined && load !== "unknown") {
     return `, ${fault}: ${loadWords(load)}`;

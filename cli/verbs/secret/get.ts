@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret get`: prints one value. An agent reads what it is given anyway: its own shard,
- * with the shared one behind it; keys of the host are for operators.
+ * `fleetctl secret get`: prints one value. An agent may read what its own env file contains: its
+ * shard, with the shared one as fallback. Keys of the host are for operators only.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { openSecrets } from "core/secrets/store.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Options of `fleetctl secret get`; whose shard is the context's target. */
+/** Options of `fleetctl secret get`. The context's target names the shard. */
 export interface Options {
   readonly key: KeyName;
 }
@@ -51,7 +51,7 @@ function notSet(ref: SecretRef) {
   const where = ref.agent === undefined ? "the shared shard" : `the shard of agent "${ref.agent}"`;
   const flag = ref.agent === undefined ? "" : ` --agent ${ref.agent}`;
   if (ref.agent !== undefined && isRoleKey(ref.key)) {
-    // Of an agent it cannot be set either.
+    // Such a key cannot be set for an agent, so the hint names the shared shard.
     return refusal("secret-absent", `Cannot get "${ref.key}": there is none in ${where}`, {
       hints: [`fleetctl secret get ${ref.key}`],
     });

@@ -1,7 +1,7 @@
 /**
- * `fleetctl secret list`: which secrets there are, where each lives, what it looks like from
- * outside and when it was changed last; never a value. An agent sees what it is given: its own
- * shard, and the shared keys that no key of its own hides. Changes nothing.
+ * `fleetctl secret list`: each secret with its shard, a description of the value and the time of
+ * its last change; never a value. An agent sees its own shard, and the shared keys that its own
+ * keys do not override. Changes nothing.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { SecretRef } from "core/secrets/shards.ts";
 import { openSecrets, type SecretStore } from "core/secrets/store.ts";
 import { seesHost } from "core/verbs/caller.ts";
 
-/** There is nothing to choose but whose, which is the context's target. */
+/** No options: the context's target names the shard. */
 export type Options = Readonly<Record<never, never>>;
 
 const HISTORY_ENTRIES = 10_000;
@@ -48,7 +48,7 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
   if (!listed.ok) return listed;
   const rows = await describe(store.value, history.value, agent);
   if (rows.length === 0 && agent !== undefined && seesHost(context.caller)) {
-    // No secrets of an agent that is not there would read as one that needs some.
+    // An empty list for an unknown agent would look like an agent without secrets.
     const ledger = await readKeptLedger(ports, paths);
     const known = ledger.ok ? findAgent(ledger.value, agent) : ledger;
     if (!known.ok) return known;
@@ -75,7 +75,7 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
   });
 }
 
-/** One secret, seen from outside. */
+/** The description of one secret, without its value. */
 interface Described {
   readonly key: string;
   readonly shard: string;
@@ -104,7 +104,7 @@ async function describe(
   }));
 }
 
-/** What one agent is given. */
+/** Returns the secrets that an agent receives. */
 function refsOf(store: SecretStore, agent: AgentName): readonly SecretRef[] {
   return store.list().filter((ref) => {
     if (isRoleKey(ref.key)) return false;

@@ -1,7 +1,7 @@
 /**
- * `fleetctl secret recover`: a new key for a host whose own is gone, with the offline recovery key.
- * With `--copy FILE` the host gets the fleet of a sealed copy first, ledger and secrets.
- * The recovery key arrives over stdin or a prompt, is used once and is stored nowhere.
+ * `fleetctl secret recover`: creates a new key for a host that lost its own, with the offline
+ * recovery key. With `--copy FILE` the host first receives the fleet of a sealed copy: ledger and
+ * secrets. The recovery key arrives over stdin or a prompt, is used once and is not stored.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { recoverHostKey } from "core/secrets/recovery.ts";
 import { restoreCopy } from "core/secrets/restore_copy.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** The key itself is the context's secret value. */
+/** The recovery key itself is the context's secret value. */
 export interface Options {
   readonly copy: string | undefined;
 }
@@ -26,7 +26,7 @@ export function parseOptions({ options }: Invocation): Result<Options> {
   return ok({ copy: options.copy });
 }
 
-/** Opens the store with the recovery key and gives this host a key of its own. */
+/** Opens the store with the recovery key and creates a new key for this host. */
 export async function run(
   context: VerbContext,
   { copy }: Options,

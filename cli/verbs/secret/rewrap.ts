@@ -1,6 +1,6 @@
 /**
  * `fleetctl secret rewrap`: encrypts the secret store to every recipient that the ledger lists.
- * Only a host that can read the store is able to; a line in the list alone opens nothing.
+ * Only a host that can read the store can do this. An entry in the list alone opens nothing.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export function parseOptions(): Result<Options> {
   return ok({});
 }
 
-/** Encrypts the store anew, or says that its readers are those of the list. */
+/** Encrypts the store again, or reports that its readers already match the list. */
 export async function run(context: VerbContext): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   return await underVerbLock(context, async () => {

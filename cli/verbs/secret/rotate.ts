@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret rotate`: a new key of this host in place of the old one, and what reads it
- * rendered again. `recipient` replaces the host's own key to the secret store.
+ * `fleetctl secret rotate`: replaces a key of this host and renders again what reads it.
+ * `recipient` replaces the host's own key to the secret store.
  *
  * @module
  */
@@ -14,20 +14,20 @@ import { rotateHostKey } from "core/secrets/recovery.ts";
 import { rotateKeys, type Rotation } from "core/secrets/rotate.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Which keys, and what becomes of what they signed. */
+/** Which key to rotate, and whether what the old one signed stays valid. */
 export interface Options {
   readonly what: Rotation | "recipient";
   readonly isRevoked: boolean;
 }
 
-/** What is void after each, for people. */
+/** What becomes invalid with each key, in words for people. */
 const ENDS: Readonly<Record<Rotation, string>> = {
   "hmac": "every browser session of this host has ended",
   "assertion": "requests that were on their way to the cockpit are refused",
   "host-op": "verbs that were granted and not begun are refused",
 };
 
-/** Parses the argument; a key that is replaced in any case takes no `--revoke`. */
+/** Parses the argument. Refuses `--revoke` for a key whose old value is never kept. */
 export function parseOptions({ args, switches }: Invocation): Result<Options> {
   const what = args.what as Options["what"];
   const isRevoked = switches.has("revoke");
@@ -39,7 +39,7 @@ export function parseOptions({ args, switches }: Invocation): Result<Options> {
   ));
 }
 
-/** Replaces the key, then makes the host follow it. */
+/** Replaces the key, then reconciles the host. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const { what, isRevoked } = options;

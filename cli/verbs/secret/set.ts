@@ -1,5 +1,5 @@
 /**
- * `fleetctl secret set`: one value into an agent's shard or the shared one. The value arrives
+ * `fleetctl secret set`: stores one value in an agent's shard or the shared one. The value arrives
  * through the context, never through options, and is never printed.
  *
  * @module
@@ -22,7 +22,7 @@ import type { SecretRef } from "core/secrets/shards.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Options of `fleetctl secret set`; whose shard is the context's target. */
+/** Options of `fleetctl secret set`. The context's target names the shard. */
 export interface Options {
   readonly key: KeyName;
 }
@@ -33,7 +33,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return key.ok ? ok({ key: key.value }) : key;
 }
 
-/** Stores the value and rewrites the env file that holds it. */
+/** Stores the value and rewrites the env file that contains it. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, target, caller } = context;
   const { key } = options;
@@ -70,7 +70,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** A shard for an agent that nobody knows would be a secret that nobody can find. */
+/** Refuses an unknown agent, because no one would find a secret in its shard. */
 async function checkAgent(context: VerbContext, ref: SecretRef): Promise<Result<void>> {
   if (ref.agent === undefined) return ok(undefined);
   const ledger = await readKeptLedger(context.ports, context.paths);

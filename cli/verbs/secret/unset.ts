@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret unset`: takes one value out of an agent's shard or the shared one, and out of
- * the env file that holds it. Keys that every host needs are rotated, not taken away.
+ * `fleetctl secret unset`: removes one value from an agent's shard or the shared one, and from its
+ * env file. Keys that every host needs can only be rotated.
  *
  * @module
  */
@@ -22,12 +22,12 @@ import { openSecrets } from "core/secrets/store.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Options of `fleetctl secret unset`; whose shard is the context's target. */
+/** Options of `fleetctl secret unset`. The context's target names the shard. */
 export interface Options {
   readonly key: KeyName;
 }
 
-/** Who may log in where the driver is `basic`. */
+/** The people who may log in with the driver `basic`. */
 const BASIC_USERS = "WEBVIEW_BASIC_USERS";
 
 /** Parses the name of the key. */
@@ -36,7 +36,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return key.ok ? ok({ key: key.value }) : key;
 }
 
-/** Takes the value away and rewrites the env file that held it. */
+/** Removes the value and rewrites its env file. */
 export async function run(context: VerbContext, { key }: Options): Promise<Result<VerbReport>> {
   const { ports, paths, target, caller } = context;
   const ref: SecretRef = target.kind === "agent" ? { key, agent: target.agent } : { key };
@@ -66,7 +66,10 @@ export async function run(context: VerbContext, { key }: Options): Promise<Resul
   });
 }
 
-/** Without the list the proxy is not rendered any more, and does not start again. */
+/**
+ * Refuses to remove the list of users: without it the proxy is no longer rendered and cannot start
+ * again.
+ */
 function loginNeeds(key: KeyName) {
   return refusal(
     "key-needed",

@@ -1,7 +1,7 @@
 /**
- * `fleetctl teams-gateway doctor`: walks the gateway from the roles file to the
- * platform, one line for each step with its remedy: settings, unit, agents and keys,
- * clock, public front. Changes nothing.
+ * `fleetctl teams-gateway doctor`: checks the gateway from the roles file to the platform:
+ * settings, unit, agents and keys, clock, public front. Prints one line with its remedy for each
+ * step. Changes nothing.
  *
  * @module
  */
@@ -17,17 +17,17 @@ import { ok, type Result } from "core/result.ts";
 import { knownCloud } from "core/teamchat/cloud.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Where the public front is, when it is to be looked at. */
+/** The address of the public front, if it should be checked. */
 export interface Options {
   readonly publicUrl: string | undefined;
 }
 
-/** Takes the option; what it must be is said when it is used. */
+/** Parses the option. Its value is checked when it is used. */
 export function parseOptions({ options }: Invocation): Result<Options> {
   return ok({ publicUrl: options["public-url"] });
 }
 
-/** Walks. */
+/** Runs the checks. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const look = await lookAtTeams(context);
   if (!look.ok) return look;
@@ -89,7 +89,7 @@ async function clockProblems(
   }
 }
 
-/** The public front must bring `/api/messages` here and nothing else. */
+/** The public front must forward only `/api/messages`. */
 async function frontProblems(
   { ports }: VerbContext,
   publicUrl: string,

@@ -1,7 +1,7 @@
 /**
- * `fleetctl teams-gateway explain <activity.json>`: what the gateway would do with an
- * activity, by the same decision, and why. Sends nothing, asks nobody; a token is taken for
- * good and for the activity's.
+ * `fleetctl teams-gateway explain <activity.json>`: shows what the gateway would do with an
+ * activity, and why. Uses the gateway's own decision. Sends nothing and queries no service. It
+ * assumes a valid token that belongs to the activity.
  *
  * @module
  */
@@ -19,12 +19,12 @@ import { messageText } from "core/teamchat/message_text.ts";
 import { decideRoute, PLATFORM_CHANNEL, type RouteDecision } from "core/teamchat/route.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Which file to explain. */
+/** The file to explain. */
 export interface Options {
   readonly file: string;
 }
 
-/** Takes the one argument. */
+/** Parses the argument. */
 export function parseOptions({ args }: Invocation): Result<Options> {
   return ok({ file: args.activity ?? "" });
 }

@@ -1,10 +1,10 @@
 /**
  * `fleetctl teams-gateway install [--cloud NAME|FILE] [--listen ADDR] [--register-listen ADDR]
- * [--file-hosts HOSTS]`: makes this host the one that runs the team-chat gateway. It writes that
- * into `roles.yaml` and runs the planner, so that `apply` keeps what it did.
+ * [--file-hosts HOSTS]`: makes this host run the team-chat gateway. It writes the role into
+ * `roles.yaml` and runs the planner, so that `apply` keeps the role.
  *
- * Agents register on the private address that the host's own name resolves to; a host
- * without one registers its own agents over loopback.
+ * Agents register on the private address that the host's own name resolves to. A host without such
+ * an address registers its own agents over loopback.
  *
  * @module
  */
@@ -41,7 +41,7 @@ export interface Options {
   readonly isDryRun: boolean;
 }
 
-/** Parses the options; the roles file checks the values. */
+/** Parses the options. The roles file checks the values. */
 export function parseOptions({ options, switches }: Invocation): Result<Options> {
   return ok({
     cloud: options.cloud,
@@ -89,7 +89,7 @@ async function install(context: VerbContext, options: Options): Promise<Result<V
   }
   const waits = await spoolWaits(context, roles.value.teamchat);
   if (waits !== undefined && !options.isDryRun) return err(waits);
-  // Read before anything is written: a cloud that cannot be read changes nothing.
+  // Read before anything is written: a cloud file that cannot be read changes nothing.
   const gathered = await readFacts(context, { roles: roles.value });
   if (!gathered.ok) return gathered;
   if (!options.isDryRun && edited.value !== before) {
@@ -116,7 +116,10 @@ async function install(context: VerbContext, options: Options): Promise<Result<V
   }));
 }
 
-/** A private cloud is copied: what runs later reads it where root alone writes. */
+/**
+ * Copies the file of a private cloud to a location that only root can write, because later runs
+ * read it.
+ */
 async function cloudOf(
   { ports, paths, cwd }: VerbContext,
   given: string | undefined,
@@ -156,7 +159,7 @@ async function sectionOf(
   };
 }
 
-/** The first private address, loopback apart, that the host's own name resolves to. */
+/** Returns the first private address, except loopback, that the host's own name resolves to. */
 async function privateAddress(
   { processes, hostname }: Pick<VerbContext["ports"], "processes" | "hostname">,
 ): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 /**
- * `fleetctl teams-gateway remove`: this host no longer runs the team-chat gateway. Refused while
- * messages wait that the platform was told are taken, and while answers are on their way.
+ * `fleetctl teams-gateway remove`: removes the team-chat gateway from this host. Refused while
+ * messages wait that were acknowledged to the platform, and while answers are in transit.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts
 export type { Options } from "cli/remove_role.ts";
 export const parseOptions = parseRemoval;
 
-/** Removes the role, both halves of it. */
+/** Removes the role, both receiver and sender. */
 export function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { paths } = context;
   return removeRole(context, {

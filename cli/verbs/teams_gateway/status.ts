@@ -1,6 +1,6 @@
 /**
- * `fleetctl teams-gateway status`: the unit, its mode, where it listens, and the agents that the
- * running gateway was given. Changes nothing.
+ * `fleetctl teams-gateway status`: the unit, its mode, its listen addresses, and the agents of the
+ * running gateway. Changes nothing.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Looks and tells. */
+/** Collects and prints the state. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const look = await lookAtTeams(context);
   if (!look.ok) return look;

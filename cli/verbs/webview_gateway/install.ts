@@ -1,8 +1,8 @@
 /**
  * `fleetctl webview-gateway install [--trust assertion|header] [--hosts NAME,NAME]`: makes this
- * host the one that runs the gateway. It writes that into `roles.yaml` and runs the planner, so
- * that `apply` keeps what it did. Without `--trust` a gateway that is there keeps what it trusts; a
- * new one wants the signed assertion of the login proxy.
+ * host run the gateway. It writes the role into `roles.yaml` and runs the planner, so that `apply`
+ * keeps the role. Without `--trust` an existing gateway keeps its setting; a new one requires the
+ * signed assertion of the login proxy.
  *
  * @module
  */
@@ -29,12 +29,12 @@ import type { Invocation } from "core/verbs/invocation.ts";
 /** Options of `fleetctl webview-gateway install`. */
 export interface Options {
   readonly trust: "assertion" | "header" | undefined;
-  /** Names under which the cockpit answers; undefined: as it was. */
+  /** Names under which the cockpit answers; undefined keeps the present ones. */
   readonly hosts: readonly string[] | undefined;
   readonly isDryRun: boolean;
 }
 
-/** Parses the options; the table has checked the choice. */
+/** Parses the options. The verb table has checked the choice. */
 export function parseOptions({ options, switches }: Invocation): Result<Options> {
   const trust = options.trust === "header" || options.trust === "assertion"
     ? options.trust
@@ -81,7 +81,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         authorOf(context, "webview-gateway install"),
       );
       if (!state.ok) return state;
-      // The fact first: a planner that is cut short is finished by the next apply.
+      // Roles file first: the next `apply` then finishes an interrupted planner.
       if (edited.value !== before) {
         await ports.files.write(paths.rolesFile, edited.value, { mode: 0o644 });
       }
@@ -116,7 +116,7 @@ const TRUST_WORDS = {
   header: "the header X-User-Email alone",
 } as const;
 
-/** The one sentence about `--trust header`, here and in `doctor`. */
+/** The sentence about `--trust header`, used here and in `doctor`. */
 export function headerIsUnsigned(): Refusal {
   return refusal(
     "trust-is-header",

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-gateway remove`: this host no longer runs the webview gateway. Refused while
- * the login proxy of this host stands before it, and while turns wait in it.
+ * `fleetctl webview-gateway remove`: removes the webview gateway from this host. Refused while the
+ * login proxy of this host is in front of it, and while turns wait in it.
  *
  * @module
  */

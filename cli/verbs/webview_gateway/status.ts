@@ -1,7 +1,8 @@
 /**
- * `fleetctl webview-gateway status`: the unit, where it listens, what it trusts, and the ledger
+ * `fleetctl webview-gateway status`: the unit, its listen addresses, what it trusts, and the agents
  * that the running gateway was given, compared with the ledger of this host. Changes nothing.
- * Spec: `WEBVIEW_ADMINS` is always rendered; without it the file was rendered by an older version.
+ *
+ * `WEBVIEW_ADMINS` is always rendered. If it is missing, an older version rendered the file.
  *
  * @module
  */
@@ -119,7 +120,7 @@ function tone(state: string): "good" | "bad" {
   return state === "active" ? "good" : "bad";
 }
 
-/** The settings that the gateway was started with, or undefined when there are none. */
+/** Returns the settings that the gateway was started with; undefined when there are none. */
 async function readRendered(
   { ports, paths }: VerbContext,
 ): Promise<ReadonlyMap<string, string> | undefined> {
@@ -137,7 +138,7 @@ function mapOf(text: string | undefined): readonly (readonly [string, string])[]
   );
 }
 
-/** Null when the key is not there, which an older version did not render. */
+/** Null when the key is missing, because older versions did not render it. */
 function listOf(text: string | undefined): readonly string[] | null {
   const value = jsonOf(text);
   return Array.isArray(value) ? value.map(String) : null;

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login doctor [--public-url URL]`: asks the login proxy through its HTTPS front,
- * and says what the front does not pass on. Logs nobody in and changes nothing.
+ * `fleetctl webview-login doctor [--public-url URL]`: requests the login proxy through its HTTPS
+ * front, and reports what the front does not forward. Logs no one in and changes nothing.
  *
  * @module
  */
@@ -13,12 +13,12 @@ import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Where the front is, when it is not at `WEBVIEW_URL`. */
+/** The address of the front, if it is not `WEBVIEW_URL`. */
 export interface Options {
   readonly publicUrl: string | undefined;
 }
 
-/** Takes the option; what it must be is said when it is used. */
+/** Parses the option. Its value is checked when it is used. */
 export function parseOptions({ options }: Invocation): Result<Options> {
   return ok({ publicUrl: options["public-url"] });
 }
@@ -26,7 +26,7 @@ export function parseOptions({ options }: Invocation): Result<Options> {
 const ASK_MS_MAX = 5_000;
 const HINT = "see docs/login.md, In front of it";
 
-/** Asks. */
+/** Sends the requests. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const roles = parseHostRoles(await ports.files.readText(paths.rolesFile), paths.rolesFile);
@@ -93,7 +93,7 @@ async function askFront({ ports }: VerbContext, url: string): Promise<readonly R
   return frontProblems(answer, { base, requestId });
 }
 
-/** What the answer to a program that is not logged in tells of the front. */
+/** Returns the problems of the front that an answer without a login reveals. */
 export function frontProblems(
   { status, headers }: Response,
   { base, requestId }: { readonly base: string; readonly requestId: string },
@@ -121,7 +121,7 @@ export function frontProblems(
       { hints },
     ));
   }
-  // The proxy says this where it believes that the browser came by https.
+  // The proxy sends this header when it believes that the browser used https.
   if (!headers.has("strict-transport-security")) {
     problems.push(refusal(
       "login-front-scheme",

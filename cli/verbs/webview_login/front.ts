@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login front <server>`: prints the HTTPS front of the installed login proxy and
- * nothing else, so that it can be written to a file. Changes nothing.
+ * `fleetctl webview-login front <server>`: prints only the HTTPS front of the installed login
+ * proxy, so that the output can be written to a file. Changes nothing.
  *
  * @module
  */
@@ -14,12 +14,12 @@ import { parseHostRoles } from "core/ledger/host_roles.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** For which server. */
+/** The server of the front. */
 export interface Options {
   readonly server: FrontKind;
 }
 
-/** Parses the argument; the table has checked the choice. */
+/** Parses the argument. The verb table has checked the choice. */
 export function parseOptions({ args }: Invocation): Result<Options> {
   return ok({ server: args.server === "nginx" ? "nginx" : "caddy" });
 }

@@ -1,6 +1,7 @@
 /**
- * `fleetctl webview-login install`: writes down that this host runs the login proxy, and how, and
- * makes the host follow. What is not said stays as it was. Secrets are set before, by `secret set`.
+ * `fleetctl webview-login install`: records that this host runs the login proxy, with its settings,
+ * and reconciles the host. Settings that are not given stay unchanged. Secrets must be set before
+ * with `secret set`.
  *
  * @module
  */
@@ -29,7 +30,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import type { Report } from "units/reconcile/report.ts";
 
-/** What was said; what was not is undefined. */
+/** The given options; the others are undefined. */
 export interface Options {
   readonly driver: "basic" | "oidc" | undefined;
   readonly listen: string | undefined;
@@ -72,7 +73,7 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
   });
 }
 
-/** Writes the role and runs the planner; what the planner would refuse is not written. */
+/** Writes the role and runs the planner. A role that the planner would refuse is not written. */
 export async function run(
   context: VerbContext,
   options: Options,
@@ -105,7 +106,7 @@ export async function run(
     const how = { restartAgents: false } as const;
     const planned = await reconcileFacts(context, gathered.value, { ...how, dryRun: true });
     if (!planned.ok) return planned;
-    // A host that cannot have the proxy must not be told to want it at each apply.
+    // A role that cannot run here must not be recorded, because each `apply` would try it again.
     const missing = planned.value.faults.find(({ code }) => code === "login-key-missing");
     if (missing !== undefined) return err(missing);
     if (options.isDryRun) return tell(planned.value);
@@ -141,8 +142,8 @@ export async function run(
 }
 
 /**
- * A login proxy needs a cockpit behind it. Where no gateway is known, here or by the marker, it
- * comes with the proxy.
+ * Whether to install a gateway with the proxy, which needs a cockpit behind it. False if one is
+ * known: on this host, by the upstream setting, or by a marker for another host.
  */
 async function lacksGateway(
   { ports, paths }: VerbContext,
@@ -158,7 +159,7 @@ async function lacksGateway(
   return ok(marker === undefined || isGatewayHost(marker, ports.hostname));
 }
 
-/** What people open, and what brings them there. */
+/** Returns the lines about the address that people open and the front that serves it. */
 function urlLines(login: Login, { front, url }: Options): readonly string[] {
   const address = login.settings?.WEBVIEW_URL;
   if (address === undefined || front !== undefined) return [];
@@ -170,7 +171,7 @@ function urlLines(login: Login, { front, url }: Options): readonly string[] {
   ];
 }
 
-/** The front for a server; it needs an address that browsers have by https. */
+/** Returns the front for a server. Refuses unless browsers reach the proxy by https. */
 export function frontOf(login: Login, kind: FrontKind): Result<string> {
   const url = URL.parse(login.settings?.WEBVIEW_URL ?? "");
   if (url?.protocol === "https:") {
@@ -195,7 +196,7 @@ function frontLines(front: string | undefined, kind: FrontKind | undefined): rea
   ];
 }
 
-/** Joins what was said to what is there. */
+/** Merges the given options into the present settings. */
 function loginOf(now: Login | undefined, options: Options): Result<Login> {
   const settings: Record<string, string> = { ...now?.settings };
   const said = {
@@ -204,7 +205,7 @@ function loginOf(now: Login | undefined, options: Options): Result<Login> {
     WEBVIEW_OIDC_CLIENT_ID: options.clientId,
   };
   for (const [name, value] of Object.entries(said)) if (value !== undefined) settings[name] = value;
-  // A proxy that is installed with an https address holds its cookies to that host and to https.
+  // With an https address at install, cookies are bound to that host and to https.
   if (options.url?.startsWith("https://") === true) settings.WEBVIEW_COOKIE_PREFIX ??= "__Host-";
   const driver = options.driver ?? now?.driver ?? "oidc";
   const missing = driver === "basic"

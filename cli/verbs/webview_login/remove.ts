@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login remove`: this host no longer runs the login proxy. Nothing waits in it:
- * who is signed in comes back when it is installed again, with the sessions that are kept.
+ * `fleetctl webview-login remove`: removes the login proxy from this host. No work waits in it.
+ * Sessions are kept, so people stay signed in when it is installed again.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login status`: whether the login proxy is installed and runs, how people log in
- * and how many are. Changes nothing.
+ * `fleetctl webview-login status`: whether the login proxy is installed and runs, how people log
+ * in, and how many are logged in. Changes nothing.
  *
  * @module
  */

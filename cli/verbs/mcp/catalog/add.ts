@@ -1,8 +1,8 @@
 /**
  * `fleetctl mcp catalog add`: pins a package, or a URL, as a new entry. The package is locked with
- * everything below it, installed beside the trees in use, and tried out; what it asked for beyond
- * `--grant` is proposed and held back until it is reviewed. A tool that is not known to only read
- * asks a human, until an operator says otherwise.
+ * all its dependencies, installed beside the trees in use, and tried out. Permissions that it
+ * requested beyond `--grant` are proposed and held until a review. A tool that is not known to be
+ * read-only needs approval until an operator decides otherwise.
  *
  * @module
  */
@@ -56,13 +56,13 @@ export interface Options {
   readonly engine: "node" | undefined;
   readonly isShared: boolean;
   readonly summary: string | undefined;
-  /** The verb that a commit names: `import` adds in the same way. */
+  /** The verb named in the commit; `import` uses the same code. */
   readonly verb: string;
 }
 
 const STEPS = 3;
 
-/** Parses the arguments; a range instead of a pin is refused before anything is asked for. */
+/** Parses the arguments. Refuses a range instead of a pin before any registry is queried. */
 export function parseOptions(invocation: Invocation): Result<Options> {
   const mcp = parseMcpName(invocation.args.mcp ?? "");
   if (!mcp.ok) return mcp;
@@ -98,7 +98,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   });
 }
 
-/** The value is in no message: it is a secret. */
+/** The message omits the value, because it is a secret. */
 function secretArgument(): Refusal {
   return refusal(
     "argument-secret",
@@ -138,7 +138,7 @@ function parseSourceOption(
   return pin.ok ? ok({ pin: pin.value }) : pin;
 }
 
-/** What says how a package is started means nothing for a server that its vendor runs. */
+/** Refuses options about starting a package for a server that its vendor hosts. */
 function unfitFor(source: Options["source"], invocation: Invocation): Refusal | undefined {
   const given = ["arg", "grant", "set-env", "program", "engine"].filter((name) =>
     repeated(invocation, name).length > 0 || invocation.options[name] !== undefined
@@ -228,7 +228,7 @@ async function addUrl(
     : written;
 }
 
-/** What the operator said and what is proposed, in the manifest. */
+/** Writes the operator's marks and the proposed ones into the manifest. */
 function marksIn(
   manifest: string,
   { mcp, marks }: Options,
@@ -237,7 +237,10 @@ function marksIn(
   return setMarks(manifest, [...marks, ...markPairs(proposed)], `${mcp}/mcp.yaml`);
 }
 
-/** What was typed made a manifest that cannot be: told without the file, which is not there. */
+/**
+ * Returns the refusal for arguments that yield an invalid manifest. The line omits the file, which
+ * does not exist.
+ */
 function doesNotFit(mcp: McpName, { code, details }: Refusal): Refusal {
   return refusal(code, `Cannot add MCP "${mcp}" to the catalog: what is given does not fit`, {
     kind: "usage",

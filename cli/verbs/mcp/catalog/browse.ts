@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp catalog browse`: one entry in full, or those whose name or summary holds a word.
- * Read-only, local and ungated.
+ * `fleetctl mcp catalog browse`: shows one entry in full, or the entries whose name or summary
+ * contains a word. Read-only, local and ungated.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({ word: (invocation.args.word ?? "").toLowerCase() });
 }
 
-/** Finds and describes. */
+/** Finds and describes the entries. */
 export async function run(context: VerbContext, { word }: Options): Promise<Result<VerbReport>> {
   const catalog = await readCatalog(context.ports, context.paths);
   if (!catalog.ok) return catalog;

@@ -1,6 +1,6 @@
 /**
  * `fleetctl mcp catalog import`: adds the server that a `server.json` of the official registry
- * describes, from a file or from a URL that is named. From the pin on it is `mcp catalog add`.
+ * describes, from a given file or URL. After the pin is known, it works like `mcp catalog add`.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export interface Options {
   readonly name: string | undefined;
   readonly into: string | undefined;
   readonly program: string | undefined;
-  /** Keys that the server may see; each that the document names must be among them. */
+  /** Keys that the server may see. Each key that the document names must be among them. */
   readonly keys: readonly string[];
   readonly grants: Grants;
   readonly marks: Marks;
@@ -82,7 +82,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   });
 }
 
-/** A document may be a stranger's: the operator names each key that its server is to see. */
+/**
+ * Checks that the operator named each key for the server, because the document may be untrusted.
+ */
 function checkAccepted(server: ImportedServer, options: Options): Result<void> {
   const wanted = [...server.requiredEnv, ...server.optionalEnv];
   const closed = checkServerKeys(wanted);
@@ -100,7 +102,7 @@ function checkAccepted(server: ImportedServer, options: Options): Result<void> {
   ));
 }
 
-/** The same command with these keys accepted. */
+/** Returns the same command with these keys accepted. */
 function wordsOf(options: Options, keys: readonly string[]): readonly string[] {
   const { from, name, into, program, grants, marks } = options;
   const one = (option: string, value: string | undefined) =>

@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp catalog list`: read-only, local and ungated. A broken entry is listed as such and
- * hides no other one.
+ * `fleetctl mcp catalog list`: the catalog. Read-only, local and ungated. A broken entry is listed
+ * as broken and hides no other one.
  *
  * @module
  */
@@ -79,7 +79,7 @@ function entryCells(entry: Manifest): readonly Cell[] {
   ];
 }
 
-/** Returns a source as a manifest spells it: `npm: pkg@ver`. */
+/** Returns a source in the form of the manifest: `npm: pkg@ver`. */
 export function sourceText(source: Source): string {
   switch (source.kind) {
     case "npm":

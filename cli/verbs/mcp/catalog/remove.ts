@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp catalog remove`: takes an entry of this host's catalog away, with its trees and its
- * package cache. What ships is never removed, and neither is what an agent has wired.
+ * `fleetctl mcp catalog remove`: removes an entry of this host's catalog, with its trees and its
+ * package cache. Refuses shipped entries and entries that an agent has wired.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * `fleetctl mcp catalog review`: shows what an upgrade widened, and accepts it against the hash
- * that was shown. A hash of anything else is refused: what was read is what is accepted. A tool
- * that is not known to only read asks a human once it is accepted; `--risk` says otherwise.
+ * `fleetctl mcp catalog review`: shows what an upgrade widened, and accepts it by the hash shown.
+ * Any other hash is refused, so only what was read is accepted. An accepted tool that is not known
+ * to be read-only needs approval for each call; `--risk` overrides this.
  *
  * @module
  */
@@ -34,9 +34,9 @@ import { type Invocation, repeated } from "core/verbs/invocation.ts";
 export interface Options {
   readonly mcp: McpName;
   readonly accept: string | undefined;
-  /** Agent whose running server is looked at, instead of what an upgrade holds back. */
+  /** Agent whose running server is reviewed, instead of what an upgrade holds back. */
   readonly from: AgentName | undefined;
-  /** What is decided about single tools, instead of what waits. */
+  /** Decisions about single tools, instead of what waits for review. */
   readonly marks: Marks;
 }
 

@@ -1,7 +1,7 @@
 /**
- * `fleetctl mcp catalog rollback`: the entry as it was before its last change. Its tree is kept, so
- * no registry is asked; the version that is left is kept in turn, and a second
- * rollback returns to it.
+ * `fleetctl mcp catalog rollback`: restores an entry to the version before its last change. Its
+ * tree is kept, so no registry is queried. The version left is kept too, and a second rollback
+ * returns to it.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return mcp.ok ? ok({ mcp: mcp.value }) : mcp;
 }
 
-/** Returns to what was before. */
+/** Restores the previous version. */
 export async function run(context: VerbContext, { mcp }: Options): Promise<Result<VerbReport>> {
   return await underVerbLock(context, async () => {
     const stored = await readStored(context, mcp);

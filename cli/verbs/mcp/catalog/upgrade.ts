@@ -1,7 +1,7 @@
 /**
- * `fleetctl mcp catalog upgrade`: moves the pin of an npm entry, or adds permissions to it. The new
- * version is locked, installed and tried out first; what widened against the accepted version is
- * held back until it is reviewed, and everything else is in place at once.
+ * `fleetctl mcp catalog upgrade`: moves the pin of a package entry, or adds permissions to it. The
+ * new version is first locked, installed and tried out. What it widens against the accepted version
+ * is held until a review; everything else takes effect at once.
  *
  * @module
  */
@@ -67,7 +67,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const mcp = parseMcpName(invocation.args.mcp ?? "");
   if (!mcp.ok) return mcp;
   const version = invocation.options.to ?? "";
-  // The name and the kind are those of the entry; only the version is judged here.
+  // Name and kind come from the entry, so only the version is checked here.
   const pin = parsePin("npm", `${mcp.value}@${version}`);
   if (!pin.ok && !parsePin("uvx", `${mcp.value}==${version}`).ok) return pin;
   const grants = parseGrants(repeated(invocation, "grant"));
@@ -112,7 +112,7 @@ function parseStored(mcp: McpName, stored: StoredEntry): Result<Manifest> {
   });
 }
 
-/** The entry's own package at another version; each kind has its own form of versions. */
+/** Returns the entry's package at another version. Each kind has its own version syntax. */
 function pinOf({ name, source }: Manifest, version: string): Result<PackageSource> {
   if (source.kind === "npm" || source.kind === "uvx") {
     const { kind, package: pkg } = source;
@@ -200,7 +200,8 @@ function untriedWarnings(mcp: McpName, { tried }: Candidate): readonly Refusal[]
 }
 
 /**
- * What an operator has accepted: the lock of the tools, or else what the pinned old version says.
+ * Returns what an operator has accepted: the tool lock, or else what a try of the old version
+ * lists.
  */
 async function readBaseline(
   context: VerbContext,
@@ -241,13 +242,14 @@ async function record(
     verb: "mcp catalog upgrade",
     summary: `"${mcp}" to ${version}`,
     next: { ...candidate.texts, tools: printToolLock(comparison.toolLock) },
-    // Back from the first change of a shipped entry is the shipped entry.
+    // A rollback of a shipped entry's first change returns to the shipped entry, so nothing is
+    // kept.
     previous: stored.layer === layer ? stored : undefined,
   });
   return written.ok ? ok(comparison) : written;
 }
 
-/** A new version may declare its program at another place: the entry follows it there. */
+/** Builds the candidate. If the new version moved its program, changes the entry's command. */
 async function makeMoved(
   context: VerbContext,
   entry: { readonly name: McpName; readonly manifest: string; readonly lock: string },

@@ -1,7 +1,7 @@
 /**
- * `fleetctl secret recovery add`: an offline key that opens the secret store when the keys of all
- * hosts are gone. Without an argument a key is made and printed, once, in the form of `age-keygen`;
- * it is kept nowhere on this host.
+ * `fleetctl secret recovery add`: adds an offline key that opens the secret store when all hosts
+ * have lost their keys. Without an argument it creates a key and prints it once, in the format of
+ * `age-keygen`. The key is not stored on this host.
  *
  * @module
  */
@@ -14,17 +14,19 @@ import { freshHostKey, printIdentities } from "core/secrets/host_key.ts";
 import { addRecovery } from "core/secrets/recovery.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** The public half of a key made elsewhere. */
+/** The public half of an existing key. */
 export interface Options {
   readonly recipient: string | undefined;
 }
 
-/** Parses the argument; whether it is a recipient is found out where age is. */
+/**
+ * Parses the argument. Whether it is a valid recipient is checked later, where age is available.
+ */
 export function parseOptions({ args }: Invocation): Result<Options> {
   return ok({ recipient: args.recipient?.trim() });
 }
 
-/** Adds the key to the readers, and prints the secret half of one that was made here. */
+/** Adds the key to the readers. Prints the secret half of a key created here. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   return await underVerbLock(context, async () => {
@@ -43,7 +45,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         [`${changed ? "added" : "unchanged"}  recovery key ${recipient}`],
       ));
     }
-    // Comments, so that the output as a whole is a key file for age and for secret recover.
+    // The notes are comments, so that the whole output is a valid key file for age and `secret
+    // recover`.
     return ok(linesReport({ recipient, identity, changed }, [
       "# Recovery key of the secret store. It is shown once and kept nowhere: keep it offline, " +
       "0600.",

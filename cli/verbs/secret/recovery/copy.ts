@@ -1,7 +1,7 @@
 /**
  * `fleetctl secret recovery copy`: prints a copy of ledger, secret store and settings of this host,
- * sealed to the recovery keys. `secret recover --copy` takes it on another host. The package runs
- * it before it is removed, so that a purge leaves the copy behind. Changes nothing.
+ * sealed to the recovery keys. `secret recover --copy` reads it on another host. The package runs
+ * it before its removal, so that a purge leaves a copy. Changes nothing.
  *
  * @module
  */
@@ -58,7 +58,10 @@ export async function run({ ports, paths }: VerbContext): Promise<Result<VerbRep
   return ok(verbatimReport({ copy: sealed, files: copied.length }, sealed.trimEnd().split("\n")));
 }
 
-/** How many secrets the store holds and who reads it; undefined where this host cannot open it. */
+/**
+ * Returns the number of secrets and the readers of the store; undefined if this host cannot open
+ * it.
+ */
 async function heldSecrets(
   { ports, paths }: Pick<VerbContext, "ports" | "paths">,
 ): Promise<{ readonly count: number; readonly recipients: readonly string[] } | undefined> {

@@ -1,6 +1,7 @@
 /**
- * `fleetctl webview-login pins clear <email>`: whoever signs in with the address next is pinned to
- * it. Ends what is open for whom it belonged to.
+ * `fleetctl webview-login pins clear <email>`: removes the pin of an address. The next person who
+ * signs in with the address is pinned to it. Ends the previous person's sessions and open
+ * connections.
  *
  * @module
  */
@@ -16,7 +17,7 @@ export function parseOptions(invocation: Invocation): Result<AddressOption> {
   return parseAddress(invocation);
 }
 
-/** Forgets the pin, then ends the sessions that it held up. */
+/** Removes the pin, then ends the sessions that relied on it. */
 export async function run(
   context: VerbContext,
   { email = "" }: AddressOption,

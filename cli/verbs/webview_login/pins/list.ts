@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login pins list`: whom each address belongs to at the OpenID provider. Changes
- * nothing.
+ * `fleetctl webview-login pins list`: the account of the OpenID provider to which each address is
+ * pinned. Changes nothing.
  *
  * @module
  */

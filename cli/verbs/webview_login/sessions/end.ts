@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login sessions end <email>`: ends every session of somebody, and what is open
- * for them, within a second. They may log in again.
+ * `fleetctl webview-login sessions end <email>`: ends every session of a person, and their open
+ * connections, within a second. The person may log in again.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login sessions list [email]`: browser sessions on this host, without anything
- * that would open one. Changes nothing.
+ * `fleetctl webview-login sessions list [email]`: the browser sessions of this host, without
+ * anything that could open one. Changes nothing.
  *
  * @module
  */

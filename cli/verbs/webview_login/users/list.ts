@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login users list`: who logs in with a password, which agent that person
- * reaches, and how the password is kept. Never a password or a hash.
+ * `fleetctl webview-login users list`: the people who log in with a password, the agent that each
+ * one reaches, and how the password is stored. Never prints a password or a hash.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Lists them. */
+/** Lists the users. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
   if (!gathered.ok) return gathered;

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login users remove <email>`: takes the login of a person away, and every
- * session with it. The agent of that person stays.
+ * `fleetctl webview-login users remove <email>`: removes the login of a person with every session.
+ * The person's agent stays.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export function parseOptions(invocation: Invocation): Result<AddressOption> {
   return parseAddress(invocation);
 }
 
-/** Takes the entry out, and makes the host follow. */
+/** Removes the entry and reconciles the host. */
 export async function run(
   context: VerbContext,
   { email = "" }: AddressOption,
@@ -51,7 +51,7 @@ export async function run(
   });
 }
 
-/** With no user at all the login proxy could not start again. */
+/** Refuses to remove the last user, because the login proxy could not start again. */
 async function checkLast({ ports, paths }: VerbContext, email: string): Promise<Result<void>> {
   const roles = parseHostRoles(await ports.files.readText(paths.rolesFile), paths.rolesFile);
   if (!roles.ok) return roles;

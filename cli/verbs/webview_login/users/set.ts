@@ -1,7 +1,7 @@
 /**
- * `fleetctl webview-login users set <email>`: gives a person a login, or a new password for the one
- * that is there. The password comes from a prompt or stdin, or is made and shown once. A person who
- * gets another password has no session any more.
+ * `fleetctl webview-login users set <email>`: gives a person a login, or a new password. The
+ * password comes from a prompt or stdin, or is generated and shown once. A new password ends all
+ * sessions of that person.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import { type Email, parseEmail } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
-/** Who, and whether the password is made. */
+/** The person, and whether to generate the password. */
 export interface Options {
   readonly email: Email;
   readonly isGenerated: boolean;
@@ -33,7 +33,7 @@ export function parseOptions({ args, switches }: Invocation): Result<Options> {
   return email.ok ? ok({ email: email.value, isGenerated: switches.has("generate") }) : email;
 }
 
-/** Stores the hash, and makes the host follow. */
+/** Stores the hash and reconciles the host. */
 export async function run(
   context: VerbContext,
   { email, isGenerated }: Options,
