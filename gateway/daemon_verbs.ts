@@ -40,7 +40,7 @@ export interface VerbRunner {
   run(call: VerbCall): Promise<Result<unknown>>;
 }
 
-/** Makes a runner for the daemon that listens on `socket`. */
+/** Creates a runner for the daemon that listens on `socket`. */
 export function daemonVerbs(
   ports: { readonly sockets: Pick<Sockets, "connectUnix">; readonly clock: Clock },
   socket: string,

@@ -30,7 +30,7 @@ export type GaugeName = keyof typeof GAUGES;
 /** The gateway's counters and gauges. */
 export type Metrics = MetricSet<CounterName, GaugeName>;
 
-/** Makes empty metrics. */
+/** Creates empty metrics. */
 export function createMetrics(): Metrics {
   return createMetricSet("fleetctl_gateway", { counters: COUNTERS, gauges: GAUGES });
 }

@@ -1,5 +1,5 @@
 /**
- * Frames that the gateway sends to an agent about what team chat brought. Pure.
+ * Frames that the gateway sends to an agent about its owner's messages and actions. Pure.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { CardDecision } from "teamchat/approval_card.ts";
 import type { AgentEvent } from "teamchat/store/owner_events.ts";
 import type { Turn } from "teamchat/store/turn.ts";
 
-/** Origin of turns, as the agent sees it. */
+/** Origin of turns, as the agent receives it. */
 const ORIGIN = "teamchat";
 
 /** Returns the frame of a turn with its files. */
@@ -39,7 +39,7 @@ export function decisionFrame(owner: string, { id, digest, decision }: CardDecis
   };
 }
 
-/** Returns the frame of what an owner did with an answer. */
+/** Returns the frame for an owner's action on an answer. */
 export function ownerEventFrame({ id, kind, created, payload, turn }: AgentEvent): ServerFrame {
   return {
     type: "owner_event",

@@ -1,6 +1,6 @@
 /**
- * Between the connections of agents and the book of turns: turns out, events in. An event is
- * acknowledged after it is on disk; a turn stays queued until its agent has it on its own disk.
+ * Connects the agents' connections with the turn store: turns out, events in. An event is
+ * acknowledged after it is on disk. A turn stays queued until its agent has it on its own disk.
  *
  * @module
  */
@@ -29,31 +29,31 @@ import type { Turn } from "teamchat/store/turn.ts";
 import type { Closing, TurnEffect } from "teamchat/store/turns.ts";
 import { every, once } from "teamchat/timers.ts";
 
-/** Moving turns and events. */
+/** Routes turns and events. */
 export interface Agents extends SessionRouter {
-  /** A turn is stored for the agent. */
+  /** Call after a turn was stored for the agent. */
   wake(agent: string): void;
-  /** Asks the agent to stop a turn. */
+  /** Requests the agent to stop a turn. */
   cancel(turn: Turn): void;
-  /** Hands an owner's decision to the owner's agent; false when it is not connected. */
+  /** Sends an owner's decision to the owner's agent. Returns false when it is not connected. */
   decide(agent: string, owner: string, decision: CardDecision): boolean;
-  /** Tells the agent what became of its answers. */
+  /** Reports to the agent the stored outcomes of its answers. */
   tell(agent: string): void;
-  /** Tells the agent what became of one, which is stored. */
+  /** Reports to the agent the outcome of one answer, which is stored. */
   delivered(turn: Turn, how: Closing): void;
-  /** Tells the agent what its owner did with them. */
+  /** Reports to the agent its owner's actions on the answers. */
   inform(agent: string): void;
-  /** A message came with files. */
+  /** Call when a message with files has arrived. */
   fetch(turnId: string, agent: string): void;
-  /** The owner said yes or no to a file. */
+  /** Call when the owner has accepted or declined a file. */
   consented(fileId: string): void;
-  /** Goes on with what an earlier process left. */
+  /** Resumes work that an earlier process left. */
   resume(): void;
-  /** Resolves when no file is under way. */
+  /** Resolves when no file transfer is in flight. */
   close(): Promise<void>;
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface AgentsParts {
   readonly store: Pick<
     TeamchatStore,
@@ -66,7 +66,7 @@ export interface AgentsParts {
     | "beforeNext"
   >;
   readonly files: (hooks: FileHooks) => FileMoves;
-  /** Whose agent is whose. */
+  /** Maps each owner to its agent. */
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly registry: SessionRegistry;
   readonly replies: Replies;
@@ -76,22 +76,22 @@ export interface AgentsParts {
   readonly log: Log;
 }
 
-/** A turn on its way to the agent's disk. */
+/** A turn that is being sent to the agent's disk. */
 interface Handed {
   readonly turnId: string;
   readonly hasFiles: boolean;
-  /** Nothing was queued behind it when this was looked at; what comes later says so. */
+  /** Whether the queue behind it was empty at the last check; a later turn sets this to false. */
   isLast: boolean;
 }
 
-/** When the disk was full, the next try to hand out a turn. */
+/** Delay before delivery of a turn is retried after a full disk. */
 const RETRY_MS = 5_000;
 const NO_FILES = "the agent's dial unit is too old to take files";
 const STATE_LOST = "the agent does not hold this turn any more";
 const AWAY = "Your agent is not connected at the moment. The message is kept and handed over " +
   "when it is back.";
 
-/** Makes it; `close` ends its timers. */
+/** Creates it; `close` stops its timers. */
 export function createAgents(parts: AgentsParts): Agents {
   return new ConnectedAgents(parts);
 }
@@ -101,7 +101,7 @@ class ConnectedAgents implements Agents {
   readonly #takeEvent: TakeEvent;
   readonly #proactive: Proactive;
   readonly #files: FileMoves;
-  /** The turn each session was handed and has not confirmed. */
+  /** The unconfirmed turn that was sent to each session. */
   readonly #handed = new WeakMap<DialSession, Handed>();
   readonly #outcomes: Outcomes;
   #isClosed = false;
@@ -127,10 +127,10 @@ class ConnectedAgents implements Agents {
     this.#takeEvent = createInboxes({
       append: ({ agent, epoch }, events) => store.turns.append(agent, epoch, events, clock.now()),
       onStored: ({ effects }) => {
-        // After the end the next start goes on from what is stored.
+        // After `close`, the next start resumes from the stored state.
         if (!this.#isClosed) effects.forEach((effect) => this.#apply(effect));
       },
-      // With the next write, which is after this round of the event loop.
+      // Runs with the next write, after this round of the event loop.
       run: (_agent, write) =>
         store.beforeNext(() => {
           if (!this.#isClosed) void write();
@@ -214,14 +214,16 @@ class ConnectedAgents implements Agents {
     }
   }
 
-  /** Hands the oldest waiting turn to the agent; the next one goes when this one is confirmed. */
+  /**
+   * Sends the oldest waiting turn to the agent. The next one follows when this one is confirmed.
+   */
   wake(agent: string): void {
     const { registry, store, owners } = this.#parts;
     const session = registry.get(agent);
     const next = session === undefined ? undefined : store.turns.nextFor(agent);
     if (session === undefined || next === undefined) return;
     const { turn, isLast, turn: { turnId } } = next;
-    // When the owner was taken away the disk may not have taken the end of the turn.
+    // A failed write may have kept this turn open after its owner was removed.
     if (!isOwned(turn, owners)) {
       const isEnded = this.#check(endForeign(turnId, this.#parts), agent);
       return isEnded ? this.wake(agent) : undefined;
@@ -256,7 +258,7 @@ class ConnectedAgents implements Agents {
     this.#files.outgoing.resume();
   }
 
-  /** Sends a turn, which may have been withdrawn while its files were handed over. */
+  /** Sends a turn. It may have been withdrawn during the file transfer. */
   #hand(session: DialSession, turnId: string, files: readonly TurnFile[]): void {
     const turn = this.#parts.store.turns.get(turnId);
     if (turn?.state !== "queued") {
@@ -290,7 +292,7 @@ class ConnectedAgents implements Agents {
     if (session === undefined) return;
     for (const event of store.ownerEvents.waiting(agent)) {
       const { owner } = event;
-      // When the owner was taken away the disk may not have let go of it.
+      // A failed write may have kept this event after its owner was removed.
       if (owner !== undefined && !isOwned({ owner, agent }, owners)) continue;
       session.send(ownerEventFrame(event));
     }
@@ -309,7 +311,7 @@ class ConnectedAgents implements Agents {
     if (!this.#check(stored, session.agent)) return session.close(CLOSE.tryAgainLater, "storage");
     const handed = this.#handed.get(session);
     if (handed?.turnId === turnId) this.#handed.delete(session);
-    // Confirmed again, or handed over by an earlier process: there may be some.
+    // A repeated confirmation, or a turn sent by an earlier process: it may have files.
     if (handed?.turnId !== turnId || handed.hasFiles) this.#files.incoming.forget(turnId);
     if (handed?.turnId !== turnId || !handed.isLast) this.wake(session.agent);
   }
@@ -344,7 +346,7 @@ class ConnectedAgents implements Agents {
     if (this.#check(ended, turn.agent)) this.#ended(turn.turnId);
   }
 
-  /** Owners of agents that are away are told so, once for each absence. */
+  /** Notifies owners whose agents are disconnected, once for each absence. */
   #noticeAbsent(): void {
     const { store, registry, replies, clock } = this.#parts;
     const since = clock.now() - TEAMCHAT_LIMITS.offlineNoticeMs;

@@ -1,12 +1,12 @@
 /**
- * The routes of the team-chat gateway, on one table:
+ * The routes of the team-chat gateway, in one table:
  *
- * | Route | Who |
+ * | Route | Callers |
  * |---|---|
  * | `POST /api/messages` | the platform, by its token |
- * | the same in local mode | programs of this machine that name it as itself; no page of a browser |
- * | `HEAD /api/messages` | local mode: the vendor's test client looks whether somebody is there |
- * | `GET /healthz`, `GET /metrics` | programs of this machine; from elsewhere there is no such route |
+ * | the same in local mode | programs of this machine that use a loopback name; no page of a browser |
+ * | `HEAD /api/messages` | local mode: the vendor's test client checks whether the server is up |
+ * | `GET /healthz`, `GET /metrics` | programs of this machine; for other callers there is no such route |
  *
  * @module
  */
@@ -21,10 +21,10 @@ import type { Health } from "teamchat/health.ts";
 import type { MessagesRoute } from "teamchat/inbound/messages.ts";
 import { isProxied } from "teamchat/register/app.ts";
 
-/** The one public path. */
+/** The only public path. */
 const MESSAGES_PATH = "/api/messages";
 
-/** What the application is made of. */
+/** Dependencies of the application. */
 export interface TeamchatAppParts {
   readonly messages: MessagesRoute;
   readonly isLocal: boolean;
@@ -33,14 +33,14 @@ export interface TeamchatAppParts {
   readonly random: Random;
 }
 
-/** What every answer says besides its id. */
+/** Headers of every response besides its id. */
 const HEADERS: PlainAnswer["headers"] = [
   ["cache-control", "no-store"],
   ["x-content-type-options", "nosniff"],
 ];
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Makes the application. */
+/** Creates the application. */
 export function createTeamchatApp(parts: TeamchatAppParts): PlainHandler {
   return async (request) => {
     const id = parts.random.uuid();
@@ -49,7 +49,7 @@ export function createTeamchatApp(parts: TeamchatAppParts): PlainHandler {
   };
 }
 
-/** Puts the application behind a listener that knows `Request` only, as one of WebSockets does. */
+/** Adapts the application to a listener that uses `Request`, such as the one for WebSockets. */
 export function webHandler(
   app: PlainHandler,
 ): (request: Request, peer: string) => Promise<Response> {
@@ -92,9 +92,9 @@ function found(type: string, body: string): PlainAnswer {
 }
 
 /**
- * Whether a page in a browser of this machine may have asked: under a name of its own,
- * which was led here (DNS rebinding), or across origins. Without a token only the name
- * tells it from the test client.
+ * Whether a page in a browser of this machine may have sent the request: with a host name that
+ * resolves here (DNS rebinding), or across origins. Without a token, only the name distinguishes
+ * it from the test client.
  */
 function isOfPage(headers: PlainRequest["headers"]): boolean {
   const origin = headers.get("origin");

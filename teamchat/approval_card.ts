@@ -1,16 +1,15 @@
 /**
- * The question whether a call may happen, as an Adaptive Card, and what a press of its
- * buttons says. Pure. The buttons carry the approval's id and digest: a press counts for this
- * call and no other, and it goes to the agent of whoever pressed, who knows no approval of
- * somebody else's agent. Source: Teams "Universal Actions for Adaptive Cards"
- * (`adaptiveCard/action`, `Action.Execute`).
+ * An approval request as an Adaptive Card, and parsing of its button presses. Pure. The buttons
+ * carry the approval's id and digest, so a press applies to this call only. It is sent to the
+ * agent of the person who pressed, which does not know approvals of other agents. Source: Teams
+ * "Universal Actions for Adaptive Cards" (`adaptiveCard/action`, `Action.Execute`).
  *
  * @module
  */
 
 import { z } from "zod";
 
-/** What is asked. */
+/** An approval request. */
 export interface AskedApproval {
   readonly id: string;
   readonly digest: string;
@@ -20,7 +19,7 @@ export interface AskedApproval {
   readonly isDestructive: boolean;
 }
 
-/** What somebody decided. */
+/** A person's decision. */
 export interface CardDecision {
   readonly id: string;
   readonly digest: string;
@@ -28,7 +27,7 @@ export interface CardDecision {
 }
 
 const VERB = "fleetctl.approval";
-/** Arguments as they are shown; a call with longer ones is decided in the cockpit. */
+/** Characters of the arguments on a card; a call with longer ones is decided in the cockpit. */
 const SHOWN_LENGTH_MAX = 4_000;
 
 /** Returns the card. */
@@ -69,7 +68,7 @@ export function approvalCard(asked: AskedApproval): Readonly<Record<string, unkn
         text: "There is more than fits here: see the cockpit to approve it.",
       }]),
     ],
-    // What nobody could read is not approved with one press.
+    // A call whose arguments are not fully visible must not be approved with one press.
     actions: [
       ...(isWhole ? [button("Approve", "approved", "positive")] : []),
       button("Deny", "denied", "destructive"),
@@ -88,7 +87,7 @@ const press = z.object({
   }),
 });
 
-/** Reads the value of an invoke; undefined when it is not a press of these buttons. */
+/** Parses the value of an invoke; undefined when it is not a press of these buttons. */
 export function readPress(value: unknown): CardDecision | undefined {
   const parsed = press.safeParse(value);
   if (!parsed.success) return undefined;
@@ -96,7 +95,7 @@ export function readPress(value: unknown): CardDecision | undefined {
   return { id, digest, decision };
 }
 
-/** Prints the answer to a press: a line that the platform shows to whoever pressed. */
+/** Returns the answer to a press: a text that the platform shows to the person who pressed. */
 export function pressAnswer(text: string): string {
   return JSON.stringify({
     statusCode: 200,

@@ -1,9 +1,10 @@
 /**
- * Settings of the team-chat gateway,
- * read in one go with every fault named. No I/O: the text of a private cloud's file is passed in.
+ * Settings of the team-chat gateway. Reads all of them at once and reports every fault. No I/O:
+ * the text of a private cloud's file is an argument.
  *
- * With `TEAMS_APP_ID` it runs in cloud mode; without, in local mode, which checks no token and so
- * listens on loopback only. Half a cloud configuration is a fault, never local mode.
+ * With `TEAMS_APP_ID` it runs in cloud mode; without it, in local mode, which checks no token and
+ * therefore listens on loopback only. An incomplete cloud configuration is a fault, never local
+ * mode.
  *
  * @module
  */
@@ -98,7 +99,7 @@ export const TEAMCHAT_SETTINGS = {
   }),
 } as const;
 
-/** Who the gateway is to the platform. */
+/** The gateway's mode and identity on the platform. */
 export type TeamchatMode =
   | { readonly kind: "local" }
   | {
@@ -115,47 +116,50 @@ export type TeamchatMode =
 export interface TeamchatConfig {
   readonly paths: Paths;
   readonly mode: TeamchatMode;
-  /** Milliseconds since the epoch at which the client secret ends. */
+  /** Milliseconds since the epoch at which the client secret expires. */
   readonly secretEnds: number | undefined;
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
-  /** The file that they were read from, and are read from again; undefined when there is none. */
+  /** The file with the owners, which is watched for changes; undefined when there is none. */
   readonly agentsFile: string | undefined;
   readonly conversations: ReadonlySet<ConversationType>;
-  /** Origins from which files are fetched, and to which they are brought. */
+  /** Origins from which files are downloaded, and to which they are uploaded. */
   readonly fileOrigins: ReadonlySet<string>;
   readonly listen: ListenAddress;
   readonly registerListen: ListenAddress;
   readonly registerNames: readonly string[];
   readonly registerToken: string | undefined;
-  /** Whether a process of its own receives, and hands over through a socket. */
+  /** Whether a separate process receives and hands activities over through a socket. */
   readonly isReceiverApart: boolean;
-  /** Requests a second to the platform, all conversations together. */
+  /** Requests per second to the platform, for all conversations together. */
   readonly sendsPerSecond: number;
   readonly offlineMs: number;
-  /** Soft settings, one sentence each; logged at start. */
+  /** Warnings about settings, one sentence each; logged at start. */
   readonly warnings: readonly string[];
 }
 
-/** What is read from the machine before the settings can be judged. */
+/** Inputs from the machine that the settings depend on. */
 export interface ConfigSite {
   /** A private address of this host; undefined when it has none. */
   readonly privateAddress: string | undefined;
   /** Text of the file that `TEAMS_CLOUD` names; undefined when there is none. */
   readonly cloudFile: string | undefined;
-  /** The file that `TEAMS_AGENTS` names; undefined or absent when it holds the map itself. */
+  /**
+   * The file that `TEAMS_AGENTS` names; undefined or absent when the setting contains the map
+   * itself.
+   */
   readonly agentsFile?: string | undefined;
 }
 
-/** Shortest shared token that is taken. */
+/** Shortest shared token that is accepted. */
 const SHARED_TOKEN_LENGTH_MIN = 24;
 
-/** Returns the path in `TEAMS_CLOUD`, when it holds one. */
+/** Returns the path in `TEAMS_CLOUD`, if it contains one. */
 export function cloudFilePath(env: Env): string | undefined {
   const given = env.TEAMS_CLOUD ?? "";
   return given.includes("/") ? given : undefined;
 }
 
-/** Reads the settings; every fault is in the details of the refusal. */
+/** Reads the settings. The details of the refusal list every fault. */
 export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatConfig> {
   const read = readSettings(TEAMCHAT_SETTINGS, env);
   const cloud = readCloud(env, site);
@@ -194,7 +198,7 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
   });
 }
 
-/** Reads which cloud it is; the faults name the setting. */
+/** Reads the cloud's settings; the faults name the setting. */
 export function readCloud(
   env: Env,
   site: Pick<ConfigSite, "cloudFile">,
@@ -222,7 +226,7 @@ type Values = {
   readonly registerToken: string | undefined;
 };
 
-/** Faults of settings that are good by themselves and not together. */
+/** Faults of settings that are valid alone but not in combination. */
 function jointFaults(values: Values, ends: number | undefined, env: Env): readonly string[] {
   const faults: string[] = [];
   if (values.appId === undefined) {
@@ -293,7 +297,7 @@ function warningsOf(
   ];
 }
 
-/** The refusal of settings, with every fault. */
+/** Returns the refusal that lists all faults. */
 export function invalid(faults: readonly string[]): Result<never> {
   const count = faults.length === 1 ? "1 setting is" : `${faults.length} settings are`;
   return err(

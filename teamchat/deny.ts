@@ -1,16 +1,16 @@
 /**
  * Refusals of the team-chat gateway on the wire: problem details (RFC 9457) with a stable code and
- * no particulars; the log has the reason under the same request id.
+ * no details. The log contains the reason under the same request id.
  *
  * | Status | When |
  * |---|---|
- * | 400 | the body is no activity |
- * | 401 | the token is absent or not good |
- * | 403 | the token is good, but not for this activity; in local mode: a page of a browser may have asked |
+ * | 400 | the body is not an activity |
+ * | 401 | the token is absent or invalid |
+ * | 403 | the token is valid, but not for this activity; in local mode: possibly a page of a browser |
  * | 405, 413, 415 | another method, too long, not JSON |
  * | 429 | too many requests, or too many turns wait for the agent |
- * | 501 | an invoke that nobody knows |
- * | 503 | the connector's keys or the disk are not to be had: come again |
+ * | 501 | an unknown invoke |
+ * | 503 | the connector's keys or the disk are unavailable: retry later |
  *
  * @module
  */
@@ -51,7 +51,7 @@ const ANSWERS: Readonly<Record<DenyCode, readonly [status: number, detail: strin
   "turn-queue-full": [429, "Cannot take the activity: too many wait for this agent"],
 };
 
-/** Prints a refusal. */
+/** Formats a refusal. */
 export function deny(code: DenyCode, headers: PlainAnswer["headers"] = []): PlainAnswer {
   const [status, detail] = ANSWERS[code];
   const body = { type: `urn:fleetctl:error:${code}`, title: "Refused", status, code, detail };

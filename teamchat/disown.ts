@@ -1,9 +1,8 @@
 /**
- * Ends what belongs to an owner whose agent is another now, or none: turns that wait, run or are
- * being answered, messages of the agent by itself, files that were offered, what the owner did with
- * answers. Nothing more of it is said to anybody; files on their way end by themselves
- * (`Owners.gone`). Everything else is left as it is. Where the disk gives or takes nothing it is
- * tried again until it does.
+ * Ends everything of an owner whose agent was changed or removed: turns that wait, run or are
+ * being answered, the agent's own messages, offered files, and the owner's actions on answers.
+ * Nothing more of it is sent. File transfers in flight are aborted by `Owners.gone`. Everything
+ * else is unchanged. After a disk failure it is retried until it succeeds.
  *
  * @module
  */
@@ -18,7 +17,7 @@ import type { Result } from "core/result.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 
-/** What it takes. */
+/** Dependencies. */
 export interface DisownParts {
   readonly store: Pick<TeamchatStore, "turns" | "ownerFiles" | "ownerEvents">;
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
@@ -28,18 +27,18 @@ export interface DisownParts {
   readonly log: Log;
 }
 
-/** What is somebody's, and of whose agent. */
+/** An item's owner and agent. */
 interface Owned {
   readonly owner: string;
   readonly agent: string;
 }
 
-/** Tells whether an agent is still its owner's. */
+/** Reports whether an agent still belongs to its owner. */
 export function isOwned({ owner, agent }: Owned, owners: DisownParts["owners"]): boolean {
   return owners.get(owner as ObjectId) === agent;
 }
 
-/** Ends a turn whose agent is not its owner's any more. */
+/** Ends a turn whose agent no longer belongs to its owner. */
 export function endForeign(
   turnId: string,
   { store, clock }: { readonly store: Pick<TeamchatStore, "turns">; readonly clock: Clock },
@@ -49,7 +48,7 @@ export function endForeign(
   return asked.ok ? store.turns.end(turnId, how, clock.now()) : asked;
 }
 
-/** Ends it; false when the disk did not take all of it. Throws what the disk does not give. */
+/** Ends all such items. Returns false when a write failed; throws when a read fails. */
 function disown(parts: DisownParts): boolean {
   const { store, owners, registry, replies, log } = parts;
   const isForeign = (of: Owned) => !isOwned(of, owners);
@@ -61,7 +60,7 @@ function disown(parts: DisownParts): boolean {
   };
   for (const turn of store.turns.open().filter(isForeign)) {
     const { turnId, agent } = turn;
-    // It is found again before it is handed out; its answer goes nowhere.
+    // If this fails, the turn is checked again before it is sent; its answer is sent to no one.
     check(endForeign(turnId, parts), "turn of a former owner not ended", agent);
     registry.get(agent)?.send({ type: "cancel", turn_id: turnId });
     replies.drop(turnId);
@@ -75,19 +74,19 @@ function disown(parts: DisownParts): boolean {
   return isWhole;
 }
 
-/** Ending, as often as it takes. */
+/** Ends items of former owners, with retries. */
 export interface Disowning {
-  /** After the owners changed. Never throws what the disk does not give. */
+  /** Call after the owners changed. Never throws on a disk failure. */
   run(): void;
-  /** Whether something of former owners is left, because the disk was not to be had. */
+  /** Whether items of former owners are left because of a disk failure. */
   isBehind(): boolean;
   close(): void;
 }
 
-/** When the disk gave or took nothing, the next try. */
+/** Delay before a retry after a disk failure. */
 const RETRY_MS = 5_000;
 
-/** Makes it. */
+/** Creates it. */
 export function createDisowning(parts: DisownParts): Disowning {
   const { clock, log } = parts;
   let isBehind = false;
@@ -118,7 +117,7 @@ export function createDisowning(parts: DisownParts): Disowning {
   };
 }
 
-/** Stops turns that ended here while their agent was away. */
+/** Sends a cancel for turns that ended here while their agent was disconnected. */
 export function cancelEnded(
   session: Pick<DialSession, "send">,
   openTurns: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * How the gateway is, for `/healthz`, `teams-gateway status` and a container's health check. Pure.
- * It names states, never values.
+ * Health of the gateway, for `/healthz`, `teams-gateway status` and a container's health check.
+ * Pure. It names states, never values.
  *
  * @module
  */
@@ -11,25 +11,23 @@ import { agentsDigest } from "core/teamchat/agents_digest.ts";
 import { DAY_MS } from "core/text/duration.ts";
 import type { AppTokenFault } from "teamchat/reply/app_token.ts";
 
-/** What health is made from. */
+/** Inputs of the report. */
 export interface HealthFacts {
   readonly mode: "cloud" | "local";
   readonly version: string;
-  /** Whose agent is whose. */
+  /** Maps each owner to its agent. */
   readonly owners: ReadonlyMap<string, string>;
-  /** Whether who comes or goes is noticed; else it goes by what it was started with. */
+  /** Whether changes of the owners are detected; otherwise the map from the start is used. */
   readonly isOwnersWatched: boolean;
-  /**
-   * The file of the owners could not be used when it was last looked at; the map before it counts.
-   */
+  /** The owners' file was unusable at the last check; the previous map is still used. */
   readonly isOwnersDamaged: boolean;
-  /** The disk does not let what former owners left be ended. */
+  /** A disk failure keeps items of former owners from being ended. */
   readonly isDisowningBehind: boolean;
   readonly agentsConnected: number;
   readonly turnsOpen: number;
   /**
-   * Undefined when the connector's keys were never fetched, or need not be; `elsewhere` when they
-   * are the receiving half's.
+   * Age of the connector's keys. Undefined when they were never fetched, or are not needed;
+   * `elsewhere` when the receiver has them.
    */
   readonly keysAgeMs: number | undefined | "elsewhere";
   readonly tokenFault: AppTokenFault | undefined;
@@ -38,7 +36,7 @@ export interface HealthFacts {
   readonly now: number;
 }
 
-/** One report. */
+/** A health report. */
 export interface Health {
   readonly status: "ok" | "degraded";
   readonly problems: readonly string[];
@@ -82,19 +80,22 @@ export function healthOf(facts: HealthFacts): Health {
   };
 }
 
-/** What the receiving half knows by itself. */
+/** Facts that the receiver knows. */
 export interface ReceiverFacts
   extends Pick<HealthFacts, "mode" | "version" | "lastInbound" | "now"> {
   readonly keysAgeMs: number | undefined;
-  /** Activities that wait for the sending half. */
+  /** Activities that wait for the sender. */
   readonly spooled: number;
   readonly isOwnersDamaged: boolean;
 }
 
-/** The report of both halves; `sender` is undefined while the sending half does not answer. */
+/**
+ * Returns the report of receiver and sender. `sender` is undefined while the sender does not
+ * answer.
+ */
 export function joinHealth(facts: ReceiverFacts, sender: Health | undefined): Health {
   const { mode, version, keysAgeMs, lastInbound, spooled, now } = facts;
-  // Both halves read the same file.
+  // Receiver and sender read the same file.
   const problems = [
     ...new Set([
       ...(sender === undefined ? ["sender-away"] : sender.problems),

@@ -1,5 +1,5 @@
 /**
- * What the team-chat gateway counts. No I/O.
+ * Metrics of the team-chat gateway. No I/O.
  *
  * @module
  */
@@ -32,10 +32,10 @@ const GAUGES = {
 /** Name of a gauge without its prefix. */
 export type GaugeName = keyof typeof GAUGES;
 
-/** Counting and reading. */
+/** The gateway's counters and gauges. */
 export type Metrics = MetricSet<CounterName, GaugeName>;
 
-/** Makes empty metrics; those of the receiving half have a name of their own. */
+/** Creates empty metrics; those of the receiver have a different prefix. */
 export function createMetrics(
   prefix: "fleetctl_teamchat" | "fleetctl_teamchat_receiver" = "fleetctl_teamchat",
 ): Metrics {

@@ -1,6 +1,6 @@
 /**
- * Tells agents what became of their answers: each outcome that is stored, once, as soon as the
- * agent is there. Decides nothing about an answer.
+ * Reports to agents the outcomes of their answers: each stored outcome, once, as soon as the agent
+ * is connected. Decides nothing about an answer.
  *
  * @module
  */
@@ -12,19 +12,19 @@ import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 import type { Closing } from "teamchat/store/turns.ts";
 
-/** Telling. */
+/** Reports outcomes. */
 export interface Outcomes {
-  /** Tells the agent everything that it was not told. */
+  /** Reports all outcomes that the agent has not received. */
   tell(agent: string): void;
-  /** Tells the agent what became of one answer, which is stored. */
+  /** Reports the stored outcome of one answer. */
   delivered(turn: Turn, how: Closing): void;
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface OutcomesParts {
   readonly store: Pick<TeamchatStore, "turns">;
   readonly registry: SessionRegistry;
-  /** Told whether it was noted that the agent knows. */
+  /** Called with the result of storing that the agent was notified. */
   readonly onNoted: (noted: Result<void>, agent: string) => void;
 }
 
@@ -32,18 +32,18 @@ type Told = Omit<Closing, "progress"> & {
   readonly progress: Pick<DeliveryProgress, "ids">;
 };
 
-/** Makes it. */
+/** Creates it. */
 export function createOutcomes({ store, registry, onNoted }: OutcomesParts): Outcomes {
-  /** Turns whose outcome was told, which is not on the disk yet, and over which connection. */
+  /** Turns whose outcome was sent but not yet recorded as sent on disk, and the connection used. */
   const telling = new Map<string, DialSession>();
 
-  /** Tells an outcome; false when the connection takes nothing. */
+  /** Sends an outcome. Returns false when the connection does not accept it. */
   function tellOne(
     session: DialSession,
     { turnId, sendId }: Pick<Turn, "turnId" | "sendId">,
     { outcome, reason, progress }: Told,
   ): boolean {
-    // Another connection is a reason to tell it again: the first may have ended with it.
+    // A new connection needs it again: the first one may have closed before delivery.
     if (telling.get(turnId) === session) return true;
     const isSent = session.send({
       ...(sendId === undefined

@@ -1,8 +1,7 @@
 /**
- * Whose agent is whose, as `TEAMS_AGENTS` says at the moment: where the setting names a file,
- * `apply` writes it anew and the program goes by it within a fraction of a second, without a
- * restart. A file that cannot be used changes nothing: those who are known stay, nobody is
- * added, and health says so.
+ * The current map of owners to agents from `TEAMS_AGENTS`. If the setting names a file, `apply`
+ * rewrites it and the program uses it within a fraction of a second, without a restart. An
+ * unusable file changes nothing: known owners stay, none is added, and health reports it.
  *
  * @module
  */
@@ -17,33 +16,33 @@ import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Activity } from "core/teamchat/activity.ts";
 
-/** The owners of this moment. */
+/** The current owners. */
 export interface Owners {
-  /** One map for the whole program; it changes in place, all at once. */
+  /** One map for the whole program; it is updated in place, in one step. */
   readonly map: ReadonlyMap<ObjectId, AgentName>;
-  /** Whether the file could not be used when it was last looked at. */
+  /** Whether the file was unusable at the last check. */
   isDamaged(): boolean;
-  /** Aborted when the owner is not that agent's any more, or is not now. */
+  /** Aborted when the agent no longer belongs to the owner; already aborted if it does not now. */
   gone(owner: string, agent: string): AbortSignal;
-  /** Looks at the file now; resolves when the map is as new as the question. Never rejects. */
+  /** Reads the file now. Resolves when the map is at least as new as this call. Never rejects. */
   look(): Promise<void>;
   close(): void;
 }
 
-/** What watching is made of. */
+/** Dependencies. */
 export interface OwnersParts {
   /** Owners at start. */
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
-  /** The file that the setting names; undefined where the setting holds the map itself. */
+  /** The file that the setting names; undefined where the setting contains the map itself. */
   readonly path: string | undefined;
   readonly files: Pick<Files, "readText" | "stat">;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told after a change: agents from which an owner was taken. */
+  /** Called after a change with the agents that lost an owner. */
   readonly onChange?: (bereft: ReadonlySet<AgentName>) => void;
 }
 
-/** An owner whom nobody knows may be in the file since a moment ago. */
+/** Checks the file for an unknown owner, who may have just been added. */
 export async function lookForOwner(
   { from }: Pick<Activity, "from">,
   owners: Owners,
@@ -54,7 +53,7 @@ export async function lookForOwner(
 
 const GONE = "owner gone";
 
-/** Starts to watch. */
+/** Starts watching. */
 export function watchOwners(parts: OwnersParts): Owners {
   return new WatchedOwners(parts);
 }
@@ -62,7 +61,7 @@ export function watchOwners(parts: OwnersParts): Owners {
 class WatchedOwners implements Owners {
   readonly map: Map<ObjectId, AgentName>;
   readonly #parts: OwnersParts;
-  /** By owner, for those whom somebody asked about. */
+  /** Abort controllers by owner, for owners that were queried. */
   readonly #gone = new Map<string, AbortController>();
   #version: string | undefined;
   #text: string | undefined;
@@ -89,7 +88,7 @@ class WatchedOwners implements Owners {
     return known.signal;
   }
 
-  /** A look that is under way may have begun before a change: it serves nobody who asks now. */
+  /** A check in flight may have begun before a change, so each call waits for a later check. */
   look(): Promise<void> {
     const { path } = this.#parts;
     if (path === undefined || this.#isClosed) return Promise.resolve();
@@ -151,7 +150,7 @@ class WatchedOwners implements Owners {
       this.#parts.log.error("owners not read", { path: this.#parts.path, error: fault });
     }
     this.#fault = fault;
-    // Whatever it held before, it is read again once it can be.
+    // Read the file again once it is readable, even if its text is unchanged.
     this.#text = undefined;
   }
 }

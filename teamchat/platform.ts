@@ -1,5 +1,6 @@
 /**
- * What of the team-chat gateway depends on its mode: whom to believe, and as whom to answer.
+ * The parts of the team-chat gateway that depend on its mode: which callers to trust, and which
+ * identity to answer with.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import { createKeySet, type KeySet } from "teamchat/inbound/key_set.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import { type AppTokens, createAppTokens } from "teamchat/reply/app_token.ts";
 
-/** What depends on the mode: whom to believe, and as whom to answer. */
+/** The mode's token check and identity. */
 export interface Platform {
   readonly hosts: ServiceHosts;
   readonly keys: KeySet | undefined;
@@ -20,7 +21,7 @@ export interface Platform {
   readonly tokens: AppTokens | undefined;
 }
 
-/** Works it out from the settings. */
+/** Derives it from the settings. */
 export function platformOf(
   config: TeamchatConfig,
   ports: Pick<Host, "http" | "clock" | "log"> & { readonly metrics: Metrics },

@@ -1,15 +1,15 @@
 /**
- * Messages of agents that nobody asked for: to the personal chat of the agent's own owner, where it
- * was last heard from, and nowhere else. Says at once what cannot go out; everything else is stored
- * first and told when its fate is known.
+ * Messages that an agent sends without a turn. They go to the latest personal chat of the agent's
+ * own owner and nowhere else. A message that cannot be sent gets its outcome at once; all others
+ * are stored first and get their outcome later.
  *
- * | Found | Outcome |
+ * | State found | Outcome |
  * |---|---|
  * | no words | `failed` |
- * | more than one answer may hold | `too_large` |
- * | the owner never wrote, or the conversation takes nothing more | `blocked` |
- * | more than thirty in a minute, or many on their way | `throttled` |
- * | otherwise | what the platform says |
+ * | longer than an answer may be | `too_large` |
+ * | the owner never wrote, or the conversation accepts no more messages | `blocked` |
+ * | more than thirty in a minute, or too many in flight | `throttled` |
+ * | otherwise | the platform's result |
  *
  * @module
  */
@@ -27,34 +27,34 @@ import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { Conversation, DeliveryOutcome } from "teamchat/store/turn.ts";
 
-/** A message as it came. */
+/** A message as received. */
 export type OwnerMessage = Extract<ClientFrame, { type: "owner_message" }>;
 
-/** Sending. */
+/** Sends messages. */
 export interface Proactive {
-  /** Where the owner of an agent was last heard from; or why nothing can be sent there. */
+  /** The latest personal chat of an agent's owner, or the reason why nothing can be sent there. */
   placeFor(agent: string): Conversation | string;
   take(session: DialSession, message: OwnerMessage): void;
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface ProactiveParts {
   readonly store: Pick<TeamchatStore, "sends" | "conversations">;
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly replies: Pick<Replies, "finish">;
-  /** Tells the agent what is known by now. */
+  /** Reports the known outcomes to the agent. */
   readonly tell: (agent: string) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
 
-/** Makes it. */
+/** Creates it. */
 export function createProactive(parts: ProactiveParts): Proactive {
   const { store, owners, replies, tell, clock, random, log } = parts;
   const sent = new Map<string, readonly number[]>();
 
-  /** Whether the agent has sent its share of this minute. */
+  /** Whether the agent has reached its limit for this minute. */
   function isOverRate(agent: string): boolean {
     const now = clock.monotonic();
     const recent = (sent.get(agent) ?? []).filter((at) => now - at < MINUTE_MS);
@@ -63,7 +63,7 @@ export function createProactive(parts: ProactiveParts): Proactive {
     return isOver;
   }
 
-  /** The latest personal chat of an owner whose agent this is by the settings of today. */
+  /** The latest personal chat of an owner whose agent this is by the current settings. */
   function conversationOf(agent: string): Conversation | undefined {
     return [...owners].filter(([, name]) => name === agent)
       .map(([owner]) => store.conversations.personalOf(owner))

@@ -1,7 +1,7 @@
 /**
- * The files that settings of both halves of the team-chat gateway name: the map of owners, when it
- * is too long for a variable, and the description of a private cloud. Reads, judges nothing: what
- * is missing is told with the other faults of the settings.
+ * Reads the files that settings of the receiver and the sender name: the map of owners, when it is
+ * too long for a variable, and the description of a private cloud. Does not validate them: a
+ * missing file is reported with the other faults of the settings.
  *
  * @module
  */
@@ -14,9 +14,11 @@ import { cloudFilePath } from "teamchat/config.ts";
 /** Settings with the texts of their files. */
 export interface SettingsWithFiles {
   readonly env: Env;
-  /** Text of the file that `TEAMS_CLOUD` names, if it does and is there. */
+  /**
+   * Text of the file that `TEAMS_CLOUD` names; undefined if it names none or the file is missing.
+   */
   readonly cloudFile: string | undefined;
-  /** Path that `TEAMS_AGENTS` names, if it does: it is read again when the file changes. */
+  /** Path that `TEAMS_AGENTS` names, if any; the file is watched for changes. */
   readonly agentsFile: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Wires the team-chat gateway: store, connector, replies, agents, listeners. Takes ports, reads no
- * environment; `teamchat/main.ts` and the tests start it the same way.
+ * Wires the team-chat gateway: store, connector, replies, agents, listeners. Receives its ports
+ * and reads no environment, so `teamchat/main.ts` and the tests start it identically.
  *
  * @module
  */
@@ -51,22 +51,22 @@ export type TeamchatPorts = Pick<
   "clock" | "random" | "files" | "sockets" | "databases" | "http" | "log"
 >;
 
-/** What the gateway gets besides its settings. */
+/** Options of the gateway besides its settings. */
 export interface TeamchatOptions {
   readonly version: string;
   /** Names and addresses of this host. */
   readonly hostNames: readonly string[];
-  /** Whether verified tokens are remembered; off to measure what that is worth. */
+  /** Whether verified tokens are cached; false to measure the benefit of the cache. */
   readonly isTokenCached?: boolean;
 }
 
 /** The running gateway. */
 export interface Teamchat {
-  /** Undefined where a process of its own receives. */
+  /** Undefined where a separate process receives. */
   readonly messages: ListenAddress | undefined;
   readonly register: ListenAddress;
   readonly metrics: Metrics;
-  /** Says good-bye to agents, waits for requests that are under way, then closes. */
+  /** Notifies agents, waits for requests in flight, then closes. */
   close(reason?: string): Promise<void>;
 }
 
@@ -121,7 +121,7 @@ async function serve(
     await stop();
     throw thrown;
   });
-  // After the listener: what is handed over now finds agents that can be reached.
+  // After the listener: activities handed over now find agents that are connected.
   const following = config.isReceiverApart ? inbound.follow() : undefined;
   return {
     messages: listeners.messages?.address,
@@ -137,7 +137,7 @@ async function serve(
   };
 }
 
-/** What moves turns between owners and agents. */
+/** The parts that move turns between owners and agents. */
 interface Desk {
   readonly metrics: Metrics;
   readonly platform: Platform;
@@ -193,9 +193,7 @@ function createDesk(
   return { metrics, platform, registry, owners, replies, agents, disowning };
 }
 
-/**
- * Ends the sessions of agents that lost an owner: who stays was decided by the old registration.
- */
+/** Ends sessions of agents that lost an owner: the old registration decided on the old owners. */
 function endSessions(registry: SessionRegistry, bereft: ReadonlySet<string>, log: Log): void {
   for (const session of registry.all()) {
     if (!bereft.has(session.agent)) continue;
@@ -204,7 +202,7 @@ function endSessions(registry: SessionRegistry, bereft: ReadonlySet<string>, log
   }
 }
 
-/** The door where agents register, and the watch over their keys. */
+/** The endpoint where agents register, and the watch over their keys. */
 function registerDoorOf(
   config: TeamchatConfig,
   parts: Served & Desk,
@@ -240,7 +238,7 @@ function registerDoorOf(
   return { door, stopWatch };
 }
 
-/** The way in: an application to listen with, or a receiving half to follow. */
+/** The inbound side: an application to listen with, or a receiver to follow. */
 interface Inbound {
   readonly app: PlainHandler;
   readonly follow: () => { close(): Promise<void> };
@@ -294,7 +292,7 @@ function inboundOf(
   };
 }
 
-/** What decides about an activity and stores it. */
+/** Dependencies for routing and storing an activity. */
 function takePartsOf(
   { mode, conversations, offlineMs }: TeamchatConfig,
   { store, metrics, clock, random, log, platform, owners, agents, replies }: Served & Desk,
@@ -320,7 +318,7 @@ function takePartsOf(
   };
 }
 
-/** What health says, as of now. */
+/** Current facts for the health report. */
 function stateOf(
   config: TeamchatConfig,
   { store, clock, platform, owners, disowning, registry }: Served & Desk,
@@ -341,7 +339,7 @@ function stateOf(
 }
 
 /**
- * One listener where the two addresses cannot be told apart, two elsewhere; that of agents alone
+ * Opens one listener if the two addresses are the same, otherwise two; only the agents' listener
  * where there is no application.
  */
 async function listen(

@@ -1,7 +1,6 @@
 /**
- * Work at times of its own. What the disk does not give at that moment is logged and asked
- * for again: a timer has nobody above it, and what it throws would end the program with
- * the work of everybody else.
+ * Timers whose callbacks may fail on disk I/O. A failure is logged and retried: a timer has no
+ * caller, so a thrown error would end the whole program.
  *
  * @module
  */
@@ -11,13 +10,13 @@ import type { Clock } from "core/ports/clock.ts";
 import { FileFault } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
 
-/** What timers need. */
+/** Dependencies of timers. */
 export interface TimerParts {
   readonly clock: Pick<Clock, "after">;
   readonly log: Log;
 }
 
-/** Calls `run` once after `ms`; returns what cancels it. */
+/** Calls `run` once after `ms`. The returned function cancels it. */
 export function once({ clock, log }: TimerParts, ms: number, run: () => void): () => void {
   return clock.after(ms, () => {
     try {
@@ -29,7 +28,7 @@ export function once({ clock, log }: TimerParts, ms: number, run: () => void): (
   });
 }
 
-/** Calls `run` every `ms` from now on; returns what ends it. */
+/** Calls `run` every `ms`. The returned function stops it. */
 export function every(parts: TimerParts, ms: number, run: () => void): () => void {
   let isOver = false;
   let stop = () => {};

@@ -27,7 +27,7 @@ export interface CockpitEnv {
   readonly Bindings: { readonly peer: string };
 }
 
-/** Makes the application. */
+/** Creates the application. */
 export function createCockpit(routes: readonly Route[], parts: CockpitParts): Hono<CockpitEnv> {
   const app = new Hono<CockpitEnv>();
   // Runs before every route: a request with another host name may come from any page of the web.

@@ -3,9 +3,11 @@
  * here that are not in the ledger yet. When the file names an agent, only the file counts, so a
  * key that the ledger revoked cannot stay valid in this gateway's database.
  *
- * | File's entry for an agent | Valid keys | |---|---| | none, or there is no file | the first key
- * that was proven here, if any | | a list of keys | these | | an empty list: all were revoked |
- * none; the agent cannot register |
+ * | File's entry for an agent | Valid keys |
+ * |---|---|
+ * | none, or there is no file | the first key that was proven here, if any |
+ * | a list of keys | these |
+ * | an empty list: all were revoked | none; the agent cannot register |
  *
  * @module
  */

@@ -2,11 +2,15 @@
  * Decides about a register frame and formats the two log lines. No I/O: the keys and the outcome
  * of the proof are arguments. The peer learns only "not authorized"; the log contains the reason.
  *
- * | Agent's keys | Proof | Decision | |---|---|---| | any | identity does not map to the agent |
- * reject | | enrolled | valid, by an enrolled key | accept | | enrolled | absent, invalid, or by
- * another key | reject | | all revoked | any | reject | | none ever | valid | accept and enroll |
- * | none ever | invalid | reject | | none ever | absent | accept, unless each agent must prove a
- * key |
+ * | Agent's keys | Proof | Decision |
+ * |---|---|---|
+ * | any | identity does not map to the agent | reject |
+ * | enrolled | valid, by an enrolled key | accept |
+ * | enrolled | absent, invalid, or by another key | reject |
+ * | all revoked | any | reject |
+ * | none ever | valid | accept and enroll |
+ * | none ever | invalid | reject |
+ * | none ever | absent | accept, unless each agent must prove a key |
  *
  * A host's own unit (`host:<hostname>`) has no identity in the ledger. It must prove an enrolled
  * key; a first proof never enrolls one.

@@ -1,7 +1,7 @@
 /**
- * Fetches one file of an owner's: from an address that the settings allow, without our token unless
- * it is the connector itself, no redirects, bounded in bytes and time, checked for what it is. An
- * address is a right to the file, so none appears in a log or a fault.
+ * Downloads one file of an owner: from an address that the settings allow, without the gateway's
+ * token unless it is the connector itself, without redirects, limited in bytes and time, with its
+ * content checked. An address grants access to the file, so none appears in a log or a fault.
  *
  * @module
  */
@@ -17,23 +17,23 @@ import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts
 import { withinTime } from "core/concurrency/time_limit.ts";
 import type { AppTokens } from "teamchat/reply/app_token.ts";
 
-/** What fetching is made of. */
+/** Dependencies of downloads. */
 export interface FetchParts {
   readonly http: HttpClient;
   readonly clock: Pick<Clock, "after">;
-  /** Origins of files, from the settings. */
+  /** Allowed origins of files, from the settings. */
   readonly origins: ReadonlySet<string>;
   readonly hosts: ServiceHosts;
   /** Undefined in local mode. */
   readonly tokens: AppTokens | undefined;
 }
 
-/** A file, or why there is none, in words for the agent. */
+/** A file, or why there is none, as a text for the agent. */
 export type Fetched =
   | { readonly ok: true; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string }
   | { readonly ok: false; readonly why: string };
 
-/** Fetches a file; never rejects. `base` is the address of the conversation it came in. */
+/** Downloads a file; never rejects. `base` is the address of its conversation. */
 export async function fetchFile(
   file: FileRef,
   base: string,
@@ -58,12 +58,12 @@ export async function fetchFile(
       (signal) => request(file, checked.url, { headers, signal }, parts.http),
     );
   } catch {
-    // What was thrown may quote the address.
+    // The error may quote the address.
     return fault("it did not come whole in time");
   }
 }
 
-/** The connector's own images need the token, and it goes to the connector alone. */
+/** The connector's own images need the token; no other host gets it. */
 async function tokenFor(
   base: string,
   { hosts, tokens }: FetchParts,

@@ -1,14 +1,14 @@
 /**
- * Offering a file to an owner and reading what the owner says. Pure.
- * Source: Teams "Send and receive files through a bot": `file.consent` card, invoke
- * `fileConsent/invoke`, `file.info` card.
+ * Builds the cards that offer and show a file, and parses the owner's consent. Pure. Source: Teams
+ * "Send and receive files through a bot": `file.consent` card, invoke `fileConsent/invoke`,
+ * `file.info` card.
  *
  * @module
  */
 
 import { z } from "zod";
 
-/** Where the platform takes the bytes, and how it calls the file there. */
+/** Where the platform accepts the bytes, and its name and address of the file. */
 export interface UploadPlace {
   readonly uploadUrl: string;
   readonly contentUrl: string;
@@ -16,7 +16,7 @@ export interface UploadPlace {
   readonly fileType: string;
 }
 
-/** What the owner says about an offered file; without a place: no. */
+/** An owner's answer to an offered file; declined without a place. */
 export interface FileConsent {
   readonly fileId: string;
   readonly upload: UploadPlace | undefined;
@@ -34,7 +34,7 @@ const invoke = z.object({
   }).nullish(),
 });
 
-/** Reads the value of the invoke; undefined when it is no answer to a card of ours. */
+/** Parses the value of the invoke; undefined when it is not an answer to the gateway's card. */
 export function readConsent(value: unknown): FileConsent | undefined {
   const read = invoke.safeParse(value);
   if (!read.success) return undefined;
@@ -47,7 +47,7 @@ export function readConsent(value: unknown): FileConsent | undefined {
 
 type Attachment = Readonly<Record<string, unknown>>;
 
-/** The card that asks. */
+/** The card that requests consent. */
 export function consentCard(
   file: { readonly fileId: string; readonly name: string; readonly description: string } & {
     readonly size: number;
@@ -66,7 +66,7 @@ export function consentCard(
   };
 }
 
-/** The card that shows the file once it is there. */
+/** The card that shows the uploaded file. */
 export function fileCard(name: string, place: UploadPlace): Attachment {
   return {
     contentType: "application/vnd.microsoft.teams.card.file.info",

@@ -1,11 +1,11 @@
 /**
- * Whether what came is what was said to come. Pure. A storage that wants a sign-in answers 200 with
- * a page, and an "image" may be anything: the agent must not get one for the other.
+ * Checks that content matches its declared type. Pure. A storage that requires a login answers 200
+ * with a page, and an "image" may be anything: the agent must not get one as the other.
  *
  * @module
  */
 
-/** Image types that are taken, and how they begin. */
+/** Accepted image types and their first bytes. */
 const IMAGES: readonly (readonly [string, readonly (number | undefined)[]])[] = [
   ["image/png", [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
   ["image/jpeg", [0xff, 0xd8, 0xff]],
@@ -27,14 +27,14 @@ const IMAGES: readonly (readonly [string, readonly (number | undefined)[]])[] = 
   ]],
 ];
 
-/** The type of an image by its first bytes. */
+/** Returns the type of an image by its first bytes. */
 function imageType(bytes: Uint8Array): string | undefined {
   return IMAGES.find(([, marks]) =>
     marks.every((mark, at) => mark === undefined || bytes[at] === mark)
   )?.[0];
 }
 
-/** Returns the type to tell the agent, or why the content is refused. */
+/** Returns the type for the agent, or why the content is refused. */
 export function judgeContent(
   file: { readonly kind: "download" | "inline"; readonly name: string },
   header: string | null,

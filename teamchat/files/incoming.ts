@@ -1,7 +1,7 @@
 /**
- * Files of owners on their way to agents: fetched as soon as their message is stored, because their
- * addresses are good for minutes; kept in a folder; handed over piece by piece before their turn.
- * The turn waits for its files, and says of each that could not be had why.
+ * Files from owners to agents. They are downloaded as soon as their message is stored, because
+ * their addresses expire within minutes. They are kept in a folder and sent in pieces before their
+ * turn. The turn waits for its files, and reports why a file is missing.
  *
  * @module
  */
@@ -19,42 +19,42 @@ import type { Metrics } from "teamchat/metrics.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { SettledFile, StoredTurnFile } from "teamchat/store/turn_files.ts";
 
-/** Moving files to agents. */
+/** Moves files to agents. */
 export interface IncomingFiles {
-  /** A turn is stored: its files are fetched. */
+  /** Downloads the files of a stored turn. */
   fetch(turnId: string, agent: string): void;
-  /** Fetches what an earlier process left. */
+  /** Downloads files that an earlier process left. */
   resume(): void;
-  /** Whether a turn waits for files that are being fetched. */
+  /** Whether a turn waits for files that are being downloaded. */
   isWaiting(turnId: string): boolean;
-  /** Hands the files of a turn over; tells `onDone` with what the turn says of them. */
+  /** Sends the files of a turn. Calls `onDone` with the turn's entries about them. */
   handOver(
     session: DialSession,
     turnId: string,
     onDone: (files: readonly TurnFile[]) => void,
   ): void;
-  /** The agent holds a piece. */
+  /** Call when the agent has stored a piece. */
   taken(session: DialSession, frame: Extract<ClientFrame, { type: "file_taken" }>): void;
-  /** The agent has the turn, or nobody will. */
+  /** Deletes the files: the agent has the turn, or will never get it. */
   forget(turnId: string): void;
-  /** Resolves when nothing is being fetched. */
+  /** Resolves when no download is in flight. */
   close(): Promise<void>;
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface IncomingParts extends FetchParts {
   readonly store: Pick<TeamchatStore, "turnFiles">;
   readonly files: Files;
   readonly clock: Clock;
-  /** Where the bytes are kept. */
+  /** Folder for the bytes. */
   readonly folder: string;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** The files of a turn are settled. */
+  /** Called when all files of a turn are downloaded or failed. */
   readonly onSettled: (turnId: string) => void;
 }
 
-/** A handover under way. */
+/** A transfer in progress. */
 interface Handover {
   readonly turnId: string;
   readonly rest: StoredTurnFile[];
@@ -63,7 +63,7 @@ interface Handover {
   readonly onDone: (files: readonly TurnFile[]) => void;
 }
 
-/** Makes it; `fetch` begins at once. */
+/** Creates it; `fetch` starts at once. */
 export function createIncomingFiles(parts: IncomingParts): IncomingFiles {
   return new Incoming(parts);
 }
@@ -141,7 +141,7 @@ class Incoming implements IncomingFiles {
     await Promise.all(this.#jobs.values());
   }
 
-  /** Owners take turns; a message of many files is one thing. */
+  /** Owners take turns in downloading; all files of one message count as one job. */
   async #fetchInTurn(turnId: string, agent: string): Promise<void> {
     const leave = await this.#gate.enter(agent);
     try {
@@ -151,13 +151,13 @@ class Incoming implements IncomingFiles {
     }
   }
 
-  /** One after the other: the files of one message are one owner's. */
+  /** Downloads sequentially: the files of one message belong to one owner. */
   async #fetchAll(turnId: string): Promise<void> {
     const { store, metrics, log } = this.#parts;
     for (const file of store.turnFiles.of(turnId)) {
       if (file.state !== "wanted") continue;
       const settled = await this.#fetchOne(file);
-      // Still wanted: the next start fetches it, if its address is good by then.
+      // Still wanted: the next start downloads it, if its address is still valid then.
       if (this.#isClosed && "fault" in settled) return;
       metrics.count("files", { direction: "in", result: "fault" in settled ? "absent" : "here" });
       if ("fault" in settled) log.info("file not fetched", { turn: turnId, reason: settled.fault });
@@ -180,7 +180,7 @@ class Incoming implements IncomingFiles {
     return { size: fetched.bytes.length, type: fetched.type };
   }
 
-  /** Begins the next file, or ends. */
+  /** Sends the next file, or finishes. */
   async #next(session: DialSession, handover: Handover): Promise<void> {
     const { files, folder } = this.#parts;
     for (;;) {

@@ -1,5 +1,5 @@
 /**
- * Both directions of files, with what they need of the rest: waking an agent, telling it.
+ * File transfers in both directions, with their callbacks to wake and notify an agent.
  *
  * @module
  */
@@ -21,17 +21,17 @@ export interface FileMoves {
   readonly outgoing: OutgoingFiles;
 }
 
-/** What of the agents they call. */
+/** Callbacks to the agents. */
 export type FileHooks =
   & Pick<IncomingParts, "onSettled">
   & Pick<OutgoingParts, "onEvent" | "placeFor">;
 
-/** Everything else that they are made of. */
+/** All other dependencies. */
 export type FileMovesParts =
   & Omit<IncomingParts, keyof FileHooks>
   & Omit<OutgoingParts, keyof FileHooks>;
 
-/** Makes both; `folder` is theirs alone. */
+/** Creates both; no other code uses `folder`. */
 export function createFileMoves(parts: FileMovesParts, hooks: FileHooks): FileMoves {
   const { folder } = parts;
   return {

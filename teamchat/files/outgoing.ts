@@ -1,7 +1,7 @@
 /**
- * Files of agents on their way to owners: taken piece by piece, offered by a card, brought to the
- * place that the platform names once the owner has said yes, shown. A consent counts once, is its
- * owner's alone, in the conversation it was asked in, and ends after a day.
+ * Files from agents to owners: received in pieces, offered by a card, uploaded to the platform's
+ * place after the owner's consent, then shown. A consent counts once. It is valid only from the
+ * file's owner, in the conversation of the card, within a day.
  *
  * @module
  */
@@ -28,32 +28,32 @@ import type { OwnerFile } from "teamchat/store/owner_files.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { Conversation, DeliveryOutcome } from "teamchat/store/turn.ts";
 
-/** A piece as it came. */
+/** A piece as received. */
 export type OwnerFilePiece = Extract<ClientFrame, { type: "owner_file" }>;
 
-/** Moving files to owners. */
+/** Moves files to owners. */
 export interface OutgoingFiles {
   take(session: DialSession, piece: OwnerFilePiece): void;
-  /** The owner said yes or no, and it is stored. */
+  /** Call when the owner's answer is stored. */
   answered(fileId: string): void;
-  /** Brings what an earlier process left. */
+  /** Uploads files that an earlier process left. */
   resume(): void;
-  /** Ends what nobody answered. */
+  /** Ends expired offers. */
   expire(): void;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in flight. */
   close(): Promise<void>;
 }
 
-/** What it is made of. */
+/** Dependencies. */
 export interface OutgoingParts {
   readonly store: Pick<TeamchatStore, "ownerFiles" | "ownerEvents">;
-  /** Where the agent's owner was last heard from; or why nothing can be sent. */
+  /** The latest conversation of the agent's owner, or why nothing can be sent. */
   readonly placeFor: (agent: string) => Conversation | string;
-  /** Aborted when an owner is not an agent's any more: nothing more goes there. */
+  /** Aborted when the agent no longer belongs to the owner: nothing more is sent there. */
   readonly gone: (owner: string, agent: string) => AbortSignal;
   readonly connector: Connector;
   readonly http: HttpClient;
-  /** Origins of files, from the settings. */
+  /** Allowed origins of files, from the settings. */
   readonly origins: ReadonlySet<string>;
   readonly files: Files;
   readonly folder: string;
@@ -61,21 +61,21 @@ export interface OutgoingParts {
   readonly random: Random;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Something is to be told to an agent. */
+  /** Called when there is an event for an agent. */
   readonly onEvent: (agent: string) => void;
 }
 
-/** What an agent is told of a file whose owner is not its own any more. */
+/** Result reported to the agent for a file whose owner no longer has this agent. */
 const GONE = "owner gone";
 
-/** A file that is coming. */
+/** A file that is being received. */
 interface Coming {
   readonly id: string;
   readonly bytes: Uint8Array;
   held: number;
 }
 
-/** Makes it. */
+/** Creates it. */
 export function createOutgoingFiles(parts: OutgoingParts): OutgoingFiles {
   return new Outgoing(parts);
 }
@@ -168,7 +168,7 @@ class Outgoing implements OutgoingFiles {
     });
   }
 
-  /** Keeps the file, then asks the owner. */
+  /** Stores the file, then requests the owner's consent. */
   async #offer(
     session: DialSession,
     piece: OwnerFilePiece,
@@ -204,7 +204,7 @@ class Outgoing implements OutgoingFiles {
     if (!added.ok || added.value !== "new") {
       await files.remove(`${folder}/${fileId}`);
       if (!added.ok) return this.#tell(session, piece.id, "failed", added.error.code);
-      // The first one's card is in the conversation.
+      // The card of the first offer is already in the conversation.
       return added.value === "known"
         ? this.#tell(session, piece.id, "delivered")
         : this.#tell(session, piece.id, "throttled", "too many files wait for the owner");
@@ -217,7 +217,7 @@ class Outgoing implements OutgoingFiles {
     if (outcome !== "delivered" && outcome !== "ambiguous") this.#forget(file);
   }
 
-  /** Brings the bytes, then shows the file; an earlier process may have brought them already. */
+  /** Uploads the bytes, then shows the file. An earlier process may have uploaded them already. */
   async #bring(file: OwnerFile, isResumed = false): Promise<void> {
     const { files, folder, origins, http, connector, clock } = this.#parts;
     const { upload, site, name } = file;
@@ -241,13 +241,13 @@ class Outgoing implements OutgoingFiles {
     );
   }
 
-  /** Nothing more comes of a file: its agent is told. */
+  /** Ends a file and notifies its agent. */
   #end(file: OwnerFile, result: string, reason: string | undefined): void {
     const { store, clock, random, metrics, log, onEvent } = this.#parts;
     metrics.count("files", { direction: "out", result });
     log.info("file ended", { agent: file.agent, result, reason });
     this.#forget(file);
-    // What the owner did is the owner's; what came of the file by itself is nobody's.
+    // Only an owner's own action is linked to the owner.
     const owner = result === "accepted" || result === "declined" ? file.owner : undefined;
     const told = store.ownerEvents.add({
       id: random.uuid(),

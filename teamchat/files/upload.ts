@@ -1,9 +1,10 @@
 /**
- * Brings a file to the place that the platform named with the owner's consent: an allowed host, no
- * token of ours, no redirects. The same bytes again do no harm, so what stays open is tried again.
+ * Uploads a file to the place that the platform named with the owner's consent: to an allowed
+ * host, without the gateway's token, without redirects. Uploading the same bytes twice is
+ * harmless, so an unknown result is retried.
  *
  * Source: Microsoft Graph "Upload large files with an upload session": `PUT` with `Content-Range`;
- * 200 or 201 when whole, 404 when the session has ended.
+ * status 200 or 201 when complete, 404 when the session has ended.
  *
  * @module
  */
@@ -18,7 +19,7 @@ import { checkFileUrl } from "core/net/file_url.ts";
 import { withinTime } from "core/concurrency/time_limit.ts";
 import { retryAfterMs } from "teamchat/reply/retry_after.ts";
 
-/** What uploading is made of. */
+/** Dependencies of uploads. */
 export interface UploadParts {
   readonly http: HttpClient;
   readonly origins: ReadonlySet<string>;
@@ -26,7 +27,7 @@ export interface UploadParts {
   readonly signal: AbortSignal;
 }
 
-/** What became of it, in words for the agent. */
+/** Result of the upload, as a text for the agent. */
 export type Uploaded =
   | { readonly ok: true }
   | { readonly ok: false; readonly why: string }
@@ -34,7 +35,7 @@ export type Uploaded =
 
 const TRIES_MAX = 5;
 
-/** Brings the bytes; never rejects. */
+/** Uploads the bytes; never rejects. */
 export async function uploadFile(
   place: UploadPlace,
   bytes: Uint8Array<ArrayBuffer>,
@@ -78,7 +79,7 @@ async function put(
       return { status: response.status, retryAfter: response.headers.get("retry-after") };
     });
   } catch {
-    // What was thrown may quote the address, which is a right.
+    // The error may quote the address, which grants access.
     return { status: undefined, retryAfter: null };
   }
 }

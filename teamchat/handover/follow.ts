@@ -1,7 +1,7 @@
 /**
- * The sending half's end of the handover: connects to the receiving half, takes what it hands over
- * and connects again when it is gone. Each activity is parsed and routed here once more, by this
- * half's own rules: from the other half comes nothing but a text whose token was good.
+ * The sender's end of the handover. It connects to the receiver, accepts what it hands over, and
+ * reconnects when the connection is lost. Each activity is parsed and routed again here: the
+ * sender trusts only that the receiver verified the token of a text.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { type Answered, type Asked, LINE_BYTES_MAX, readAsked } from "teamchat/h
 import type { Health } from "teamchat/health.ts";
 import type { TakeActivity } from "teamchat/inbound/messages.ts";
 
-/** What following is made of. */
+/** Dependencies. */
 export interface FollowParts {
   readonly path: string;
   readonly sockets: Pick<Sockets, "connectUnix">;
@@ -28,11 +28,11 @@ export interface FollowParts {
   readonly log: Log;
 }
 
-/** Questions that are being answered, in characters. */
+/** Characters of requests that may be unanswered at once. */
 const UNANSWERED_LENGTH_MAX = 16 * 1024 * 1024;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
-/** Follows the receiving half until it is told to stop. */
+/** Follows the receiver until `close`. */
 export function followReceiver(parts: FollowParts): { close(): Promise<void> } {
   const stop = new AbortController();
   const over = follow(parts, stop.signal);
@@ -64,7 +64,7 @@ async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
     await serve(stream, parts, signal);
     if (signal.aborted) return;
     log.warning("receiving half gone");
-    // One that is gone at once is asked less and less often: it may be up to no good.
+    // Back off from a receiver that disconnects at once: it may be compromised or faulty.
     const isShort = clock.monotonic() - begun < RETRY.maxMs;
     failures = isShort ? failures + 1 : 0;
     await clock.sleep(backoffMs(RETRY, failures), signal);
@@ -75,7 +75,7 @@ async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal
   const writer = stream.writable.getWriter();
   const encoder = new TextEncoder();
   const say = (answer: Answered) => {
-    // An answer that does not arrive is asked for again: the other half keeps what it handed over.
+    // A lost answer is requested again: the receiver keeps what it handed over.
     writer.write(encoder.encode(`${JSON.stringify(answer)}\n`)).catch(() => {});
   };
   const close = () => stream.close();
@@ -95,7 +95,8 @@ async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal
       });
       underWay.add(answering);
       length += line.length;
-      // What strangers speak to may ask faster than the disk answers: then it is not read from.
+      // The receiver is public and may send faster than the disk: stop reading until requests
+      // complete.
       while (length > UNANSWERED_LENGTH_MAX) await Promise.race(underWay);
     }
   } catch (thrown) {

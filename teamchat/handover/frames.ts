@@ -1,20 +1,19 @@
 /**
- * What the two halves of the gateway say to one another over a unix socket, a line of JSON
- * each: the receiving half asks, the sending half answers by number. The receiving half
- * listens, so that it has no way inward by itself; the sending half believes nothing of it but
- * that the token was good. Pure.
+ * Frames between receiver and sender over a unix socket, one line of JSON each. The receiver sends
+ * requests; the sender answers by number. The receiver listens, so it has no way to connect
+ * inward. The sender trusts only that the token was valid. Pure.
  *
- * | Asked | Answered |
+ * | Request | Answer |
  * |---|---|
  * | `activity`: text of an activity, when it was received, its key | `status` and `body` for the platform |
- * | `state` | health and metrics of the sending half |
+ * | `state` | health and metrics of the sender |
  *
  * @module
  */
 
 import type { Health } from "teamchat/health.ts";
 
-/** What the receiving half asks; `n` comes back in the answer. */
+/** A request of the receiver; the answer repeats `n`. */
 export type Asked =
   | {
     readonly type: "activity";
@@ -22,12 +21,12 @@ export type Asked =
     readonly body: string;
     /** Milliseconds since the epoch. */
     readonly received: number;
-    /** Recognizes the same activity when it is handed over again. */
+    /** Identifies the same activity when it is handed over again. */
     readonly key: string;
   }
   | { readonly type: "state"; readonly n: number };
 
-/** What the sending half answers. */
+/** An answer of the sender. */
 export type Answered =
   | {
     readonly type: "taken";
@@ -42,13 +41,13 @@ export type Answered =
     readonly metrics: string;
   };
 
-/** A question without its number. */
+/** A request without its number. */
 export type Question = Asked extends infer One ? One extends Asked ? Omit<One, "n"> : never : never;
 
-/** Longest line: an activity of the longest length, every character of it escaped. */
+/** Longest line: an activity of the largest size with every character escaped. */
 export const LINE_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Reads a question; undefined when it is none. */
+/** Parses a request; undefined when malformed. */
 export function readAsked(line: string): Asked | undefined {
   const value = readObject(line);
   if (typeof value?.n !== "number") return undefined;
@@ -60,7 +59,7 @@ export function readAsked(line: string): Asked | undefined {
   return isActivity ? { type, n, body, received, key } : undefined;
 }
 
-/** Reads an answer; undefined when it is none. */
+/** Parses an answer; undefined when malformed. */
 export function readAnswered(line: string): Answered | undefined {
   const value = readObject(line);
   if (typeof value?.n !== "number") return undefined;

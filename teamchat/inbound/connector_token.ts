@@ -1,6 +1,6 @@
 /**
- * Judges the bearer token of a delivery before its body is looked at: who posts, for whom, until
- * when. Every rule is strict, because what passes here decides whose agent hears a message.
+ * Checks the bearer token of a delivery before its body is read: issuer, audience, expiry. Every
+ * rule is strict, because an accepted token decides which agent receives a message.
  *
  * | Rule | Source |
  * |---|---|
@@ -8,7 +8,7 @@
  * | RS256 by a published key; nothing in the header may name another key or an extension | rules 2 and 6, RFC 8725 3.1, RFC 7515 4.1.11 |
  * | `iss` is the cloud's connector, exactly | rule 3 |
  * | `aud` is the bot's application id, or an alias of the settings, exactly | rule 4 |
- * | `exp` is there, not past, and not far away; `nbf` and `iat` not in the future | rule 5, five minutes of skew |
+ * | `exp` is present, not past, and not far away; `nbf` and `iat` not in the future | rule 5, five minutes of skew |
  *
  * The rules that compare the token with the body (`serviceurl`, endorsement) are in
  * `core/teamchat/route.ts`.
@@ -25,7 +25,7 @@ import type { TokenFacts } from "core/teamchat/route.ts";
 import { ALGORITHM, type KeySet, type SigningKey } from "teamchat/inbound/key_set.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 
-/** Why a token is refused; for the log, never for the wire. */
+/** Why a token is refused; for the log, never sent. */
 export type TokenFault =
   | "header-absent"
   | "header-malformed"
@@ -45,19 +45,19 @@ export type TokenFault =
   | "not-yet-valid"
   | "issued-in-the-future";
 
-/** The judgement. */
+/** Result of the check. */
 export type TokenJudgement =
   | { readonly kind: "verified"; readonly facts: TokenFacts }
   | { readonly kind: "refused"; readonly why: TokenFault }
   | { readonly kind: "unavailable" };
 
-/** Judging tokens. */
+/** Checks tokens. */
 export interface ConnectorTokens {
-  /** At once for a token that was verified a moment ago, which is nearly always. */
+  /** Synchronous for a recently verified token, which is the usual case. */
   judge(authorization: string | null): TokenJudgement | Promise<TokenJudgement>;
 }
 
-/** What tokens are judged by. */
+/** Dependencies of the check. */
 export interface ConnectorTokenParts {
   readonly issuer: string;
   /** The application id and its aliases. */
@@ -65,7 +65,7 @@ export interface ConnectorTokenParts {
   readonly keys: KeySet;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Remembers verified tokens; off to measure what that is worth. */
+  /** Caches verified tokens; false to measure the benefit. */
   readonly isCached?: boolean;
 }
 
@@ -78,14 +78,14 @@ interface Verified extends Claims {
   readonly key: SigningKey;
 }
 
-/** Makes the judge. */
+/** Creates the check. */
 export function createConnectorTokens(parts: ConnectorTokenParts): ConnectorTokens {
   const { keys, clock, metrics } = parts;
   const verified = createRecent<Verified>(TEAMCHAT_LIMITS.verifiedTokensKept);
   const isCached = parts.isCached ?? true;
   const latest = createLatest();
 
-  /** A remembered token is worth what its key is worth now. */
+  /** A cached token is valid only while its key is. */
   function remembered(print: string, now: number): Verified | undefined {
     const known = verified.get(print, now);
     return known !== undefined && keys.current(known.key.kid) === known.key ? known : undefined;
@@ -132,16 +132,17 @@ export function createConnectorTokens(parts: ConnectorTokenParts): ConnectorToke
   };
 }
 
-/** The headers that were good last, whole, so that they need not be read and hashed again. */
+/** The last valid headers, stored whole, so that they need not be parsed and hashed again. */
 const LATEST_KEPT = 8;
 /**
- * Characters at the end of a signature by which a header is found; a look-up tells no more of it.
+ * Characters at the end of a signature that index a header; timing of the lookup reveals only
+ * these.
  */
 const FOUND_BY = 16;
 
 /**
- * The platform uses one token for many deliveries, and hashing it each time is a sixth of the work.
- * Whoever tries others learns nothing from how long it takes: each is compared to its end.
+ * The platform uses one token for many deliveries, and hashing it each time is a sixth of the
+ * work. The comparison is constant-time, so an attacker learns nothing from its duration.
  */
 function createLatest() {
   const kept = new Map<string, { readonly authorization: string; readonly print: string }>();
@@ -182,7 +183,7 @@ type Read<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly why:
 
 function bearerOf(authorization: string | null): Read<{ readonly value: string }> {
   if (authorization === null || authorization === "") return { ok: false, why: "header-absent" };
-  // Several header lines arrive as one, joined by a comma; a token holds none.
+  // Several header lines are joined by a comma, which a token never contains.
   const found = /^Bearer ([A-Za-z0-9_.-]+)$/i.exec(authorization);
   if (found === null) return { ok: false, why: "header-malformed" };
   const value = found[1] ?? "";
@@ -191,7 +192,7 @@ function bearerOf(authorization: string | null): Read<{ readonly value: string }
     : { ok: true, value };
 }
 
-/** Reads header and claims without believing them; times in milliseconds. */
+/** Parses header and claims without trusting them; times in milliseconds. */
 function readToken(
   token: string,
   rules: Pick<ConnectorTokenParts, "issuer" | "audiences">,
@@ -273,10 +274,7 @@ async function isSigned(token: string, key: SigningKey): Promise<boolean> {
   }
 }
 
-/**
- * Tokens but the few latest are remembered by their hash: what lies in memory is no
- * key to anything.
- */
+/** Older tokens are cached by their hash, so that memory does not contain usable credentials. */
 async function fingerprint(token: string): Promise<string> {
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
   return new Uint8Array(bytes).toBase64();

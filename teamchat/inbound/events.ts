@@ -1,6 +1,6 @@
 /**
- * What follows from an accepted activity: a turn is handed out, a new conversation is greeted, a
- * stranger is told once that nobody listens.
+ * Reactions to an accepted activity: a turn is sent to its agent, a new conversation gets a
+ * greeting, and a person without an agent is notified once.
  *
  * @module
  */
@@ -20,7 +20,7 @@ const AGENT_AWAY = "Your agent is not connected, so nothing was decided. Please 
 const STRANGER = "There is no agent for you here. An operator can give you one: " +
   "fleetctl agents add <name> --channel teamchat --owner-aad <your object id>";
 
-/** Makes it; `strangers` remembers who was told. */
+/** Creates it; `strangers` remembers who was notified. */
 export function createInboundEvents(parts: {
   readonly agents: Pick<Agents, "wake" | "decide" | "inform" | "consented" | "fetch">;
   readonly replies: Pick<Replies, "note">;
@@ -56,7 +56,8 @@ export function createInboundEvents(parts: {
     },
     onStranger: (activity, { base, conversation }) => {
       const { from, recipient } = activity;
-      // Others read along elsewhere, and a bot may answer a bot for ever.
+      // Only in personal chats: elsewhere others read along, and two bots could answer each other
+      // forever.
       if (conversation !== "personal" || activity.type !== "message" || !from?.aadObjectId) return;
       if (strangers.get(from.id, clock.now()) === true) return;
       strangers.keep(from.id, true, clock.now() + TEAMCHAT_LIMITS.strangerNoticeMs);

@@ -1,7 +1,7 @@
 /**
- * The signing keys of the bot connector: fetched, checked, kept a day, and kept on when they cannot
- * be fetched again. One fetch at a time; an unknown key asks for one at most every half minute, so
- * that forged tokens cannot make the gateway hammer anybody.
+ * The signing keys of the bot connector: fetched, checked, cached for a day, and kept longer when
+ * a fetch fails. One fetch at a time. An unknown key triggers a fetch at most every half minute,
+ * so forged tokens cannot make the gateway flood the platform.
  *
  * Source: Bot Connector authentication, "OpenID metadata document" and "Verify the JWT token".
  *
@@ -22,29 +22,27 @@ import { hostPortOf } from "core/teamchat/cloud.ts";
 import { strictUtf8 } from "core/text/utf8.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 
-/**
- * One key that signs tokens. The same object for as long as the platform publishes the same key.
- */
+/** A key that signs tokens. It stays the same object while the platform publishes the same key. */
 export interface SigningKey {
   readonly kid: string;
   readonly key: CryptoKey;
-  /** Channels that the key may speak for. */
+  /** Channels that the key is endorsed for. */
   readonly endorsements: readonly string[];
 }
 
-/** Finding keys. */
+/** Finds keys. */
 export interface KeySet {
-  /** The key, `unknown`, or `unavailable` while there never were any or they are too old. */
+  /** Returns the key, `unknown`, or `unavailable` when no keys were fetched or they are too old. */
   find(kid: string): Promise<SigningKey | "unknown" | "unavailable">;
-  /** The key as it stands, without a fetch. */
+  /** The cached key, without a fetch. */
   current(kid: string): SigningKey | undefined;
   /** Milliseconds since the keys were fetched; undefined when they never were. */
   ageMs(): number | undefined;
-  /** Fetches now, unless a fetch is under way or was a moment ago. */
+  /** Fetches now, unless a fetch is in flight or just ended. */
   refresh(): Promise<void>;
 }
 
-/** What the key set is made of. */
+/** Dependencies of the key set. */
 export interface KeySetParts {
   readonly cloud: Cloud;
   readonly http: HttpClient;
@@ -53,7 +51,7 @@ export interface KeySetParts {
   readonly metrics: Metrics;
 }
 
-/** The one algorithm that tokens are signed with. */
+/** The only algorithm that tokens are signed with. */
 export const ALGORITHM = "RS256";
 const MODULUS_BITS_MIN = 2_048;
 
@@ -76,7 +74,7 @@ interface Loaded {
   readonly at: number;
 }
 
-/** Makes an empty key set; the first `find` fetches. */
+/** Creates an empty key set; the first `find` fetches. */
 export function createKeySet(parts: KeySetParts): KeySet {
   const { clock, log, metrics } = parts;
   let loaded: Loaded | undefined;
@@ -116,7 +114,7 @@ export function createKeySet(parts: KeySetParts): KeySet {
     find: async (kid) => {
       const age = ageMs();
       if (age === undefined || age > TEAMCHAT_LIMITS.keysStaleMs) await refresh(pauseMs());
-      // Old but usable: the request does not wait for the new ones.
+      // Old but usable: this request does not wait for the refresh.
       else if (age > TEAMCHAT_LIMITS.keysFreshMs) void refresh(pauseMs());
       const isUsable = () => (ageMs() ?? Infinity) <= TEAMCHAT_LIMITS.keysStaleMs;
       if (!isUsable()) return "unavailable";
@@ -145,7 +143,7 @@ async function fetchKeys(parts: KeySetParts, before: Loaded | undefined) {
   for (const { kty, kid, use, n, e, endorsements = [] } of keys) {
     if (kty !== "RSA" || kid === undefined || n === undefined || e === undefined) continue;
     if (use !== undefined && use !== "sig") continue;
-    // Two keys of one name: whichever were taken, the other's tokens would be judged by it.
+    // Two keys with one id are ambiguous: tokens would be checked by the wrong one.
     if (byKid.has(kid)) throw new Error("two keys have one name");
     if (n.length * 6 < MODULUS_BITS_MIN) continue;
     const print = JSON.stringify([n, e, endorsements]);

@@ -1,6 +1,6 @@
 /**
- * `POST /api/messages`: token, then body, then route, then the disk, then 202. Nothing of a turn
- * happens while the platform waits: it gives up after fifteen seconds and delivers again.
+ * `POST /api/messages`: token, then body, then route, then the disk, then 202. No work on a turn
+ * is done before the response: the platform gives up after fifteen seconds and delivers again.
  *
  * @module
  */
@@ -29,33 +29,35 @@ import { planDelivery, type Planned } from "teamchat/inbound/plan.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { Delivery, Intake, Stored } from "teamchat/store/intake.ts";
 
-/** What comes of an accepted activity, beyond the disk. */
+/** Callbacks for an accepted activity. */
 export interface InboundEvents {
-  /** A turn is stored for the agent. */
+  /** Called when a turn is stored for the agent. */
   onTurn(agent: string): void;
-  /** Something of the owner that is no turn, such as the press of a button. */
+  /** Called for an owner's activity that is no turn, such as a button press. */
   onAccepted(activity: Activity, delivery: Delivery, stored: Stored): void;
-  /** Answers an invoke of an owner, repeated or not; undefined leaves the usual answer. */
+  /** Answers an owner's invoke, repeated or not; undefined keeps the default answer. */
   onInvoke(activity: Activity, delivery: Delivery): string | undefined;
-  /** Somebody without an agent wrote; told at most once in a while. */
+  /**
+   * Called when a person without an agent wrote; that person is notified at most once in a while.
+   */
   onStranger(activity: Activity, route: Extract<RouteDecision, { kind: "ignore" }>): void;
 }
 
-/** An activity as it came, and what is known of how. */
+/** An activity as received, with the circumstances. */
 export interface Arrival {
   readonly token: TokenState;
-  /** Of the request, for the log. */
+  /** Id of the request, for the log. */
   readonly id: string;
   /** The text of the activity. */
   readonly body: string;
-  /** When and as what the receiving half took it; undefined where one process does both. */
+  /** When the receiver accepted it, and its key; undefined where one process does both. */
   readonly received?: { readonly at: number; readonly key: string };
 }
 
-/** Takes one activity whose token is good, and says what the platform is told. */
+/** Processes one activity whose token is valid, and returns the response for the platform. */
 export type TakeActivity = (activity: Activity, arrival: Arrival) => Promise<PlainAnswer>;
 
-/** What the route is made of. */
+/** Dependencies of the route. */
 export interface MessagesParts {
   /** Undefined in local mode. */
   readonly tokens: ConnectorTokens | undefined;
@@ -63,11 +65,11 @@ export interface MessagesParts {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told how long a delivery took until it was stored. */
+  /** Called with the time from a delivery's arrival until it was stored. */
   readonly onStored: (tookMs: number) => void;
 }
 
-/** What taking is made of. */
+/** Dependencies for processing an activity. */
 export interface TakeParts {
   readonly rules: RouteRules;
   readonly intake: Intake;
@@ -79,10 +81,10 @@ export interface TakeParts {
   readonly log: Log;
 }
 
-/** Answers one delivery; `id` is the request's. */
+/** Answers one delivery; `id` is the request's id. */
 export type MessagesRoute = (request: PlainRequest, id: string) => Promise<PlainAnswer>;
 
-/** Makes the route. */
+/** Creates the route. */
 export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
   const { tokens, metrics, log, clock } = parts;
   const places = createOwnerPlaces();
@@ -122,7 +124,7 @@ export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
     try {
       return await answer(request, id);
     } catch (thrown) {
-      // The platform delivers again; what is broken here may not be by then.
+      // The platform delivers again; the error may be temporary.
       log.error("delivery failed", { request_id: id, error: errorText(thrown) });
       return deny("storage-failed", retryAfter());
     } finally {
@@ -131,7 +133,7 @@ export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
   };
 }
 
-/** When a delivery that could not be taken may come again. */
+/** Header with the delay before a refused delivery should be repeated. */
 export function retryAfter(): PlainAnswer["headers"] {
   return [["retry-after", String(TEAMCHAT_LIMITS.retryAfterSeconds)]];
 }
@@ -166,7 +168,7 @@ async function readBody(request: PlainRequest, clock: Clock): Promise<string | P
   }
 }
 
-/** What is made of a body that was cut or is no text; it is no activity either. */
+/** Represents a body that was cut off or is not text; it does not parse as an activity. */
 const CUT = "\u0000";
 
 function isJson(headers: PlainRequest["headers"]): boolean {
@@ -177,7 +179,7 @@ function isJson(headers: PlainRequest["headers"]): boolean {
 }
 const JSON_TYPE = "application/json";
 
-/** Waits for what has not come with its head. */
+/** Waits for the rest of the body, with a timeout. */
 async function inTime(
   reading: Promise<BodyBytes>,
   clock: Clock,
@@ -189,7 +191,7 @@ async function inTime(
   return read;
 }
 
-/** Routes, stores and answers: what a process does that keeps turns. */
+/** Routes, stores and answers, in the process that stores turns. */
 export async function takeActivity(
   activity: Activity,
   by: Arrival,
@@ -223,7 +225,7 @@ export async function takeActivity(
     const code = stored.error.code === "turn-queue-full" ? "turn-queue-full" : "storage-failed";
     return deny(code, retryAfter());
   }
-  // Owners changed while it waited for the disk: it is routed as they are now.
+  // Owners changed while it waited for the disk: route it by the current ones.
   if (stored.value.kind === "overtaken") return await takeActivity(activity, by, parts);
   count(stored.value.kind === "duplicate" ? "duplicate" : planned.what);
   if (stored.value.kind === "new") {
@@ -237,14 +239,14 @@ export async function takeActivity(
     }
     events.onAccepted(activity, planned.delivery, stored.value);
   }
-  // A repetition too: the first may have come to nobody, and the agent settles which press counts.
+  // Repetitions too: the first may not have reached the agent, which decides which press counts.
   const said = planned.invoke === undefined
     ? undefined
     : events.onInvoke(activity, planned.delivery);
   return respond(planned, stored.value, said);
 }
 
-/** Answers an activity that goes nowhere, and counts it. */
+/** Answers and counts an activity that is not stored. */
 export function declineRoute(
   activity: Activity,
   route: Exclude<RouteDecision, { readonly kind: "route" }>,
@@ -278,7 +280,7 @@ function respond(planned: Planned, stored: Stored, said: string | undefined): Pl
   };
 }
 
-/** What the platform is told of everything that needs no answer. */
+/** The response for everything that needs no answer. */
 export function accepted(): PlainAnswer {
   return { status: 202, headers: [], body: null };
 }
@@ -296,7 +298,7 @@ const COUNTED_TYPES: ReadonlySet<string> = new Set([
   "endOfConversation",
 ]);
 
-/** Types that count by name; a label may not be whatever a peer makes up. */
+/** Types with a separate count; arbitrary values of a peer must not become labels. */
 export function countedType(type: string): string {
   return COUNTED_TYPES.has(type) ? type : "other";
 }

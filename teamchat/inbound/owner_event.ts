@@ -1,8 +1,7 @@
 /**
- * What owners do with an answer besides writing: a thumb and words about it, a reaction. Read out
- * of activities, bounded. Pure.
- * Sources: Teams "Bot messages with AI-generated content" (feedback: invoke
- * `message/submitAction`), "Message reactions" (activity `messageReaction`).
+ * An owner's actions on an answer besides writing: a rating with text, a reaction. Parsed from
+ * activities, with size limits. Pure. Sources: Teams "Bot messages with AI-generated content"
+ * (feedback: invoke `message/submitAction`), "Message reactions" (activity `messageReaction`).
  *
  * @module
  */
@@ -10,7 +9,7 @@
 import { type Activity, conversationRoot } from "core/teamchat/activity.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 
-/** Something that an agent is told about one of its messages. */
+/** An event that an agent gets about one of its messages. */
 export type OwnerEvent =
   | {
     readonly kind: "feedback";
@@ -21,7 +20,7 @@ export type OwnerEvent =
     readonly payload: { readonly added: readonly string[]; readonly removed: readonly string[] };
   };
 
-/** An event and the message that it is about. */
+/** An event and its message. */
 export interface ReadOwnerEvent {
   readonly event: OwnerEvent;
   readonly conversation: string;
@@ -29,7 +28,7 @@ export interface ReadOwnerEvent {
   readonly message: string | undefined;
 }
 
-/** Reads what an activity says about a message of the bot; undefined when it says nothing. */
+/** Parses an activity's event about a message of the bot; undefined when there is none. */
 export function readOwnerEvent(activity: Activity): ReadOwnerEvent | undefined {
   const event = activity.type === "invoke"
     ? readFeedback(activity)
@@ -51,7 +50,7 @@ function readFeedback({ name, value }: Activity): OwnerEvent | undefined {
   return { kind: "feedback", payload: { reaction, ...(text === "" ? {} : { text }) } };
 }
 
-/** The words come as JSON in a string, `{"feedbackText":"…"}`, or as an object. */
+/** The text comes as JSON in a string, `{"feedbackText":"…"}`, or as an object. */
 function feedbackText(feedback: unknown): string {
   let value = feedback;
   if (typeof feedback === "string") {

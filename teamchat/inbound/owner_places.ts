@@ -1,8 +1,7 @@
 /**
- * How many requests of one owner are answered at the same time. An answer may take as long as the
- * disk or the sending half does; without a share of one's own, whoever sends a thousand presses
- * holds every place there is, and everybody else is told to come again. Who it is stands in the
- * body, so the share begins where that was read.
+ * Limits the concurrent requests of each owner. A response may take as long as the disk or the
+ * sender. Without a limit per owner, one person with a thousand presses would use up all capacity.
+ * The owner is known from the body, so the limit applies after the body was read.
  *
  * @module
  */
@@ -10,16 +9,14 @@
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Activity } from "core/teamchat/activity.ts";
 
-/** Places, by owner. */
+/** Concurrency slots by owner. */
 export interface OwnerPlaces {
-  /**
-   * Takes one; false when all of the owner's are taken. Each taken one is given back by `leave`.
-   */
+  /** Takes a slot. Returns false when all of the owner's are in use. `leave` releases one. */
   enter(owner: string): boolean;
   leave(owner: string): void;
 }
 
-/** Makes them, all free. */
+/** Creates them, all free. */
 export function createOwnerPlaces(): OwnerPlaces {
   const taken = new Map<string, number>();
   return {
@@ -37,7 +34,7 @@ export function createOwnerPlaces(): OwnerPlaces {
   };
 }
 
-/** Whose places an activity takes; all who have no object id share one name. */
+/** Whose slots an activity uses; all people without an object id share one name. */
 export function placeOwner({ from }: Pick<Activity, "from">): string {
   return from?.aadObjectId?.toLowerCase() ?? "";
 }

@@ -1,6 +1,6 @@
 /**
- * What an accepted activity of an owner becomes: a turn, a change of one, a note about its
- * conversation, an answer to an invoke. Pure.
+ * Maps an owner's accepted activity to a turn, a change of one, an update of its conversation, or
+ * an answer to an invoke. Pure.
  *
  * | Type | Becomes |
  * |---|---|
@@ -28,10 +28,10 @@ import type { Conversation, NewTurn, Site } from "teamchat/store/turn.ts";
 
 type Routed = Extract<RouteDecision, { readonly kind: "route" }>;
 
-/** What is to be stored and answered. */
+/** What to store and to answer. */
 export interface Planned {
   readonly delivery: Delivery;
-  /** For the counters. */
+  /** Label for the counters. */
   readonly what:
     | "turn"
     | "edit"
@@ -45,21 +45,21 @@ export interface Planned {
   readonly invoke?: string;
 }
 
-/** What the plan needs besides the activity. */
+/** Context of the plan besides the activity. */
 export interface PlanSite {
   readonly now: number;
   /** How long a turn may wait for its agent. */
   readonly offlineMs: number;
-  /** Id of the turn, or of the event, that comes of it. */
+  /** Id for the resulting turn or event. */
   readonly turnId: string;
   readonly appId: string | undefined;
-  /** A further key of the delivery: that under which the receiving half handed it over. */
+  /** An additional key of the delivery: the one under which the receiver handed it over. */
   readonly key?: string;
 }
 
-/** Answers to invokes that need nothing else; the body that the platform expects. */
+/** Fixed answers to invokes; the body that the platform expects. */
 const INVOKE_ANSWERS: ReadonlyMap<string, string> = new Map([
-  // A map: the name is the peer's, and an object answers to "constructor" as well.
+  // A map, because the peer chooses the name, and an object also has a "constructor".
   [
     "adaptiveCard/action",
     '{"statusCode":200,"type":"application/vnd.microsoft.activity.message","value":""}',
@@ -68,7 +68,7 @@ const INVOKE_ANSWERS: ReadonlyMap<string, string> = new Map([
   ["message/submitAction", "{}"],
 ]);
 
-/** Plans one activity that was routed. */
+/** Plans one routed activity. */
 export function planDelivery(activity: Activity, route: Routed, site: PlanSite): Planned {
   const base = { keys: keysOf(activity, site), now: site.now };
   const conversation = conversationOf(activity, route, site.now);
@@ -111,7 +111,7 @@ export function planDelivery(activity: Activity, route: Routed, site: PlanSite):
   }
 }
 
-/** The message that an edit or a deletion is about. */
+/** The message that an edit or a deletion concerns. */
 function messageOf({ conversation, id }: Activity, { agent }: Routed) {
   return { agent, conversation: conversation.id, activity: id ?? "" };
 }
@@ -126,7 +126,7 @@ function planMessage(
   },
 ): Planned {
   const { site, base, conversation } = parts;
-  // The platform hands files over in personal chats only.
+  // The platform transfers files in personal chats only.
   const { files, others } = route.conversation === "personal"
     ? filesOf(activity)
     : { files: [], others: activity.attachments };
@@ -139,7 +139,7 @@ function planMessage(
     turnId: site.turnId,
     agent: route.agent,
     owner: route.owner,
-    // The thread of a channel: answers go where the question was asked.
+    // In a channel, answers go to the thread of the question.
     site: { ...conversation.site, conversation: activity.conversation.id },
     activity: activity.id ?? undefined,
     text,
@@ -156,7 +156,7 @@ function submittedText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** What the owner did with an answer, for the owner's agent. */
+/** The owner's action on an answer, for the owner's agent. */
 function eventOf(
   activity: Activity,
   { agent, owner }: Routed,

@@ -1,8 +1,8 @@
 /**
- * Listening on a unix socket between two programs of ours, without peer credentials: those take
- * calls into the C library, and a program that strangers speak to gets no such right. Who may
- * connect is decided by the folder and by the mode, which is never wider than asked for: until it
- * is set the usual mask keeps others from writing, and connecting is writing.
+ * Listens on a unix socket between two of the project's own programs, without peer credentials.
+ * Those need calls into the C library, and a public program must not have that permission. The
+ * folder and the socket's mode decide who may connect. The mode is never wider than requested:
+ * until it is set, the default umask denies others write access, which connecting requires.
  *
  * @module
  */
@@ -40,7 +40,7 @@ async function open(path: string, mode: number): Promise<Deno.UnixListener> {
   }
 }
 
-/** What a killed program left behind goes; a socket on which somebody answers stays. */
+/** Removes a stale socket of a killed program; keeps a socket with a live listener. */
 async function removeStale(path: string): Promise<void> {
   try {
     if (!(await Deno.lstat(path)).isSocket) throw taken(path, "it is not a socket");

@@ -1,6 +1,6 @@
 /**
- * Settings of the receiving half: those of the gateway that it takes to know whom to believe and
- * whom an activity is for. It has no client secret and knows of no agent's address.
+ * Settings of the receiver: the gateway's settings that are needed to verify tokens and to route
+ * an activity to an agent. It has no client secret and knows no agent's address.
  *
  * @module
  */
@@ -27,10 +27,10 @@ export const RECEIVER_SETTINGS = {
   listen: TEAMCHAT_SETTINGS.listen,
 } as const;
 
-/** What the receiving half runs with. */
+/** Settings of the receiver. */
 export interface ReceiverConfig {
   readonly paths: Paths;
-  /** Whom to believe; undefined in local mode. */
+  /** How to verify tokens; undefined in local mode. */
   readonly cloud:
     | {
       readonly cloud: Cloud;
@@ -40,14 +40,14 @@ export interface ReceiverConfig {
     }
     | undefined;
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
-  /** The file that they were read from, and are read from again; undefined when there is none. */
+  /** The file with the owners, which is watched for changes; undefined when there is none. */
   readonly agentsFile: string | undefined;
   readonly conversations: ReadonlySet<ConversationType>;
   readonly listen: ListenAddress;
   readonly warnings: readonly string[];
 }
 
-/** Reads the settings; every fault is in the details of the refusal. */
+/** Reads the settings. The details of the refusal list every fault. */
 export function readReceiverConfig(
   env: Env,
   site: { readonly cloudFile: string | undefined; readonly agentsFile?: string | undefined },

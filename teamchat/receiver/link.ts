@@ -1,7 +1,7 @@
 /**
- * The receiving half's end of the handover: questions to the sending half, answered by number, and
- * what is spooled handed over in order, one at a time for each agent, so that one agent's full
- * queue holds up nobody else.
+ * The receiver's end of the handover. It sends requests to the sender, answered by number. It
+ * hands spooled items over in order, one at a time for each agent, so that one agent's full queue
+ * blocks no other agent.
  *
  * @module
  */
@@ -19,34 +19,34 @@ import {
 } from "teamchat/handover/frames.ts";
 import type { Spool, SpoolItem } from "teamchat/receiver/spool.ts";
 
-/** The way to the sending half. */
+/** The connection to the sender. */
 export interface SenderLink {
-  /** Takes the place of an older connection. */
+  /** Replaces an older connection. */
   attach(stream: ByteStream): void;
-  /** Hands an item over, now or once the sending half is there. */
+  /** Hands an item over, now or once the sender is connected. */
   offer(item: SpoolItem): void;
-  /** Asks; undefined when the sending half is away, or does not answer in time. */
+  /** Sends a request. Undefined when the sender is disconnected, or does not answer in time. */
   ask(question: Question, timeoutMs?: number): Promise<Answered | undefined>;
   isConnected(): boolean;
-  /** Resolves when nothing waits, when nobody is there to take it, or after this long. */
+  /** Resolves when nothing waits, when the sender is disconnected, or after this long. */
   drain(timeoutMs: number): Promise<void>;
   close(): void;
 }
 
-/** The sending half had no room or no disk; the item is offered again after this long. */
+/** Retry delay when the sender had no room or a disk failure. */
 const AGAIN_MS = 1_000;
 
-/** What is kept for a sending half that reads nothing, before it counts as away. */
+/** Bytes buffered for a sender that reads nothing, before it counts as disconnected. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
 
-/** What the link is made of. */
+/** Dependencies of the link. */
 export interface LinkParts {
   readonly spool: Pick<Spool, "all" | "remove">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Makes it; what an earlier process left in the spool is offered first. */
+/** Creates it. Items that an earlier process left in the spool are offered first. */
 export function createSenderLink(parts: LinkParts): SenderLink {
   return new Link(parts);
 }
@@ -55,7 +55,7 @@ interface Connection {
   readonly stream: ByteStream;
   readonly writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly asked: Map<number, (answer: Answered | undefined) => void>;
-  /** Bytes that it was not there to take yet. */
+  /** Bytes written that the connection has not accepted yet. */
   unsent: number;
 }
 
@@ -66,7 +66,7 @@ class Link implements SenderLink {
   readonly #timers = new Set<() => void>();
   #connection: Connection | undefined;
   #number = 0;
-  /** Told after a lane was worked on, and when the connection is gone. */
+  /** Called after work on a queue, and when the connection is lost. */
   #onProgress = () => {};
 
   constructor(parts: LinkParts) {
@@ -94,8 +94,8 @@ class Link implements SenderLink {
     if (connection === undefined) return undefined;
     const n = ++this.#number;
     const line = new TextEncoder().encode(`${JSON.stringify({ ...question, n })}\n`);
-    // One that hangs takes nothing, and whoever presses goes on: what is spooled is
-    // bounded by itself.
+    // A stuck sender accepts nothing, but requests continue to arrive. Spooled items need no check
+    // here, because the spool has its own limit.
     const isFull = connection.unsent + line.length > UNSENT_BYTES_MAX;
     if (isFull && timeoutMs !== undefined) return undefined;
     const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
@@ -148,7 +148,7 @@ class Link implements SenderLink {
     while (item !== undefined) {
       const { body, received, key } = item;
       const answer = await this.ask({ type: "activity", body, received, key });
-      // Another connection took the place of the one that was asked over.
+      // A new connection replaced the one that the request used: send it again.
       if (answer === undefined && this.#connection !== undefined) continue;
       if (answer?.type !== "taken") break;
       if (answer.status === 429 || answer.status >= 500 && answer.status !== 501) {
@@ -157,13 +157,13 @@ class Link implements SenderLink {
       }
       lane.shift();
       const removed = await this.#parts.spool.remove(item);
-      // It is handed over again by the next process, and recognized there by its key.
+      // The next process hands it over again; the sender recognizes its key.
       if (!removed.ok) this.#parts.log.error("spool not emptied", { code: removed.error.code });
       item = lane[0];
     }
     if (lane.length === 0) this.#lanes.delete(agent);
     this.#busy.delete(agent);
-    // What came between the last look and here.
+    // Handles items that arrived after the last check.
     if (item === undefined && this.#lanes.has(agent)) void this.#hand(agent);
     this.#onProgress();
   }

@@ -1,7 +1,7 @@
 /**
- * Composition root of `fleetctl-teamchat-receiver`: takes the platform's messages and hands them to
- * the sending half. Permission set `teamchat-receiver`: its state folder, its listener, the host of
- * the connector's keys; no client secret, no service host, no agent.
+ * Composition root of `fleetctl-teamchat-receiver`: receives the platform's messages and hands
+ * them to the sender. Permission set `teamchat-receiver`: its state folder, its listener, and the
+ * host of the connector's keys; no client secret, no service host, no agent.
  *
  * @module
  */

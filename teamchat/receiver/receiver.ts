@@ -1,8 +1,8 @@
 /**
- * Wires the receiving half of the gateway: the public listener, the judge of tokens, the spool, and
- * the socket where the sending half fetches. It holds no client secret, opens no connection but for
- * the connector's keys, and has no way to an agent. Takes ports, reads no environment.
- * Why two halves: ADR 0015.
+ * Wires the gateway's receiver: the public listener, the token check, the spool, and the socket
+ * that the sender connects to. It has no client secret, connects only to fetch the connector's
+ * keys, and cannot reach an agent. Receives its ports and reads no environment. Why two processes:
+ * ADR 0015.
  *
  * @module
  */
@@ -33,22 +33,22 @@ import type { ReceiverConfig } from "teamchat/receiver/config.ts";
 import { createSenderLink, type SenderLink } from "teamchat/receiver/link.ts";
 import { openSpool, type Spool } from "teamchat/receiver/spool.ts";
 
-/** Ports of the receiving half. */
+/** Ports of the receiver. */
 export type ReceiverPorts =
   & Pick<Host, "clock" | "random" | "files" | "sockets" | "databases" | "http" | "log">
   & { readonly listenUnix: ListenUnix };
 
-/** The running half. */
+/** The running receiver. */
 export interface Receiver {
   readonly messages: ListenAddress;
   readonly metrics: Metrics;
-  /** Waits for requests that are under way, then closes. */
+  /** Waits for requests in flight, then closes. */
   close(): Promise<void>;
 }
 
-/** Whoever may connect reads nothing and answers what is asked: the sending half's group. */
+/** Only the sender's group may connect: a connected program gets and answers all requests. */
 const SOCKET_MODE = 0o660;
-/** Others see the socket's name only if they know it. */
+/** Other users can reach the socket only if they know its name. */
 const FOLDER_MODE = 0o710;
 const STATE_MS_MAX = 2_000;
 
@@ -66,7 +66,8 @@ export async function startReceiver(
   const closing: (() => unknown)[] = [
     () => link.close(),
     () => spool.close(),
-    // The file says that something is left: where one process follows, nobody reads it any more.
+    // Remove an empty spool: an existing file shows that items are left, which no single-process
+    // gateway would read.
     () => spool.size() === 0 ? files.remove(config.paths.teamchatSpool) : undefined,
   ];
   const close = async () => {
@@ -85,8 +86,7 @@ export async function startReceiver(
     metrics.gauge("spooled", () => spool.size());
     const app = appOf(config, { ...ports, metrics, spool, link, owners }, version);
     const messages = await sockets.servePlain(config.listen, app);
-    // What was acknowledged goes to the other half while both are there: this one may not
-    // come back.
+    // Hand acknowledged items over while both processes run: this one may not be started again.
     closing.unshift(() => messages.close(), () => link.drain(TEAMCHAT_LIMITS.drainMs));
     log.debug("spool opened", { waiting: spool.size() });
     return { messages: messages.address, metrics, close };
@@ -181,7 +181,7 @@ function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
         metrics,
         log,
         id,
-        // Nothing that must not be lost: who is no owner is told so when it is convenient.
+        // Losing this is harmless: it only notifies a person who is not an owner.
         onStranger: () => void link.ask(question, TEAMCHAT_LIMITS.invokeMs),
       });
     }

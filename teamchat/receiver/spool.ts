@@ -1,6 +1,6 @@
 /**
- * What the receiving half took and the sending half does not have yet: one SQLite file,
- * written before the platform is told 202, emptied as the sending half confirms. Holds
+ * Activities that the receiver accepted and the sender does not have yet, in one SQLite file. An
+ * item is written before the platform gets 202, and deleted when the sender confirms it. Contains
  * activities, never answers.
  *
  * @module
@@ -14,7 +14,7 @@ import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 
-/** One activity that waits for the sending half. */
+/** One activity that waits for the sender. */
 export interface SpoolItem {
   readonly place: number;
   readonly agent: string;
@@ -24,17 +24,16 @@ export interface SpoolItem {
   readonly body: string;
 }
 
-/** Keeping what was taken. */
+/** Stores accepted activities. */
 export interface Spool {
   /**
-   * Resolves after the item is on the disk; refuses what would be too much for one agent
-   * or the disk.
+   * Resolves after the item is on disk. Refuses items above the limit of one agent or of the disk.
    */
   store(item: Omit<SpoolItem, "place">): Promise<Result<SpoolItem>>;
   remove(item: SpoolItem): Promise<Result<void>>;
-  /** Everything that waits, in order. */
+  /** All waiting items, in order. */
   all(): readonly SpoolItem[];
-  /** How many wait. */
+  /** Number of waiting items. */
   size(): number;
   close(): void;
 }
@@ -84,7 +83,7 @@ class SqliteSpool implements Spool {
     this.store = async (item) => {
       const refused = this.#refuse(item);
       if (refused !== undefined) return refused;
-      // Counted before it is written: those that come meanwhile must not all find the same room.
+      // Counted before the write, so that concurrent calls do not all use the same free room.
       this.#count(item, 1);
       const { agent, key, received, body } = item;
       const stored = await write("the message", () => {

@@ -1,6 +1,6 @@
 /**
- * The port through which two programs of ours meet on a unix socket. No part of `Host`,
- * because one program needs it; the adapter is `teamchat/os/listen_unix.ts`. Types only.
+ * The port for a unix socket between two of the project's own programs. Not part of `Host`,
+ * because only one program needs it; the adapter is `teamchat/os/listen_unix.ts`. Types only.
  *
  * @module
  */
@@ -8,8 +8,8 @@
 import type { ByteStream } from "core/ports/sockets.ts";
 
 /**
- * Listens on a unix socket without asking who connects, which takes no call into the C library: the
- * folder and `mode` are the only guard. Rejects with `FileFault`.
+ * Listens on a unix socket without peer credentials, which needs no call into the C library. The
+ * folder and `mode` are the only protection. Rejects with `FileFault`.
  */
 export type ListenUnix = (
   path: string,

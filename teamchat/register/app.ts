@@ -1,6 +1,6 @@
 /**
- * The listener of `/register`: agents dial in, browsers and what came through a proxy do not. Alone
- * on its private address, or on the one address that it shares with `/api/messages`.
+ * The listener of `/register`: it accepts agents and refuses browsers and proxied requests. It has
+ * its own private address, or shares one address with `/api/messages`.
  *
  * @module
  */
@@ -18,14 +18,14 @@ import type { Metrics } from "teamchat/metrics.ts";
 import { type AgentConnectionParts, serveAgent } from "teamchat/register/connection.ts";
 import { type GateParts, judgeRegistration } from "teamchat/register/gate.ts";
 
-/** Answering upgrades. */
+/** Handles upgrades. */
 export interface RegisterDoor {
   upgrade(request: Request, peer: string): Promise<UpgradeAnswer>;
-  /** Tells each agent when to come back. */
+  /** Sends each agent a reconnect delay. */
   sayGoodbye(reason: string): void;
 }
 
-/** What the door is made of. */
+/** Dependencies of the endpoint. */
 export interface RegisterParts extends AgentConnectionParts {
   readonly gate: GateParts;
   readonly registry: SessionRegistry;
@@ -36,7 +36,7 @@ export interface RegisterParts extends AgentConnectionParts {
 /** Path of the route. */
 const REGISTER_PATH = "/register";
 
-/** Makes the door. */
+/** Creates the endpoint. */
 export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
   const { metrics, log, registry, random } = parts;
   const room = createWaitingRoom((address) => {
@@ -68,15 +68,15 @@ export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
   };
 }
 
-/** Headers that a proxy adds; whoever comes through one comes from the outside. */
+/** Headers that a proxy adds; a proxied request comes from outside. */
 const PROXY_HEADERS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
-/** Tells whether a request came through a proxy. */
+/** Reports whether a request came through a proxy. */
 export function isProxied(headers: HeaderReader): boolean {
   return PROXY_HEADERS.some((name) => headers.has(name));
 }
 
-/** Why an upgrade has no business here. */
+/** Returns why an upgrade is not allowed here. */
 function foreignSign(request: Request, peer: string, isOwnName: IsOwnName): string | undefined {
   if (new URL(request.url).pathname !== REGISTER_PATH) return "other-path";
   if (isProxied(request.headers)) return "proxied";
@@ -91,6 +91,6 @@ function refuse(
 ): UpgradeAnswer {
   metrics.count("refused", { reason });
   log.warning("upgrade refused", { reason, peer });
-  // The same as for a path that does not exist: from outside there is nothing here.
+  // The same response as for an unknown path, so that outsiders do not see the endpoint.
   return { accept: false, response: new Response("not found\n", { status: 404 }) };
 }

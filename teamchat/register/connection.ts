@@ -1,7 +1,6 @@
 /**
- * One connection at `/register`: what is particular to team chat beside
- * `core/dial/serve_session.ts`. Who it is was decided by the gate; the register frame
- * may not say otherwise.
+ * One connection at `/register`: the team-chat parts beside `core/dial/serve_session.ts`. The gate
+ * has authenticated the agent; the register frame must not contradict it.
  *
  * @module
  */
@@ -12,22 +11,22 @@ import type { AgentName, ObjectId } from "core/names.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
 import type { GatePass } from "teamchat/register/gate.ts";
 
-/** What connections share. */
+/** Dependencies shared by all connections. */
 export interface AgentConnectionParts extends SessionParts {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
 }
 
-/** What is particular to one connection. */
+/** Context of one connection. */
 export interface AgentSite {
   readonly pass: GatePass;
-  /** Told once the connection is registered or over. */
+  /** Called once, when the connection is registered or closed. */
   readonly onSettled: () => void;
 }
 
-/** Characters of a peer's own name for itself that a log line shows. */
+/** Characters of a peer's own name that a log line contains. */
 const SHOWN_LENGTH_MAX = 64;
 
-/** Serves one connection to its end. */
+/** Serves one connection until it closes. */
 export function serveAgent(
   connection: FrameConnection,
   { pass, onSettled }: AgentSite,
@@ -51,7 +50,7 @@ function admit(frame: RegisterFrame, pass: GatePass, parts: AgentConnectionParts
   if (pass.kind === "agent" && agent !== pass.agent) {
     return { accept: false, reason: "agent-mismatch" };
   }
-  // The owners may change at any time; a change ends only the sessions that are registered by then.
+  // The owners may change at any time; a change ends only sessions that are already registered.
   const withdrawn = () => ownerFault(agent, pass, parts.agents);
   const reason = withdrawn();
   if (reason !== undefined) return { accept: false, reason };
@@ -63,7 +62,7 @@ function admit(frame: RegisterFrame, pass: GatePass, parts: AgentConnectionParts
   };
 }
 
-/** Why an agent may not register by what the owners are now; undefined when it may. */
+/** Why an agent may not register under the current owners; undefined when it may. */
 function ownerFault(
   agent: string,
   pass: GatePass,

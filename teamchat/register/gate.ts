@@ -1,7 +1,7 @@
 /**
- * Who may open a connection at `/register`: decided before the upgrade, from the `Authorization`
- * header alone. The log gets the reason, and the peer
- * what `core/teamchat/refused_registration.ts` tells of it.
+ * Decides before the upgrade who may open a connection at `/register`, from the `Authorization`
+ * header alone. The log gets the reason. The peer gets what
+ * `core/teamchat/refused_registration.ts` reveals of it.
  *
  * | Header | Decision |
  * |---|---|
@@ -19,7 +19,7 @@ import { hostnameOf, type IsOwnName } from "core/net/host_name.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { readRegistration, type RegistrationFault } from "core/teamchat/registration.ts";
 
-/** Who is let in. */
+/** The accepted identity. */
 export type GatePass =
   | {
     readonly kind: "agent";
@@ -27,10 +27,10 @@ export type GatePass =
     readonly owner: ObjectId;
     readonly key: string;
   }
-  /** The register frame says who it is. */
+  /** The register frame states the identity. */
   | { readonly kind: "shared" };
 
-/** Why nobody is let in; for the log. */
+/** Why the gate refuses; for the log. */
 export type GateFault =
   | RegistrationFault
   | "token-absent"
@@ -41,13 +41,13 @@ export type GateFault =
   | "key-not-enrolled"
   | "token-used";
 
-/** What the gate looks at. */
+/** Dependencies of the gate. */
 export interface GateParts {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
   readonly sharedToken: string | undefined;
   readonly isOwnName: IsOwnName;
   readonly enrolled: (agent: string) => Promise<readonly string[] | undefined>;
-  /** Notes a nonce durably; false when it was there, or could not be written. */
+  /** Stores a nonce durably. Returns false when it was already stored, or the write failed. */
   readonly takeNonce: (nonce: string, until: number) => Promise<boolean>;
   readonly clock: Clock;
 }
@@ -57,7 +57,7 @@ export type GateDecision =
   | { readonly ok: true; readonly value: GatePass }
   | { readonly ok: false; readonly why: GateFault; readonly agent: string };
 
-/** Judges the header of one upgrade. */
+/** Decides about the header of one upgrade. */
 export async function judgeRegistration(
   authorization: string | null,
   parts: GateParts,
@@ -89,7 +89,7 @@ function no(why: GateFault, agent = ""): GateDecision {
   return { ok: false, why, agent };
 }
 
-/** Compares by hash, so that how far two texts agree takes no time to tell. */
+/** Compares hashes, so that the time does not reveal how much of the texts match. */
 async function isSame(one: string, other: string): Promise<boolean> {
   const hash = async (text: string) =>
     new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));

@@ -1,7 +1,6 @@
 /**
- * Bodies of what the gateway posts. Pure.
- * Sources: Teams "Stream bot messages" (entity `streaminfo`), "Bot messages with AI-generated
- * content" (label, citations, feedback).
+ * Bodies of the activities that the gateway posts. Pure. Sources: Teams "Stream bot messages"
+ * (entity `streaminfo`), "Bot messages with AI-generated content" (label, citations, feedback).
  *
  * @module
  */
@@ -18,7 +17,7 @@ type Body = Readonly<Record<string, unknown>>;
 export interface StreamStep {
   readonly kind: "informative" | "streaming";
   readonly sequence: number;
-  /** Absent in the first. */
+  /** Id of the stream; absent in the first request. */
   readonly stream: string | undefined;
   readonly text: string;
 }
@@ -46,14 +45,14 @@ export function streamBody(site: Site, step: StreamStep): Body {
   };
 }
 
-/** What a message carries besides its text. */
+/** Properties of a message besides its text. */
 export interface MessageOptions {
-  /** The message that ends this stream. */
+  /** The stream that this message ends. */
   readonly stream?: string;
   readonly replyTo?: string | undefined;
-  /** Text of the model: it is labelled, and its owner may say how it was. */
+  /** Text of the model: it gets the AI label and feedback buttons. */
   readonly isAnswer?: boolean;
-  /** Sources that this message names. */
+  /** Sources that this message cites. */
   readonly citations?: readonly Citation[];
   /** The last message of an answer asks for feedback. */
   readonly isLast?: boolean;
@@ -79,7 +78,7 @@ export function messageBody(site: Site, text: string, options: MessageOptions = 
   };
 }
 
-/** The one entity of an answer: the platform takes no second one. */
+/** The one entity of an answer: the platform accepts no second one. */
 function answerEntity(citations: readonly Citation[]): Body {
   if (citations.length === 0) return AI_LABEL;
   return {
@@ -92,10 +91,10 @@ function answerEntity(citations: readonly Citation[]): Body {
   };
 }
 
-/** What stands in the place of a text until the platform has named the message's id. */
+/** Placeholder for a text until the platform has returned the message's id. */
 export const LINE = "Writing the answer…";
 
-/** A message that holds the place of an answer's text. */
+/** A message that is the placeholder of an answer's text. */
 export function lineBody(site: Site, replyTo: string | undefined): Body {
   return messageBody(site, LINE, { replyTo });
 }
@@ -105,7 +104,7 @@ export function cardBody(site: Site, attachment: Body): Body {
   return { ...envelope(site), type: "message", attachments: [attachment] };
 }
 
-/** The question whether a call may happen. */
+/** An approval request as a card. */
 export function approvalBody(site: Site, approval: AskedApproval): Body {
   return cardBody(site, {
     contentType: "application/vnd.microsoft.card.adaptive",
@@ -113,7 +112,7 @@ export function approvalBody(site: Site, approval: AskedApproval): Body {
   });
 }
 
-/** A sign that somebody is at work, where there is no stream. */
+/** A typing indicator, where there is no stream. */
 export function typingBody(site: Site): Body {
   return { ...envelope(site), type: "typing" };
 }

@@ -1,5 +1,5 @@
 /**
- * The words of an answer: what the agent wrote, and what the gateway must add. Pure.
+ * The text of an answer: what the agent wrote, and what the gateway must add. Pure.
  *
  * @module
  */
@@ -35,22 +35,22 @@ function addition({ outcome, reason, answer }: Turn): string | undefined {
   }
 }
 
-/** The reason may be the last words of a program. */
+/** The reason may be the last output of a program. */
 function oneLine(text: string): string {
   return text.replace(/[\s_*`<>[\]]+/g, " ").trim().slice(0, REASON_LENGTH_MAX);
 }
 const REASON_LENGTH_MAX = 300;
 
-/** Puts together what can be shown of an answer while it is being written. */
+/** Assembles the visible text of an unfinished answer. */
 export interface ShownText {
-  /** A piece of a message; `offset` tells that a piece before it was dropped. */
+  /** Adds a piece of a message. A gap before `offset` means that a piece was dropped. */
   delta(messageId: string, text: string, offset: number | undefined): void;
-  /** A whole message is stored; `answer` is everything so far. */
+  /** Call when a whole message is stored; `answer` is everything so far. */
   whole(messageId: string, answer: string): void;
   text(): string;
 }
 
-/** Makes the text, beginning with what is stored already. */
+/** Creates the text, starting with what is already stored. */
 export function createShownText(answer: string): ShownText {
   let base = answer;
   let partial = { id: "", text: "", isBroken: false };
@@ -61,7 +61,7 @@ export function createShownText(answer: string): ShownText {
       if (partial.id !== id) partial = { id, text: "", isBroken: (offset ?? 0) > 0 };
       if (partial.isBroken || (offset !== undefined && offset < partial.text.length)) return;
       const isLost = offset !== undefined && offset > partial.text.length;
-      // No answer is longer, so nothing of this one would be shown.
+      // No answer may be longer, so nothing of this one would be shown.
       const isTooLong = partial.text.length + text.length > TEAMCHAT_LIMITS.answerLengthMax;
       if (isLost || isTooLong) partial.isBroken = true;
       else partial.text += text;

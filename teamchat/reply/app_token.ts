@@ -1,7 +1,7 @@
 /**
- * The token for answers: client credentials at the identity provider, asked for once and kept until
- * shortly before it ends. All who wait share one request; the old token is used while a new one
- * cannot be had. Neither token nor secret appears in a log or a fault.
+ * The token for answers: client credentials at the identity provider, fetched once and cached
+ * until shortly before expiry. Concurrent callers share one request. The old token is used while a
+ * new one is unavailable. Neither token nor secret appears in a log or a fault.
  *
  * Source: Bot Connector authentication, "Step 1: Request an access token".
  *
@@ -27,19 +27,19 @@ export type AppTokenAnswer =
   | { readonly ok: true; readonly token: string }
   | { readonly ok: false; readonly why: AppTokenFault };
 
-/** Having tokens. */
+/** Provides tokens. */
 export interface AppTokens {
   get(): Promise<AppTokenAnswer>;
   /**
-   * The platform refused this token: the next `get` asks for another, if the last such
-   * was a while ago.
+   * Call when the platform refused this token. The next `get` requests a new one, unless that
+   * happened shortly before.
    */
   reject(token: string): void;
-  /** Why the last request failed; undefined when it did not. */
+  /** Why the last request failed; undefined after a success. */
   fault(): AppTokenFault | undefined;
 }
 
-/** What tokens are made of. */
+/** Dependencies. */
 export interface AppTokenParts {
   readonly cloud: Cloud;
   readonly appId: string;
@@ -52,7 +52,7 @@ export interface AppTokenParts {
 }
 
 const granted = z.object({
-  // What could not stand in a header would fail each request, and look as if it had been sent.
+  // An invalid header value would make each request fail, and look as if it had been sent.
   access_token: z.string().max(16_384).regex(/^[\x21-\x7e]+$/),
   expires_in: z.coerce.number().positive().max(7 * 24 * 3_600),
 });
@@ -60,16 +60,16 @@ const refused = z.object({
   error: z.string().max(128),
   error_description: z.string().max(8_192).optional(),
 });
-/** After a failure nobody asks again for this long. */
+/** Pause between requests after a failure. */
 const FAULT_PAUSE_MS = 5_000;
-/** A platform that refuses new tokens as well is given no other one for this long. */
+/** Pause before another new token, for a platform that refuses new tokens too. */
 const REJECT_PAUSE_MS = 30_000;
 /** Codes of the identity provider (Entra "AADSTS" error codes). */
 const SECRET_EXPIRED = "AADSTS7000222";
 const SECRET_INVALID = "AADSTS7000215";
 const TENANT_UNKNOWN = "AADSTS90002";
 
-/** Makes the tokens; the first `get` asks. */
+/** Creates the token source; the first `get` fetches. */
 export function createAppTokens(parts: AppTokenParts): AppTokens {
   const { clock, log, metrics } = parts;
   let held: { readonly token: string; readonly until: number } | undefined;
@@ -147,7 +147,7 @@ async function requestToken(
       return { ok: false, why: faultOf(response.status, text) };
     });
   } catch {
-    // What was thrown may quote the request, which holds the secret.
+    // The error may quote the request, which contains the secret.
     return { ok: false, why: "unavailable" };
   }
 }

@@ -1,7 +1,8 @@
 /**
- * How a request of the connector leaves: by `fetch` where the environment names a proxy, which is
- * then never gone round; else by the quick way where there is one, and by `fetch` where that does
- * not connect (by another address of the host). No policy: whom to ask was decided before.
+ * Chooses how a request of the connector is sent. If the environment names a proxy, always by
+ * `fetch`, so the proxy is never bypassed. Otherwise by the fast client where there is one, and by
+ * `fetch` if that cannot connect (for example over another address of the host). The caller has
+ * checked the destination.
  *
  * @module
  */
@@ -15,11 +16,11 @@ import type { HttpClient } from "core/ports/http_client.ts";
 import { err } from "core/result.ts";
 import { strictUtf8 } from "core/text/utf8.ts";
 
-/** How long nobody tries the quick way to a host that it did not reach. */
+/** Time before the fast client is tried again for a host that it could not reach. */
 const BY_FETCH_MS = 60_000;
 const ORIGINS_KEPT = 64;
 
-/** Makes calls over `http`; each rejects with `HttpCallFault` alone. */
+/** Creates calls over `http`; each rejects with `HttpCallFault` only. */
 export function createCalls(http: HttpClient, clock: Pick<Clock, "after" | "monotonic">): HttpCall {
   const byFetch = callByFetch(http, clock);
   const quick = http.call;
@@ -48,7 +49,7 @@ export function createCalls(http: HttpClient, clock: Pick<Clock, "after" | "mono
       unreached.set(origin, clock.monotonic() + BY_FETCH_MS);
       const leftMs = request.timeoutMs - (clock.monotonic() - begun);
       if (leftMs <= 0) throw thrown;
-      // Nothing was sent: this is the first time, not the second.
+      // Nothing was sent, so this is not a resend.
       return await byFetch({ ...request, timeoutMs: leftMs });
     }
   };
@@ -71,9 +72,9 @@ function callByFetch(http: HttpClient, clock: Pick<Clock, "after">): HttpCall {
 }
 
 function faultOf(thrown: unknown): HttpCallFault {
-  // The platform says only in the cause how far it came.
+  // Only the error's cause shows how far the request got.
   const why = errorText(thrown instanceof Error ? thrown.cause ?? thrown : thrown);
-  // A connection that was never made, a tunnel that the proxy refused included, carried nothing.
+  // Without a connection nothing was sent; this includes a tunnel that the proxy refused.
   const isUnmade = why.includes("client error (Connect)");
   return new HttpCallFault(isUnmade ? "unmade" : "unanswered", why);
 }

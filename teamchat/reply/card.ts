@@ -1,6 +1,6 @@
 /**
- * Sends a card of the gateway's own. A card can stand there twice without harm, because what it
- * asks is settled once; so a request whose fate is open is tried again, a few times.
+ * Sends a card of the gateway. A duplicate card is harmless, because its request is settled only
+ * once. So a request with an unknown result is retried, a few times.
  *
  * @module
  */
@@ -15,11 +15,11 @@ import type { DeliveryOutcome, Site } from "teamchat/store/turn.ts";
 export interface Card {
   readonly site: Site;
   readonly body: Readonly<Record<string, unknown>>;
-  /** For the counters. */
+  /** Label for the counters. */
   readonly what: string;
 }
 
-/** What became of it. */
+/** Result of sending it. */
 export interface CardSent {
   readonly outcome: DeliveryOutcome;
   readonly reason: string | undefined;

@@ -1,11 +1,11 @@
 /**
- * The sources of an answer. A model names them as Markdown does, `[1]` in the text and a line
- * `[1]: https://… "Title"` below; the platform shows them as references of the message. Pure.
+ * The sources of an answer. A model writes them in Markdown: `[1]` in the text and a line `[1]:
+ * https://… "Title"` below. The platform shows them as references of the message. Pure.
  *
  * | Line | Becomes |
  * |---|---|
- * | number 1 to 20, https, `[n]` stands in the text, the first of its number | a citation, and is taken out of the text |
- * | anything else, and everything inside a code fence | stays as it is |
+ * | number 1 to 20, https, `[n]` appears in the text, the first of its number | a citation, and is removed from the text |
+ * | anything else, and everything inside a code fence | unchanged |
  *
  * Source: Teams "Bot messages with AI-generated content", Citations: at most 20, `name` 80 and
  * `abstract` 160 characters, `position` is the number in the text.
@@ -27,7 +27,7 @@ const DEFINITION =
   /^ {0,3}\[(\d{1,2})\]:[ \t]+<?(https:\/\/[^\s<>]{1,2000})>?(?:[ \t]+(?:"([^"]*)"|'([^']*)'|\(([^()]*)\)))?[ \t]*$/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 
-/** Takes the sources out of a text. */
+/** Extracts the sources from a text. */
 export function readCitations(
   text: string,
 ): { readonly text: string; readonly citations: readonly Citation[] } {
@@ -52,7 +52,7 @@ export function readCitations(
   };
 }
 
-/** Those whose number stands in one message of an answer. */
+/** Returns the citations whose number appears in one message of an answer. */
 export function citationsIn(
   message: string,
   citations: readonly Citation[],
@@ -61,8 +61,8 @@ export function citationsIn(
 }
 
 /**
- * What of an unfinished text may be shown: without its sources, and without a last line that may
- * become one, because what was shown once must stay.
+ * Returns the part of an unfinished text that may be shown: without its sources, and without a
+ * last line that may become one. Text that was shown cannot be withdrawn.
  */
 export function withoutSources(text: string): string {
   const lines = text.split("\n");
@@ -83,7 +83,7 @@ function readDefinition(line: string): Citation | undefined {
     return undefined;
   }
   const parsed = new URL(url);
-  // A name in front of the host is there to be mistaken for the host.
+  // A user name before the host can be mistaken for the host.
   if (parsed.username !== "" || parsed.password !== "") return undefined;
   const place = `${parsed.host}${parsed.pathname === "/" ? "" : parsed.pathname}`;
   const title = oneLine(titles.find((each) => each !== undefined) ?? "") || place;
@@ -96,7 +96,7 @@ function readDefinition(line: string): Citation | undefined {
   };
 }
 
-/** Tells of each line whether it is in a code fence, or one of its marks. */
+/** Reports for each line whether it is in a code fence, or one of its markers. */
 function codeLines(lines: readonly string[]): readonly boolean[] {
   let fence: string | undefined;
   return lines.map((line) => {

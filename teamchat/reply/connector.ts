@@ -1,7 +1,7 @@
 /**
- * Requests to the platform's connector: to allowed addresses only, at the platform's pace, with a
- * token, no redirects, and an end to everything. What an answer means is in `outcome.ts`.
- * Why without the vendor's SDK: ADR 0021.
+ * Requests to the platform's connector: to allowed addresses only, within the platform's rate
+ * limits, with a token, without redirects, all with timeouts. `outcome.ts` interprets the
+ * responses. Why without the vendor's SDK: ADR 0021.
  *
  * Source: Bot Connector REST API, "Conversations"; Teams "Optimize your bot with rate limiting".
  *
@@ -30,22 +30,22 @@ export interface Call {
   /** Id of the message that is changed or answered. */
   readonly activity?: string | undefined;
   readonly body: Readonly<Record<string, unknown>>;
-  /** For the counters. */
+  /** Label for the counters. */
   readonly what: string;
 }
 
-/** Sending. */
+/** Sends requests. */
 export interface Connector {
-  /** Sends one request when its turn has come; never rejects. */
+  /** Sends one request when the rate limits allow it; never rejects. */
   call(call: Call, signal?: AbortSignal): Promise<CallOutcome>;
 }
 
-/** What the connector is made of. */
+/** Dependencies of the connector. */
 export interface ConnectorParts {
   readonly hosts: ServiceHosts;
   /** Undefined in local mode. */
   readonly tokens: AppTokens | undefined;
-  /** Requests a second to the platform, all conversations together. */
+  /** Requests per second to the platform, for all conversations together. */
   readonly sendsPerSecond: number;
   readonly http: HttpClient;
   readonly clock: Clock;
@@ -53,12 +53,12 @@ export interface ConnectorParts {
   readonly log: Log;
 }
 
-/** Conversations whose pace is remembered; past that, idle ones are forgotten. */
+/** Conversations with a remembered rate; beyond that, idle ones are dropped. */
 const PACES_KEPT = 4_096;
-/** Addresses whose judgement is remembered. */
+/** Addresses with a cached check. */
 const BASES_KEPT = 256;
 
-/** Makes the connector. */
+/** Creates the connector. */
 export function createConnector(parts: ConnectorParts): Connector {
   const { clock, metrics, log, tokens } = parts;
   const sending: Sending = {
@@ -88,8 +88,8 @@ export function createConnector(parts: ConnectorParts): Connector {
   }
 
   /**
-   * Waits until the platform's limits leave room, owners taking turns in it; undefined when the
-   * wait was broken off.
+   * Waits until the platform's limits allow a request, fairly between owners. Returns undefined
+   * when the wait was aborted.
    */
   async function waitForTurn(site: Site, signal?: AbortSignal) {
     const pace = paceOf(site.conversation);
@@ -106,7 +106,7 @@ export function createConnector(parts: ConnectorParts): Connector {
         pace.took(now);
         return leave;
       }
-      // Others of this conversation went meanwhile.
+      // Other requests of this conversation were sent meanwhile.
       leave();
     }
     return undefined;
@@ -130,7 +130,7 @@ export function createConnector(parts: ConnectorParts): Connector {
 
 interface Sending extends Pick<ConnectorParts, "tokens" | "clock"> {
   readonly send: HttpCall;
-  /** Checks where a request goes, each time: the settings may have changed since it was stored. */
+  /** Checks each request's destination: the settings may have changed since it was stored. */
   readonly check: (base: string) => ReturnType<typeof checkServiceUrl>;
 }
 
@@ -180,8 +180,8 @@ async function request(
 }
 
 /**
- * The address of a conversation's messages, or of one of them; undefined when an id
- * cannot be in one.
+ * Returns the URL of a conversation's messages, or of one of them; undefined when an id cannot be
+ * in a URL.
  */
 function addressOf(
   base: string,
@@ -193,7 +193,7 @@ function addressOf(
   return activity === undefined ? path : `${path}/${encodeURIComponent(activity)}`;
 }
 
-/** Judges each address once: the list of hosts is that of this process. */
+/** Caches the check of each address: the list of hosts is fixed for this process. */
 function rememberedCheck(hosts: ServiceHosts): Sending["check"] {
   const known = new Map<string, ReturnType<typeof checkServiceUrl>>();
   return (base) => {

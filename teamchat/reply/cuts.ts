@@ -1,7 +1,7 @@
 /**
- * The messages of an answer: the usual length, and shorter from where the platform found one too
- * large. The same text and cuts give the same messages in each process, so that one which goes on
- * after a kill sends what is missing and nothing else. Pure.
+ * Splits an answer into messages: of the usual length, and shorter from where the platform found
+ * one too large. The same text and cuts always give the same messages. So after a kill, the next
+ * process sends exactly the missing ones. Pure.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export function cutAnswer(text: string, cuts: readonly Cut[]): readonly string[]
 }
 
 /**
- * Cuts once more, from the message `at` on; undefined when pieces would be too short to be read.
+ * Adds a shorter cut from message `at` on; undefined when the pieces would be too short to read.
  */
 export function cutSmaller(cuts: readonly Cut[], at: number): readonly Cut[] | undefined {
   const length = Math.floor((cuts.at(-1)?.length ?? TEAMCHAT_LIMITS.messageLengthMax) / 2);

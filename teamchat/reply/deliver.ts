@@ -1,7 +1,7 @@
 /**
- * Brings a whole answer to the platform, once, and says honestly what became of it. Survives a kill
- * at any point: where each message stands is stored before the next request. The decisions are in
- * `part_step.ts`.
+ * Delivers a whole answer to the platform exactly once, and reports the true outcome. Survives a
+ * kill at any point: the state of each message is stored before the next request. The decisions
+ * are in `part_step.ts`.
  *
  * @module
  */
@@ -17,27 +17,29 @@ import type { CallOutcome } from "teamchat/reply/outcome.ts";
 import { decidePart, type PartPlace } from "teamchat/reply/part_step.ts";
 import type { Cut, DeliveryOutcome, DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 
-/** What became of an answer, or that it waits for the next start. */
+/** Outcome of an answer, or that it waits for the next start. */
 export type Delivered =
   | {
     readonly outcome: DeliveryOutcome;
     readonly reason: string | undefined;
-    /** How far it came; what of it is not kept yet is to be stored with the outcome. */
+    /**
+     * Progress of the delivery. The part that is not stored yet must be stored with the outcome.
+     */
     readonly progress: Pick<DeliveryProgress, "partsSent" | "ids">;
   }
   | "stopping";
 
-/** What a delivery is made of. */
+/** Dependencies of a delivery. */
 export interface DeliverParts {
   readonly turn: Turn;
   readonly text: string;
-  /** How the answer was shown so far. */
+  /** How the answer has been shown so far. */
   readonly mode: LiveMode;
   readonly connector: Connector;
   readonly clock: Clock;
-  /** Stores how far it is; rejects nothing, because what was sent stays sent. */
+  /** Stores the progress. Never rejects, because sent messages cannot be withdrawn. */
   readonly keep: (progress: Partial<DeliveryProgress>) => Promise<void>;
-  /** The gateway stops: no further request is begun. */
+  /** Aborted when the gateway stops: no further request is started. */
   readonly signal: AbortSignal;
 }
 
@@ -60,11 +62,11 @@ class Delivery {
   #cuts: readonly Cut[];
   #partsSent: number;
   #ids: readonly string[];
-  /** The first message that could not be told for sure. */
+  /** The first message whose delivery is uncertain. */
   #doubt: string | undefined;
   #waitedMs = 0;
   #citations: readonly Citation[] = [];
-  /** Id of the message that holds a line instead of the next text. */
+  /** Id of the placeholder message for the next text. */
   #held: string | undefined;
 
   constructor(parts: DeliverParts) {
@@ -109,9 +111,7 @@ class Delivery {
     return { partsSent: this.#partsSent, ids: this.#ids };
   }
 
-  /**
-   * Notes a message that is out; after the last one it is stored with the outcome, in one write.
-   */
+  /** Records a sent message. The last one is stored with the outcome, in one write. */
   #sent(id: string | undefined): void {
     this.#partsSent++;
     this.#held = undefined;
@@ -128,7 +128,9 @@ class Delivery {
     });
   }
 
-  /** Ends without the rest; a line that waits for its text must not stand there for ever. */
+  /**
+   * Ends without the remaining messages; replaces a placeholder, so that it does not stay forever.
+   */
   async #over(outcome: DeliveryOutcome, reason: string): Promise<Delivered> {
     const { turn, connector, signal } = this.#parts;
     if (this.#held !== undefined && (outcome === "too_large" || outcome === "failed")) {
@@ -141,7 +143,7 @@ class Delivery {
     return { outcome, reason, progress: this.#progress() };
   }
 
-  /** Where the next message stands: as it was stored, or as it was shown. */
+  /** State of the next message: as stored, or as shown. */
   #place(): PartPlace {
     if (this.#held !== undefined) return { at: "held", id: this.#held };
     const { stream } = this.#parts.turn.progress;
@@ -159,7 +161,7 @@ class Delivery {
       if (signal.aborted) return await this.#unsent(place, { kind: "stopping" });
       if (place.at === "plain") await keep({ isSending: true });
       const outcome = await this.#request(place, text, isLast);
-      // Broken off while it waited for its turn: nothing went out.
+      // Aborted while it waited for the rate limits: nothing was sent.
       if (signal.aborted && outcome.kind === "unreachable") continue;
       if (isOpen(outcome)) open++;
       else open = 0;
@@ -183,7 +185,7 @@ class Delivery {
     }
   }
 
-  /** Notes durably where the message stands before anything is done from there. */
+  /** Stores the state of the message before any request is made from it. */
   async #moved(from: PartPlace, to: PartPlace): Promise<PartPlace> {
     if (from.at === to.at) return to;
     const isLine = to.at === "held" && from.at === "absent";
@@ -219,7 +221,7 @@ class Delivery {
     return connector.call({ site, ...call }, signal);
   }
 
-  /** Notes that a new message certainly did not go out. */
+  /** Records that a new message was certainly not sent. */
   async #unsent(place: PartPlace, outcome: PartOutcome): Promise<PartOutcome> {
     if (place.at === "plain") await this.#parts.keep({ isSending: false });
     return outcome;
@@ -232,7 +234,7 @@ class Delivery {
   }
 }
 
-/** Whether nobody knows of a request, or knows that it was not made. */
+/** Whether the result of the request is unknown, or the request was certainly not made. */
 function isOpen({ kind }: CallOutcome): boolean {
   return kind === "ambiguous" || kind === "unreachable" || kind === "failed";
 }

@@ -1,14 +1,14 @@
 /**
- * Shows an answer while it is written: a stream where the platform offers one, edits of its message
- * once the two minutes of a stream are over, typing signs elsewhere. What it shows is a preview:
- * whatever fails here, the whole answer goes out at the end.
+ * Shows an answer while it is written: a stream where the platform supports one, edits of its
+ * message after the two minutes of a stream, typing indicators elsewhere. All of this is a
+ * preview: whatever fails here, the whole answer is sent at the end.
  *
  * | Mode | Shows | Leaves by |
  * |---|---|---|
  * | opening | a first progress line, whose answer is the stream's id | opened → streaming; else typing |
- * | streaming | text that begins with what was shown, at most one request in a second and a half | time → editing; refused → typing; stopped |
+ * | streaming | text that begins with what was shown, at most one request per 1.5 seconds | time → editing; refused → typing; stopped |
  * | editing | edits of the stream's message | refused → silent |
- * | typing | typing signs | refused → silent |
+ * | typing | typing indicators | refused → silent |
  * | silent | nothing | |
  * | stopped | nothing: the owner pressed "stop" | |
  *
@@ -25,36 +25,37 @@ import { cutAnswer } from "teamchat/reply/cuts.ts";
 import type { CallOutcome } from "teamchat/reply/outcome.ts";
 import type { DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 
-/** What is shown, and how. */
+/** Mode of the preview. */
 export type LiveMode = "opening" | "streaming" | "editing" | "typing" | "silent" | "stopped";
 
-/** What a live answer is made of. */
+/** Dependencies of a live answer. */
 export interface LiveParts {
   readonly turn: Turn;
   /**
-   * No earlier process served it: a stream that one may have opened is the only one there can be.
+   * Whether no earlier process served it. If one did, only the stream that it may have opened is
+   * allowed.
    */
   readonly isFresh: boolean;
   readonly shown: ShownText;
   readonly connector: Connector;
   readonly clock: Clock;
-  /** Keeps what the final message needs, durably. */
+  /** Stores durably what the final message needs. */
   readonly keep: (progress: Partial<DeliveryProgress>) => Promise<void>;
 }
 
 const WORKING = "Working on it…";
-/** An agent may say a thousand words a second: all that come in this time are one look. */
+/** An agent may send a thousand words per second: handle all that arrive in this time together. */
 const LOOK_MS = 50;
-/** The first message is made of this much: whatever follows, it stays as it is. */
+/** Text longer than this does not change the first message. */
 const READ_LENGTH_MAX = 4 * TEAMCHAT_LIMITS.messageLengthMax;
-/** A reason that costs nothing: without one each end would take the stack down. */
+/** A constant abort reason; the default one captures a stack trace each time. */
 const OVER = "over";
 
-/** Shows one answer until it is told to end. */
+/** Shows one answer until `end` or `leave`. */
 export class LiveAnswer {
   readonly #parts: LiveParts;
   readonly #stop = new AbortController();
-  /** The gateway stops: nothing more goes out. */
+  /** Aborted when the gateway stops: nothing more is sent. */
   readonly #leave = new AbortController();
   #mode: LiveMode;
   #stream: string | undefined;
@@ -71,40 +72,40 @@ export class LiveAnswer {
     this.#parts = parts;
     const { progress, site } = parts.turn;
     this.#stream = progress.stream;
-    // A stream of an earlier process: its numbers are not known any more, its message is.
+    // An earlier process's stream: its sequence numbers are lost, but its message id is stored.
     const fresh = site.type === "personal" && parts.isFresh ? "opening" : "typing";
     this.#mode = progress.stream === undefined ? fresh : "silent";
   }
 
-  /** The mode at its end. */
+  /** The final mode. */
   get mode(): LiveMode {
     return this.#mode;
   }
 
-  /** There is something new to show. */
+  /** Call when there is new text to show. */
   wake(): void {
     this.#wake();
   }
 
-  /** Shows what the agent is doing until there is text. */
+  /** Shows the agent's progress until there is text. */
   progress(line: string): void {
     this.#line = line.slice(0, TEAMCHAT_LIMITS.informativeLengthMax);
     this.#wake();
   }
 
-  /** Ends the showing; the request that is under way is waited for by `run`. */
+  /** Ends the preview; `run` waits for the request in flight. */
   end(): void {
     this.#stop.abort(OVER);
     this.#wake();
   }
 
-  /** Ends it because the gateway stops: the next start goes on. */
+  /** Ends it because the gateway stops; the next start resumes. */
   leave(): void {
     this.#leave.abort(OVER);
     this.end();
   }
 
-  /** Shows until the end; resolves when no request is under way. */
+  /** Shows the answer until the end; resolves when no request is in flight. */
   async run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted && this.#mode !== "silent" && this.#mode !== "stopped") {
@@ -112,15 +113,14 @@ export class LiveAnswer {
       if (call === undefined) await this.#wait();
       else await this.#take(call, await this.#send(call));
     }
-    // An answer that was there at once: its text ends a stream, because that can be
-    // repeated safely.
+    // The answer was complete at once: open a stream, because ending one can be repeated safely.
     if (this.#mode === "opening" && !this.#leave.signal.aborted && this.#isFresh()) {
       const due = this.#streamDue();
       await this.#take(due, await this.#send(due));
     }
   }
 
-  /** Nothing was asked of the platform yet, and nobody asked before a restart. */
+  /** Whether no request was made yet, neither here nor before a restart. */
   #isFresh(): boolean {
     return this.#sentAt === -Infinity && this.#parts.isFresh;
   }
@@ -133,7 +133,7 @@ export class LiveAnswer {
     return outcome;
   }
 
-  /** Waits for news, but not past the moment at which something is due in any case. */
+  /** Waits for new text, at most until something is due. */
   async #wait(): Promise<void> {
     const { clock } = this.#parts;
     const woken = new AbortController();
@@ -149,7 +149,7 @@ export class LiveAnswer {
       if (this.#isNews()) woken.abort();
     };
     this.#wake = () => {
-      // News within the pause change nothing: it ends when it ends.
+      // New text does not shorten the pause.
       if (isNews || stopLook !== undefined) return;
       const leftMs = quietUntil - clock.monotonic();
       if (leftMs > 0) stopLook = clock.after(leftMs, look);
@@ -176,7 +176,7 @@ export class LiveAnswer {
     return this.#streamAt + TEAMCHAT_LIMITS.streamMs - this.#parts.clock.monotonic();
   }
 
-  /** The text to show: what the first message of the answer will hold. */
+  /** The text to show: the content of the answer's first message. */
   #text(): string {
     const { turn, shown } = this.#parts;
     const text = shown.text().slice(0, READ_LENGTH_MAX);
@@ -218,7 +218,7 @@ export class LiveAnswer {
   #streamDue(): Due {
     const { site } = this.#parts.turn;
     const text = this.#text();
-    // The first request is a progress line: lost, it loses none of the answer.
+    // The first request is a progress line: if it is lost, no text of the answer is lost.
     const isText = this.#mode === "streaming" && text.trim() !== "" &&
       text.startsWith(this.#sentText);
     const kind = isText ? "streaming" : "informative";
@@ -271,7 +271,7 @@ export class LiveAnswer {
     if (due.line !== undefined) this.#sentLine = due.line;
   }
 
-  /** The connection could not be made; a little later it may. */
+  /** The connection failed; retry a little later. */
   #hold(): void {
     this.#gapMs = TEAMCHAT_LIMITS.editGapMs;
   }
@@ -284,13 +284,13 @@ export class LiveAnswer {
 
   #failed(): void {
     if (this.#mode === "opening") this.#mode = "typing";
-    // Whether the chunk counted is open: the next one takes a number that is new in either case.
+    // It is unknown whether the chunk counted; in both cases the next one needs a new number.
     else if (this.#mode === "streaming") this.#sequence++;
     else this.#hold();
   }
 }
 
-/** A request that is due, and what will have been shown by it. */
+/** A request that is due, and the text that it will have shown. */
 interface Due {
   readonly text: string;
   readonly line?: string;

@@ -1,9 +1,8 @@
 /**
- * What an answer of the platform's connector means. Pure.
+ * Interprets responses of the platform's connector. Pure.
  *
- * A new message cannot be repeated safely: the connector may have taken it and still answer 504. So
- * everything that leaves this open is `ambiguous`, and only 429 says for sure that
- * nothing happened.
+ * A new message cannot be repeated safely: the connector may have accepted it and still answer
+ * 504. So every unclear response is `ambiguous`, and only 429 proves that nothing happened.
  *
  * @module
  */
@@ -11,31 +10,31 @@
 import { isPathId } from "core/teamchat/path_id.ts";
 import { retryAfterMs } from "teamchat/reply/retry_after.ts";
 
-/** Why a stream takes nothing more. */
+/** Why a stream accepts nothing more. */
 export type StreamEnd = "time" | "cancelled" | "completed" | "not-allowed";
 
 /** The outcome of one request. */
 export type CallOutcome =
   | { readonly kind: "ok"; readonly id: string | undefined }
   | { readonly kind: "throttled"; readonly waitMs: number }
-  /** It never got there: the connection could not be made, or there is no token. */
+  /** Never sent: the connection could not be made, or there is no token. */
   | { readonly kind: "unreachable"; readonly why: string }
-  /** It may have been taken. */
+  /** The connector may have accepted it. */
   | { readonly kind: "ambiguous"; readonly why: string }
   | { readonly kind: "stream-ended"; readonly why: StreamEnd }
   | { readonly kind: "too-large" }
-  /** The conversation takes no messages of the bot any more. */
+  /** The conversation accepts no more messages of the bot. */
   | { readonly kind: "blocked"; readonly why: string }
-  /** The conversation or the message is not there. */
+  /** The conversation or the message does not exist. */
   | { readonly kind: "gone" }
   | { readonly kind: "unauthorized" }
   | { readonly kind: "failed"; readonly why: string };
 
-/** An answer as it came. */
+/** A response as received. */
 export interface CallAnswer {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** Undefined when it was too long or broke off. */
+  /** Undefined when it was too long or incomplete. */
   readonly body: string | undefined;
 }
 
@@ -48,7 +47,7 @@ const BLOCKED: ReadonlySet<string> = new Set([
 ]);
 const STREAM_REFUSED = "ContentStreamNotAllowed";
 
-/** Reads an answer. */
+/** Interprets a response. */
 export function readOutcome({ status, retryAfter, body }: CallAnswer, nowMs: number): CallOutcome {
   if (status >= 200 && status < 300) return { kind: "ok", id: idOf(body) };
   const { code, message } = errorOf(body);
@@ -75,7 +74,7 @@ export function readOutcome({ status, retryAfter, body }: CallAnswer, nowMs: num
 }
 
 /**
- * Teams streaming, "Error codes": one code for five reasons, which only the message tells apart.
+ * Teams streaming, "Error codes": one code has five causes, which only the message distinguishes.
  */
 function streamEnd(message: string): CallOutcome {
   const words = message.toLowerCase();

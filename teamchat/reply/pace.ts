@@ -1,6 +1,6 @@
 /**
- * When the next request of a conversation may go out (Bot Framework "Rate limiting for bots").
- * Pure: times are passed in. Sliding windows: each bounds how many requests fall into it.
+ * Rate limits of a conversation (Bot Framework "Rate limiting for bots"). Pure: times are
+ * arguments. Each sliding window limits the number of requests in it.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export interface PaceWindow {
   readonly ms: number;
 }
 
-/** Sends into one conversation. */
+/** Limits for sends into one conversation. */
 export const CONVERSATION_WINDOWS: readonly PaceWindow[] = [
   { count: 7, ms: 1_000 },
   { count: 8, ms: 2_000 },
@@ -19,17 +19,17 @@ export const CONVERSATION_WINDOWS: readonly PaceWindow[] = [
   { count: 1_800, ms: 3_600_000 },
 ];
 
-/** Remembers requests and says when the next may go. */
+/** Records requests and computes when the next one may be sent. */
 export interface Pace {
-  /** Milliseconds to wait before a request at `nowMs`; 0 when it may go. */
+  /** Milliseconds to wait before a request at `nowMs`; 0 when it may be sent. */
   waitMs(nowMs: number): number;
-  /** Notes a request. */
+  /** Records a request. */
   took(nowMs: number): void;
-  /** Nothing that is remembered matters any more. */
+  /** Whether no recorded request affects a limit any longer. */
   isIdle(nowMs: number): boolean;
 }
 
-/** Makes an empty memory for the windows; the longest decides how much is kept. */
+/** Creates an empty record for the windows; the longest one decides how much is kept. */
 export function createPace(windows: readonly PaceWindow[]): Pace {
   const taken: number[] = [];
   const keptMax = Math.max(...windows.map(({ count }) => count));
@@ -38,7 +38,7 @@ export function createPace(windows: readonly PaceWindow[]): Pace {
     waitMs: (nowMs) => {
       let waitMs = 0;
       for (const { count, ms } of windows) {
-        // Asked for each request, and a place before the first is looked for slowly.
+        // Called for each request, and an index before the start of an array is slow.
         if (taken.length < count) continue;
         const oldest = taken[taken.length - count] ?? -Infinity;
         waitMs = Math.max(waitMs, oldest + ms - nowMs);

@@ -1,24 +1,23 @@
 /**
- * How one message of an answer gets to the platform exactly once. Pure: the place where the message
- * stands and the outcome of a request give the next place, or the end. A place is stored before the
- * next request goes out, so a kill between any two requests goes on from where the
- * other process was. Why: ADR 0016.
+ * Delivers one message of an answer exactly once. Pure: the message's state and the outcome of a
+ * request give the next state, or the end. The state is stored before the next request is sent, so
+ * after a kill between any two requests the next process resumes from it. Why: ADR 0016.
  *
- * A new message cannot be repeated: the platform may have taken it and still answer 504. An
- * edit of a known message can be, and so can the end of a stream. So the text of an answer
- * never goes out as a new message. First a line that says nothing is posted, until the platform
- * names its id; then that message gets the text, as often as it takes. What can come twice is
- * the line, never the answer.
+ * A new message cannot be repeated: the platform may have accepted it and still answer 504. An
+ * edit of a known message can be repeated, and so can the end of a stream. So the text of an
+ * answer is not sent as a new message. First a placeholder line is posted, until the platform
+ * returns its id. Then that message is edited to the text, repeatedly if necessary. Only the
+ * placeholder can appear twice, never the answer.
  *
- * | Place | Request | Taken | Open (5xx, cut, time-out) | Refused |
+ * | State | Request | Accepted | Open (5xx, cut, time-out) | Refused |
  * |---|---|---|---|---|
- * | absent | new message: a line | held, by its id; without an id: plain | absent, a few times | over |
+ * | absent | new message: a placeholder | held, by its id; without an id: plain | absent, a few times | over |
  * | stream | end of the stream | sent | stream; after two tries held | time → held; else absent |
  * | held | edit | sent | held | gone → absent; else plain |
- * | plain | new message: the text | sent | in doubt: not sent again, and the agent is told | over |
+ * | plain | new message: the text | sent | in doubt: not sent again, and the agent is notified | over |
  *
- * `plain` is for a platform that names no ids or takes no edits; it has surely not taken the text
- * yet. 429, and a connection that was not made, leave each place as it is.
+ * `plain` is for a platform that returns no ids or accepts no edits; it has certainly not accepted
+ * the text yet. 429, and a connection that was not made, leave each state unchanged.
  *
  * Sources: Teams "Optimize your bot with rate limiting" (which answers may be repeated), "Stream
  * bot messages" (a stream ends once), Bot Connector REST API "Update Activity".
@@ -31,40 +30,40 @@ import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { CallOutcome } from "teamchat/reply/outcome.ts";
 import type { DeliveryOutcome } from "teamchat/store/turn.ts";
 
-/** Where a message of an answer stands. */
+/** State of a message of an answer. */
 export type PartPlace =
   | { readonly at: "absent" }
   | { readonly at: "stream"; readonly id: string }
   | { readonly at: "held"; readonly id: string }
   | { readonly at: "plain" };
 
-/** What became of a request. */
+/** What to do after a request. */
 export type PartDecision =
   | { readonly then: "sent"; readonly id: string | undefined }
-  /** The next request is made from `place`, after `waitMs`. */
+  /** Make the next request from `place`, after `waitMs`. */
   | { readonly then: "next"; readonly place: PartPlace; readonly waitMs: number }
   /** The text is too long for one message. */
   | { readonly then: "smaller" }
-  /** It may be out, and nobody knows. */
+  /** It may have been delivered, and there is no way to find out. */
   | { readonly then: "doubt"; readonly reason: string }
   | { readonly then: "over"; readonly outcome: DeliveryOutcome; readonly reason: string };
 
-/** What was tried for this message so far, this request included. */
+/** Attempts for this message so far, including this request. */
 export interface PartTries {
-  /** Requests in a row whose fate stayed open, or that never got there. */
+  /** Consecutive requests that had an unknown result or were never sent. */
   readonly open: number;
-  /** Lines that were posted, or may have been. */
+  /** Placeholders that were posted, or may have been. */
   readonly lines: number;
-  /** Time that was waited for this answer in all. */
+  /** Total time that this answer has waited. */
   readonly waitedMs: number;
 }
 
 const ABSENT: PartPlace = { at: "absent" };
 const PLAIN: PartPlace = { at: "plain" };
-/** Tries to end a stream before its message is edited instead. */
+/** Attempts to end a stream before its message is edited instead. */
 const ENDS_BEFORE_EDIT = 2;
 
-/** Decides what follows from the outcome of the request that was made from `place`. */
+/** Decides the next step after the request that was made from `place`. */
 export function decidePart(
   place: PartPlace,
   outcome: CallOutcome,
@@ -99,7 +98,7 @@ export function decidePart(
   }
 }
 
-/** Outcomes that mean something else at each place. */
+/** Outcomes whose meaning depends on the state. */
 type Judged = Extract<
   CallOutcome,
   { kind: "ok" | "ambiguous" | "failed" | "gone" | "stream-ended" }
@@ -160,7 +159,7 @@ function decideHeld(
     case "ambiguous":
       return isPatient ? next(place, waitAfter(tries.open)) : over("ambiguous", outcome.why);
     case "gone":
-      // Its message was deleted, so nothing of it can be read twice.
+      // Its message was deleted, so a new one cannot show the text twice.
       return tries.lines < TEAMCHAT_LIMITS.linesMax
         ? next(ABSENT)
         : over("failed", "the message is deleted each time");

@@ -1,6 +1,7 @@
 /**
- * All answers on their way: one at a time in a conversation, in the order of the turns; each shown
- * while it is written and delivered when it is whole. Picks up after a restart what was left.
+ * All answers in progress: one at a time per conversation, in the order of the turns. Each is
+ * shown while it is written and delivered when it is complete. Resumes unfinished ones after a
+ * restart.
  *
  * @module
  */
@@ -22,37 +23,37 @@ import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { DeliveryProgress, Site, Turn } from "teamchat/store/turn.ts";
 import type { Closing } from "teamchat/store/turns.ts";
 
-/** Answers on their way. */
+/** Answers in progress. */
 export interface Replies {
-  /** The agent began the turn: its answer is shown from now on. */
+  /** Call when the agent has started the turn: its answer is shown from now on. */
   begin(turnId: string): void;
-  /** The same for a turn that may have been begun by an earlier process. */
+  /** Like `begin`, for a turn that an earlier process may have begun. */
   resume(turnId: string): void;
   delta(turnId: string, messageId: string, text: string, offset: number | undefined): void;
   whole(turnId: string, messageId: string): void;
   tool(turnId: string, tool: string): void;
-  /** The turn waits for its owner's decision about a call. */
+  /** Call when the turn waits for its owner's decision about a call. */
   ask(turnId: string, approval: AskedApproval): void;
-  /** The turn has ended: its answer is delivered. */
+  /** Call when the turn has ended: its answer is delivered. */
   finish(turnId: string): void;
-  /** Nobody is to hear of the turn any more: what is shown stays, nothing follows. */
+  /** Drops a turn: what is shown stays, nothing more is sent. */
   drop(turnId: string): void;
-  /** Sends a line of the gateway's own; what becomes of it is only counted. */
+  /** Sends a text of the gateway; its outcome is only counted. */
   note(site: Site, text: string): void;
-  /** Begins nothing more; resolves when no request is under way. */
+  /** Starts nothing more; resolves when no request is in flight. */
   close(): Promise<void>;
 }
 
-/** What replies are made of. */
+/** Dependencies of replies. */
 export interface RepliesParts {
   readonly store: Pick<TeamchatStore, "turns" | "conversations">;
   readonly connector: Connector;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
-  /** The owner pressed "stop". */
+  /** Called when the owner pressed "stop". */
   readonly onStopped: (turn: Turn) => void;
-  /** What became of an answer is known and stored. */
+  /** Called when the outcome of an answer is known and stored. */
   readonly onDelivery: (turn: Turn, how: Closing) => void;
 }
 
@@ -62,16 +63,16 @@ interface Open {
   readonly ended: Promise<void>;
   readonly end: () => void;
   readonly leave: () => void;
-  /** Its owner is not the agent's any more. */
+  /** Aborted when the agent no longer belongs to the owner. */
   readonly gone: AbortController;
 }
 
-/** What the agent is told of a turn whose owner is not its own any more. */
+/** Outcome reported to the agent when a turn's owner no longer has this agent. */
 const GONE: Closing = { outcome: "cancelled", reason: "owner gone" };
-/** When the disk did not take the outcome, the next try. */
+/** Delay before a retry when the outcome could not be stored. */
 const STORE_RETRY_MS = 5_000;
 
-/** Makes the replies. */
+/** Creates the replies. */
 export function createReplies(parts: RepliesParts): Replies {
   return new AllReplies(parts);
 }
@@ -120,7 +121,7 @@ class AllReplies implements Replies {
     };
     this.#open.set(turnId, { shown, live, ended, end, leave, gone: new AbortController() });
     const { conversation } = turn.site;
-    // Beside the answers: the agent may wait, in the midst of one, for what becomes of its message.
+    // Own queue: an agent may wait for the outcome of its message in the middle of an answer.
     const lane = turn.sendId === undefined ? conversation : `${conversation}|sent`;
     this.#run(lane, () => this.#serve(turnId));
   }
@@ -151,7 +152,7 @@ class AllReplies implements Replies {
     if (gone?.aborted === true) return;
     open?.live.progress("Waiting for your decision…");
     const { site } = turn;
-    // Beside the lane: the answer that holds it waits for this very question.
+    // Outside the queue: the answer that occupies it waits for this decision.
     const { connector, clock } = this.#parts;
     const stop = this.#stop.signal;
     const asked = sendCard(
@@ -171,7 +172,7 @@ class AllReplies implements Replies {
     const turn = this.#parts.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
     const open = this.#open.get(turnId);
-    // Nothing of it is under way: it waits for its agent, or for a start that does not come.
+    // It is not in progress: it waits for its agent, or for a start that will not happen.
     if (open === undefined) return this.#run(turn.site.conversation, () => this.#close(turn, GONE));
     open.gone.abort();
     open.leave();
@@ -206,7 +207,7 @@ class AllReplies implements Replies {
       if (open.gone.signal.aborted) return await this.#forget(turnId);
       if (open.live.mode === "stopped") return await this.#stopped(turnId);
       await open.ended;
-      // A stop of the gateway ends the showing as well; then the next start goes on from here.
+      // The stop of the gateway also ends the preview; the next start resumes here.
       const turn = this.#parts.store.turns.get(turnId);
       if (turn?.state === "ended") await this.#deliver(turn, open);
     } finally {

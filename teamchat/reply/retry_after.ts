@@ -1,5 +1,5 @@
 /**
- * Reads `Retry-After` (RFC 9110, 10.2.3): seconds or a date; what makes no sense counts as absent.
+ * Parses `Retry-After` (RFC 9110, 10.2.3): seconds or a date. An invalid value counts as absent.
  * Pure.
  *
  * @module
@@ -7,10 +7,10 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 
-/** What is waited when the header is absent or unusable. */
+/** Wait when the header is absent or invalid. */
 const DEFAULT_MS = 2_000;
 
-/** Returns how long to wait, in milliseconds; never more than the bound. */
+/** Returns how long to wait, in milliseconds, up to the limit. */
 export function retryAfterMs(header: string | null, nowMs: number): number {
   const text = header?.trim() ?? "";
   const asked = /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;

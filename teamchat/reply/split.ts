@@ -1,14 +1,15 @@
 /**
- * Cuts an answer into messages that the platform takes. Pure. A cut never falls inside a character,
- * prefers the end of a paragraph, line or word, and closes and reopens a code fence around itself.
+ * Splits an answer into messages that the platform accepts. Pure. A cut is never inside a
+ * character. It prefers the end of a paragraph, line or word, and closes and reopens a code fence
+ * around it.
  *
- * The first message of a longer text is always the same however the text goes on, so that a stream
- * which showed a part of it stays right.
+ * The first message of a longer text does not depend on the text that follows, so a stream that
+ * showed part of it stays valid.
  *
  * @module
  */
 
-/** A cut earlier than this share of the room is worse than one inside a line. */
+/** A cut before this share of the room is worse than one inside a line. */
 const EARLIEST_SHARE = 0.5;
 const FENCE = /^(`{3,12}|~{3,12})([^\n`]*)$/;
 
@@ -28,7 +29,7 @@ export function splitMessage(text: string, lengthMax: number): readonly string[]
   return parts;
 }
 
-/** Room that closing a fence may take. */
+/** Room needed to close a fence. */
 const FENCE_ROOM = 16;
 
 function cutAt(text: string, lengthMax: number): number {
@@ -36,7 +37,7 @@ function cutAt(text: string, lengthMax: number): number {
   const earliest = Math.floor(room * EARLIEST_SHARE);
   for (const mark of ["\n\n", "\n", " "]) {
     const at = text.lastIndexOf(mark, room - mark.length);
-    // Behind the line that opens a fence: otherwise the rest would be as long as it was.
+    // Cut after the line that opens a fence; otherwise the rest would not become shorter.
     if (at >= earliest) return at + mark.length;
   }
   const isInsidePair = isHighSurrogate(text.charCodeAt(room - 1));
@@ -47,7 +48,7 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
 }
 
-/** The fence that is open at the end of `text`, if one is. */
+/** Returns the fence that is open at the end of `text`, if any. */
 function openFence(text: string): { readonly line: string; readonly mark: string } | undefined {
   let open: { readonly line: string; readonly mark: string } | undefined;
   for (const line of text.split("\n")) {

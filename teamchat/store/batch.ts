@@ -1,6 +1,6 @@
 /**
- * Writes that arrive together share one transaction, and so one wait for the disk; each still gets
- * its own result. They are made in the order in which they came.
+ * Batches writes: writes that arrive together share one transaction and thus one wait for the
+ * disk. Each gets its own result. They run in the order of arrival.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { Log } from "core/ports/log.ts";
 import { err, type Result } from "core/result.ts";
 import { storageFault, writeSql } from "core/store/sql_write.ts";
 
-/** Where batches are written. */
+/** Dependencies of a batch. */
 export interface BatchParts {
   readonly db: Database;
   readonly clock: Pick<Clock, "after">;
@@ -23,32 +23,39 @@ export interface BatchParts {
 }
 
 /**
- * Resolves after the work is on the disk, and never rejects. `what` names its object in
- * refusals. The work touches nothing but the database: it is run again by itself when
- * another one of its batch throws.
+ * Resolves after the work is on disk; never rejects. `what` names its object in refusals. The work
+ * may only use the database: it is run again alone when another one of its batch throws.
  */
 export type Writer = <T>(what: string, work: () => Result<T>) => Promise<Result<T>>;
 
-/** A writer and what goes with it. */
+/** The writers of one database. */
 export interface Writing {
   readonly write: Writer;
-  /** The same at once, and before everything of its batch that is not `writeFirst`. */
+  /**
+   * Like `write`, but with less delay, and before everything of its batch that is not
+   * `writeFirst`.
+   */
   readonly writeFirst: Writer;
-  /** The same, when there is a batch anyway, or a little later: for what nobody waits for. */
+  /**
+   * Like `write`, but with the next batch or a little later: for writes that no caller waits for.
+   */
   readonly writeLater: Writer;
-  /** Calls `job` right before a batch that comes as soon as `write` would; not after a `flush`. */
+  /**
+   * Calls `job` just before the next batch, which starts as soon as for `write`; not after a
+   * `flush`.
+   */
   readonly beforeNext: (job: () => void) => void;
-  /** Writes what waits, at once. */
+  /** Writes all waiting work synchronously. */
   readonly flush: () => void;
 }
 
-/** Rows that are held back and written once for all works of a batch. */
+/** Rows that are buffered and written once for all works of a batch. */
 export interface HeldRows {
-  /** A transaction is about to begin. */
+  /** Called before a transaction begins. */
   begin(): void;
-  /** Writes what the works changed; the last thing in the transaction. */
+  /** Writes the changed rows; the last step of the transaction. */
   save(): void;
-  /** The transaction was undone: what is remembered of rows may be wrong. */
+  /** Called after a rollback: buffered rows may be wrong. */
   forget(): void;
 }
 
@@ -62,19 +69,19 @@ type WritingParts = Omit<BatchParts, "what"> & {
   readonly clock: Pick<Clock, "after" | "monotonic">;
   readonly rows?: HeldRows;
   /**
-   * What is not `writeFirst` keeps away from the batch before by this many times what that took, so
-   * that not all the time goes to the disk, for which everything stands still. 0 when absent.
+   * After a batch, writes other than `writeFirst` wait this many times the batch's duration. So
+   * the disk does not block the process all the time. Defaults to 0.
    */
   readonly gapFactor?: number;
 };
 
-/** The longest of such gaps. */
+/** The longest such wait. */
 const GAP_MS_MAX = 8;
 
-/** What nobody waits for is written after this long at the latest. */
+/** `writeLater` work is written after this long at the latest. */
 const LATER_MS = 100;
 
-/** Makes a writer. */
+/** Creates the writers. */
 export function openWriter(parts: WritingParts): Writing {
   const { clock, gapFactor = 0 } = parts;
   let [first, rest]: [Waiting[], Waiting[]] = [[], []];
@@ -98,16 +105,14 @@ export function openWriter(parts: WritingParts): Writing {
     for (const job of due) job();
     flush();
   };
-  /** Sees to a batch in `ms` at the latest; never in this round of the event loop. */
+  /** Schedules a batch within `ms`; never in this round of the event loop. */
   const arm = (ms: number) => {
     const at = clock.monotonic() + ms;
     if (armed !== undefined && armed.at <= at) return;
     armed?.stop();
     armed = { at, stop: clock.after(ms, run) };
   };
-  /**
-   * The wait of what need not be on the disk at once; whatever is written meanwhile takes it along.
-   */
+  /** Remaining wait for less urgent work; an earlier batch includes it. */
   const gap = () => Math.max(0, restAt - clock.monotonic());
   const writer =
     (add: (one: Waiting) => void): Writer => <T>(what: string, work: () => Result<T>) =>
@@ -150,7 +155,7 @@ function writeAll(parts: WritingParts, batch: readonly Waiting[]): void {
     if (thrown instanceof FileFault) {
       return batch.forEach(({ what, resolve }) => resolve(err(storageFault(what, thrown))));
     }
-    // A fault of the program in what one peer sent is no reason to refuse what others did.
+    // A bug that one peer's data triggers must not refuse the writes of others.
     return batch.forEach(({ what, work, resolve }) => resolve(writeAlone(parts, what, work)));
   }
   batch.forEach(({ resolve }, index) => {
@@ -176,8 +181,8 @@ function writeAlone(
 }
 
 /**
- * Writes in one transaction. A fault of the program is a refusal here too: this runs in a timer,
- * where a throw ends the process, and a peer that repeats its delivery would end each next one.
+ * Writes in one transaction. A bug is also returned as a refusal. This runs in a timer, where an
+ * error ends the process, and a peer that repeats its delivery would end it again each time.
  */
 export function writeBatch<T>({ db, log, what }: BatchParts, work: () => T): Result<T> {
   try {

@@ -1,28 +1,27 @@
 /**
- * Conversations as this process wrote them last, so that a message in the one that was heard
- * from last anyway is no write: what is stored of it says the same, and when it was heard
- * from is asked for its order alone. Whatever is not known here is written. Bounded; no
- * database and no clock of its own.
+ * Caches the conversations that this process wrote last, to skip needless writes. A message in the
+ * latest conversation changes nothing but the time, and that time is used only for ordering. An
+ * unknown conversation is always written. Limited in size; uses no database and no clock.
  *
  * @module
  */
 
 import type { Conversation } from "teamchat/store/turn.ts";
 
-/** What was written. */
+/** The cache of written conversations. */
 export interface Heard {
   /**
-   * Whether all of it is stored already, as the last of its owner and of its agent;
-   * `text` is its site.
+   * Whether all of it is already stored, as the latest of its owner and of its agent. `text` is
+   * its serialized site.
    */
   has(conversation: Conversation, text: string): boolean;
-  /** It was written, in a transaction that may still be undone. */
+  /** Records a write in a transaction that may still be rolled back. */
   keep(conversation: Conversation, text: string): void;
-  /** A transaction was undone, or a conversation changed elsewhere. */
+  /** Clears the cache after a rollback, or after a conversation changed elsewhere. */
   forget(): void;
 }
 
-/** Conversations that are remembered, and how long a time may stand that is not written again. */
+/** Number of cached conversations, and how old a stored time may become. */
 const KEPT = 10_000;
 const STANDS_MS = 60_000;
 
@@ -38,7 +37,7 @@ interface Last {
   readonly seen: number;
 }
 
-/** Makes an empty memory. */
+/** Creates an empty cache. */
 export function createHeard(): Heard {
   const written = new Map<string, Written>();
   const lastOfOwner = new Map<string, Last>();
@@ -62,7 +61,7 @@ export function createHeard(): Heard {
   };
 }
 
-/** What was received before the other, and is handed over after it, is not the last. */
+/** An activity that was received earlier but handed over later does not become the latest. */
 function enter(lasts: Map<string, Last>, of: string, last: Last): void {
   const before = lasts.get(of);
   if (before === undefined || last.seen >= before.seen) lasts.set(of, last);

@@ -1,7 +1,7 @@
 /**
- * Writes what came in, once: the delivery's key, the conversation and the turn are one transaction,
- * and only what is in it is acknowledged. Deliveries that arrive together share one write to the
- * disk; each still gets its own answer.
+ * Stores each delivery exactly once: its key, its conversation and its turn are written in one
+ * transaction, and acknowledged afterwards. Deliveries that arrive together share one write to the
+ * disk; each gets its own answer.
  *
  * @module
  */
@@ -22,13 +22,13 @@ import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 
 /** One delivery. */
 export interface Delivery {
-  /** Keys under which a repetition is recognized, with the times until which they count. */
+  /** Keys that identify a repetition, with their expiry times. */
   readonly keys: readonly { readonly key: string; readonly until: number }[];
   readonly now: number;
-  /** The owner's conversation as of this delivery. */
+  /** The owner's conversation at the time of this delivery. */
   readonly conversation?: Conversation;
   readonly turn?: NewTurn;
-  /** The owner changed the text of a message; a turn the agent has already is left as it is. */
+  /** The owner changed the text of a message; a turn that the agent already has is not changed. */
   readonly edit?: {
     readonly agent: string;
     readonly conversation: string;
@@ -41,13 +41,13 @@ export interface Delivery {
     readonly conversation: string;
     readonly activity: string;
   };
-  /** The bot was taken out of a conversation. */
+  /** The bot was removed from a conversation. */
   readonly block?: { readonly conversation: string; readonly why: string };
-  /** What the owner did with an answer. */
+  /** The owner's action on an answer. */
   readonly event?: NewAgentEvent;
-  /** What the owner said about a file. */
+  /** The owner's answer about a file. */
   readonly consent?: FileConsent;
-  /** Usual answer of an invoke, given again to its repetition. */
+  /** Default answer of an invoke; a repetition gets the same. */
   readonly answer?: string;
 }
 
@@ -57,36 +57,36 @@ export type Stored =
     readonly kind: "new";
     readonly isNewConversation: boolean;
     readonly hasTurn: boolean;
-    /** Whether the owner's word about a file counts: it is asked once, of one owner, for a day. */
+    /** Whether the consent counts: it is requested once, from one owner, for a day. */
     readonly isConsentTaken: boolean;
   }
   | { readonly kind: "duplicate"; readonly answer: string | undefined };
 
-/** Nothing was stored: whoever it was for is not its sender's any more. */
+/** Nothing was stored: the agent no longer belongs to the sender. */
 export interface NotStored {
   readonly kind: "overtaken";
 }
 
-/** Storing deliveries. */
+/** Stores deliveries. */
 export interface Intake {
   /**
-   * Resolves after the write is on the disk; never rejects. `isCurrent` is asked within the
-   * transaction: what was true when the delivery was made may not be any more when it is written.
+   * Resolves after the write is on disk; never rejects. `isCurrent` is evaluated inside the
+   * transaction, because the owners may have changed since the delivery was created.
    */
   store(delivery: Delivery): Promise<Result<Stored>>;
   store(delivery: Delivery, isCurrent: () => boolean): Promise<Result<Stored | NotStored>>;
-  /** Forgets keys that do not count any more. */
+  /** Deletes expired keys. */
   sweep(now: number): void;
 }
 
-/** Opens the intake over prepared tables. */
+/** Opens the store of deliveries over prepared tables. */
 export function openIntake(
   db: Database,
   parts: {
     readonly clock: Pick<Clock, "after">;
     readonly log: Log;
     readonly write: Writer;
-    /** Both are to be forgotten when a transaction is undone. */
+    /** Cleared after a rollback, like the rows. */
     readonly heard: Heard;
     readonly open: OpenTurns;
   },
@@ -99,7 +99,7 @@ export function openIntake(
           "the message",
           () => isCurrent() ? storeOne(sql, delivery) : ok({ kind: "overtaken" }),
         )) as Intake["store"],
-    // What a full disk keeps today goes with a later sweep.
+    // If the disk is full now, a later sweep deletes them.
     sweep: (now) =>
       void writeBatch({ db, ...parts, what: "the message" }, () => sql.forget.run(now)),
   };
@@ -120,10 +120,10 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   if (known !== undefined) return ok({ kind: "duplicate", answer: known.answer });
   const { turn, conversation, edit, withdraw, block } = delivery;
   const site = conversation === undefined ? undefined : JSON.stringify(conversation.site);
-  // The same place, but for the thread of a channel.
+  // The same conversation, except for the thread of a channel.
   const isSame = turn?.site.conversation === conversation?.site.conversation;
   if (turn !== undefined && !insertTurn(sql, turn, isSame ? site : undefined)) {
-    // Nothing of this delivery is stored: its repetition must find no trace.
+    // Nothing of this delivery is stored, so remove its keys: a repetition must count as new.
     for (const { key } of delivery.keys) sql.unsee.run(key);
     return err(queueFull());
   }
@@ -159,8 +159,8 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
 }
 
 /**
- * Notes the keys of a delivery; when one of them counts already, none, and the answer
- * that went with it.
+ * Stores the keys of a delivery. If one of them is already known, stores none and returns the
+ * first answer.
  */
 function seeAll(
   sql: Sql,
@@ -175,7 +175,7 @@ function seeAll(
   return undefined;
 }
 
-/** Remembers where an owner was heard from last; whether it was never heard of. */
+/** Stores the owner's latest conversation. Returns whether the owner was unknown before. */
 function rememberConversation(sql: Sql, heard: Conversation, text: string): boolean {
   if (sql.heard.has(heard, text)) return false;
   const { owner, agent, site: { conversation, type }, seen } = heard;
@@ -185,7 +185,7 @@ function rememberConversation(sql: Sql, heard: Conversation, text: string): bool
   return isNew;
 }
 
-/** False when too many turns wait for the agent. */
+/** Returns false when too many turns wait for the agent. */
 function insertTurn(
   sql: Sql,
   turn: NewTurn,
@@ -215,7 +215,7 @@ function insertTurn(
 function statements(db: Database) {
   return {
     seen: db.prepare("select answer from seen where key = ?"),
-    // A key that does not count any more is taken anew.
+    // Replaces a key that has expired.
     see: db.prepare(
       "insert into seen (key, until, answer) values (?, ?, ?) on conflict (key) do update set " +
         "until = excluded.until, answer = excluded.answer where until <= ?",

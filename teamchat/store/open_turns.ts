@@ -1,10 +1,11 @@
 /**
- * Which turns wait for which agent, and which it has: their places, in memory. An index
- * of agents on the disk would be a page of its own for nearly every delivery, and a third
- * of what storing one costs.
+ * An in-memory index of open turns by agent: those that wait and those that the agent has. An
+ * index on disk would cost one page more for nearly every delivery, a third of the cost of storing
+ * one.
  *
- * The rows are the truth, and are read once, when the store is opened. From then on whoever stores
- * a turn or changes its state says so within the transaction; one that is undone is undone here.
+ * The rows are the authority and are read once, when the store is opened. From then on, code that
+ * stores a turn or changes its state updates the index within the transaction. A rollback also
+ * undoes the index.
  *
  * @module
  */
@@ -12,26 +13,26 @@
 import type { Database } from "core/ports/databases.ts";
 import type { TurnState } from "teamchat/store/turn.ts";
 
-/** Places of open turns. */
+/** Rows of open turns. */
 export interface OpenTurns {
   /** Turns that the agent does not have, oldest first. */
   queued(agent: string): readonly number[];
   queuedCount(agent: string): number;
-  /** The oldest of them. */
+  /** The oldest of the queued turns. */
   next(agent: string): number | undefined;
   /** Turns that the agent has and that have not ended, oldest first. */
   held(agent: string): readonly number[];
-  /** The oldest turn of each agent for which one waits. */
+  /** The oldest waiting turn of each agent that has one. */
   oldest(): readonly number[];
-  /** A turn is stored, or is in another state now. */
+  /** Call when a turn is stored, or has changed its state. */
   put(agent: string, place: number, state: TurnState): void;
-  /** A transaction is about to begin. */
+  /** Call before a transaction begins. */
   begin(): void;
-  /** It was undone. */
+  /** Call after a rollback. */
   undo(): void;
 }
 
-/** Where a turn stands, as far as it matters here. */
+/** State of a turn, as far as this index needs it. */
 type Standing = "queued" | "held" | "over";
 
 interface Places {
@@ -47,7 +48,7 @@ interface Change {
   readonly before: Standing;
 }
 
-/** Reads prepared tables. */
+/** Reads the prepared tables. */
 export function createOpenTurns(db: Database): OpenTurns {
   const select = db.prepare(
     "select place, agent, state from turns indexed by turns_open where state <> 'closed' " +
@@ -87,7 +88,7 @@ function standingOf(state: TurnState): Standing {
   return state === "delivered" || state === "running" ? "held" : "over";
 }
 
-/** Puts a turn where it stands now; returns where it stood. */
+/** Moves a turn to its current state; returns the previous state. */
 function enter(book: Book, agent: string, place: number, now: Standing): Standing {
   const places = book.get(agent) ?? { queued: new Set(), held: new Set() };
   const before = places.queued.delete(place)
@@ -107,7 +108,7 @@ function takeBack(book: Book, changes: readonly Change[]): void {
   }
   for (const agent of new Set(changes.map((change) => change.agent))) {
     const places = book.get(agent);
-    // What came back stands behind those that it is older than.
+    // A turn that returns to the queue must be sorted by age again.
     if (places !== undefined) places.queued = new Set([...places.queued].sort(byPlace));
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What owners did with answers, until their agent has taken note of it. Written with the delivery
- * that told it; kept a day for an agent that is away, and while the agent is that owner's.
+ * Owners' actions on answers, stored until their agent has confirmed them. Written with their
+ * delivery. Kept for a day for a disconnected agent, and only while the agent belongs to that
+ * owner.
  *
  * @module
  */
@@ -11,24 +12,24 @@ import type { Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import type { Row } from "teamchat/store/schema.ts";
 
-/** An event about to be stored. */
+/** An event to store. */
 export interface NewAgentEvent {
   readonly id: string;
   readonly agent: string;
-  /** Whose doing it is; undefined when it is nobody's. */
+  /** The acting owner; undefined when no owner acted. */
   readonly owner: string | undefined;
   readonly kind: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly created: number;
-  /** The message that it is about. */
+  /** The message that the event concerns. */
   readonly conversation: string;
   readonly message: string | undefined;
 }
 
-/** An event that the agent has not taken. */
+/** An event that the agent has not confirmed. */
 export interface AgentEvent
   extends Pick<NewAgentEvent, "id" | "owner" | "kind" | "payload" | "created"> {
-  /** The turn whose answer it is about, and when that was asked for. */
+  /** The turn whose answer the event concerns, and its creation time. */
   readonly turn: { readonly turnId: string; readonly created: number } | undefined;
 }
 
@@ -36,16 +37,16 @@ export interface AgentEvent
 export interface AgentEventBook {
   add(event: NewAgentEvent): Result<void>;
   waiting(agent: string): readonly AgentEvent[];
-  /** The agent has it on its own disk. */
+  /** Call when the agent has it on its own disk. */
   taken(agent: string, id: string): Result<void>;
-  /** Whose events wait for whom. */
+  /** Pairs of agent and owner with waiting events. */
   owners(): readonly { readonly agent: string; readonly owner: string }[];
-  /** What the owner did is told to the agent no more. */
+  /** Deletes the owner's events, so that the agent gets no more of them. */
   drop(agent: string, owner: string): Result<void>;
   sweep(before: number): void;
 }
 
-/** Opens the book over prepared tables. */
+/** Opens the store over prepared tables. */
 export function openAgentEvents(db: Database): AgentEventBook {
   const waiting = db.prepare(
     "select * from owner_events where agent = ? order by place limit 64",
@@ -76,7 +77,7 @@ export function openAgentEvents(db: Database): AgentEventBook {
   };
 }
 
-/** Makes the insertion, for the transaction of a delivery. */
+/** Returns the insert function, for the transaction of a delivery. */
 export function insertAgentEvent(db: Database): (event: NewAgentEvent) => void {
   const turnOf = db.prepare(
     "select turn_id, created from turns where agent = ? and ids <> '[]' and (conversation = ? or " +

@@ -1,11 +1,11 @@
 /**
  * Files that agents offer to their owners. The bytes are in a folder beside the database.
  *
- * | State | Means | Left by |
+ * | State | Meaning | Leaves by |
  * |---|---|---|
- * | offered | the card is, or may be, in the conversation | the owner's answer, its end |
- * | accepted | the owner said yes, and the platform named a place | the upload |
- * | closed | nothing more comes of it | a day later |
+ * | offered | the card is, or may be, in the conversation | the owner's answer, its expiry |
+ * | accepted | the owner accepted, and the platform named a place | the upload |
+ * | closed | no further change | deletion a day later |
  *
  * A consent counts once: the change of state is the check.
  *
@@ -20,7 +20,7 @@ import type { FileConsent, UploadPlace } from "teamchat/files/file_consent.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
-/** A file that is offered. */
+/** An offered file. */
 export interface OwnerFile {
   readonly fileId: string;
   readonly agent: string;
@@ -35,29 +35,29 @@ export interface OwnerFile {
   readonly upload: UploadPlace | undefined;
 }
 
-/** Who pressed, and where. */
+/** The person who pressed, and the conversation. */
 export interface Presser {
   readonly owner: string;
   readonly conversation: string;
   readonly now: number;
 }
 
-/** Files that are offered. */
+/** The store of offered files. */
 export interface OwnerFileBook {
   add(file: Omit<OwnerFile, "state" | "upload">): Result<"new" | "known" | "full">;
   get(fileId: string): OwnerFile | undefined;
-  /** Files that the owner accepted and that are not brought. */
+  /** Files that the owner accepted and that are not uploaded yet. */
   accepted(): readonly OwnerFile[];
   expired(now: number): readonly OwnerFile[];
-  /** Files that nobody answered yet. */
+  /** Files without an answer. */
   offered(): readonly OwnerFile[];
-  /** Ends an offer now: no answer to it counts any more. */
+  /** Ends an offer now: a later answer does not count. */
   lapse(fileId: string): Result<void>;
   close(fileId: string): Result<boolean>;
   sweep(before: number): void;
 }
 
-/** Opens the book over prepared tables. */
+/** Opens the store over prepared tables. */
 export function openOwnerFiles(db: Database): OwnerFileBook {
   const known = db.prepare("select 1 from owner_files where agent = ? and send_id = ?");
   const open = db.prepare(
@@ -114,8 +114,8 @@ export function openOwnerFiles(db: Database): OwnerFileBook {
 }
 
 /**
- * Makes the taking of a consent, for the transaction of its delivery; false when it does not count:
- * somebody else's, another conversation's, used, or too late.
+ * Returns the function that records a consent, for the transaction of its delivery. It returns
+ * false when the consent does not count: another person, another conversation, used, or too late.
  */
 export function takeConsent(db: Database): (consent: FileConsent, by: Presser) => boolean {
   const take = db.prepare(

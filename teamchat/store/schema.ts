@@ -113,7 +113,7 @@ create table if not exists absences (
 ) strict, without rowid;
 `;
 
-/** What each version changed in tables that are there; from 1 on. */
+/** Changes of each version to existing tables; from version 1 on. */
 const CHANGES: readonly string[] = [
   `alter table turns add column cuts text not null default '[]';
    alter table turns add column held text;
@@ -121,14 +121,14 @@ const CHANGES: readonly string[] = [
      where part_size is not null;
    alter table turns drop column part_size;`,
   "alter table turns add column send_id text;",
-  // Of the turns of a day few are open: an index of these alone is small, and one page
-  // takes many writes.
+  // Few of a day's turns are open: an index of only these is small, and one page serves many
+  // writes.
   `drop index if exists turns_of;
    drop index if exists turns_in;
    drop index if exists turns_activity;`,
-  // A delivery touches few pages: one index of its agent, and keys of one moment side by side.
-  // Keys of before are spelled anew, so that what was taken then is not taken again: the id,
-  // which was last, comes first.
+  // A delivery should touch few pages: one index of its agent, and adjacent keys of one moment.
+  // Old keys are rewritten with the id first instead of last, so that earlier deliveries are still
+  // recognized.
   `drop index if exists turns_of;
    drop index if exists turns_activity;
    drop index if exists turns_queued;
@@ -142,8 +142,8 @@ const CHANGES: readonly string[] = [
      substr(key, 1, length(rtrim(key, replace(key, '|', ''))) - 1)
      where (key like 'msteams|%|%|%' or key like 'emulator|%|%|%' or key like 'test|%|%|%')
        and key not like '%|%|%|%|%';`,
-  // What an owner did is told while the agent is that owner's; of whom nobody knows any
-  // more, to nobody.
+  // Owners' events are sent only while the agent belongs to that owner. Events without a known
+  // owner are deleted.
   `create table if not exists owner_events (
      place integer primary key autoincrement, event_id text not null unique, agent text not null,
      kind text not null, payload text not null, created integer not null, turn_id text,
@@ -153,11 +153,11 @@ const CHANGES: readonly string[] = [
    update owner_events set owner =
      (select owner from turns where turns.turn_id = owner_events.turn_id) where kind <> 'file';
    delete from owner_events where owner is null and kind <> 'file';`,
-  // Which turns are whose is kept in memory (`teamchat/store/open_turns.ts`).
+  // `teamchat/store/open_turns.ts` indexes open turns in memory.
   "drop index if exists turns_open;",
 ];
 
-/** Creates what is missing, changes what is older; refuses tables of a newer version. */
+/** Creates missing tables and migrates older ones. Refuses tables of a newer version. */
 export function prepareSchema(db: Database): void {
   const version = Number(db.prepare("pragma user_version").get()?.user_version ?? 0);
   if (version > SCHEMA_VERSION) {
@@ -173,5 +173,5 @@ export function prepareSchema(db: Database): void {
   });
 }
 
-/** A row as SQLite gives it. */
+/** A row as SQLite returns it. */
 export type Row = Readonly<Record<string, SqlValue>>;

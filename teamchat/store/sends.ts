@@ -1,7 +1,7 @@
 /**
- * Messages that agents send to their owners by themselves. Each is a turn without a
- * question: it has ended, its text is the answer, and the same delivery brings it to the
- * platform, kills included.
+ * Messages that agents send to their owners without a turn. Each is stored as an ended turn
+ * without a question, with its text as the answer. So the same delivery sends it, safe against
+ * kills.
  *
  * @module
  */
@@ -12,11 +12,11 @@ import type { Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import type { Site } from "teamchat/store/turn.ts";
 
-/** A message about to be stored. */
+/** A message to store. */
 export interface NewSend {
   readonly turnId: string;
   readonly agent: string;
-  /** What the agent calls it; the same one again is not sent again. */
+  /** The agent's id for it; a repeated id is not sent again. */
   readonly sendId: string;
   readonly owner: string;
   readonly site: Site;
@@ -24,17 +24,17 @@ export interface NewSend {
   readonly created: number;
 }
 
-/** What a message was when it came. */
+/** State of a message when it arrived. */
 export type SendState = "new" | "under-way" | "closed" | "full";
 
-/** Storing such messages. */
+/** Stores such messages. */
 export interface SendBook {
   add(send: NewSend): Result<SendState>;
-  /** The agent asks again what became of it. */
+  /** Call when the agent queries the outcome again. */
   untell(agent: string, sendId: string): Result<void>;
 }
 
-/** Opens the book over prepared tables. */
+/** Opens the store over prepared tables. */
 export function openSends(db: Database): SendBook {
   const known = db.prepare("select state from turns where agent = ? and send_id = ?");
   const open = db.prepare(

@@ -1,6 +1,6 @@
 /**
- * Opens the gateway's database: intake, book of turns, conversations and absences in one SQLite
- * file, so that a delivery and its turn are one transaction.
+ * Opens the gateway's database: deliveries, turns, conversations and absences in one SQLite file,
+ * so that a delivery and its turn are written in one transaction.
  *
  * @module
  */
@@ -22,22 +22,22 @@ import { openOwnerFiles, type OwnerFileBook } from "teamchat/store/owner_files.t
 import { openSends, type SendBook } from "teamchat/store/sends.ts";
 import { openTurnBook, type TurnBook } from "teamchat/store/turns.ts";
 
-/** Conversations with owners, for messages that no turn asked for. */
+/** Conversations with owners, for messages without a turn. */
 export interface ConversationBook {
-  /** The owner's personal conversation that was heard from last. */
+  /** The owner's latest personal conversation. */
   personalOf(owner: string): Conversation | undefined;
   get(conversation: string): Conversation | undefined;
   block(conversation: string, why: string): Result<void>;
 }
 
-/** Agents whose owners were told that they are away. */
+/** Agents whose owners were notified that they are disconnected. */
 export interface Absences {
   note(agent: string, now: number): Result<void>;
-  /** The agent is back: the next absence is told again. */
+  /** Call when the agent is back: the next absence is reported again. */
   clear(agent: string): Result<void>;
 }
 
-/** Everything that is stored. */
+/** The whole store of the gateway. */
 export interface TeamchatStore {
   readonly intake: Intake;
   readonly turns: TurnBook;
@@ -47,20 +47,20 @@ export interface TeamchatStore {
   readonly ownerEvents: AgentEventBook;
   readonly conversations: ConversationBook;
   readonly absences: Absences;
-  /** Calls `job` right before the next write to the disk, which takes what it stores. */
+  /** Calls `job` just before the next write to the disk, which includes what `job` stores. */
   beforeNext(job: () => void): void;
-  /** Notes a nonce until it expires; false when it was there already, or could not be written. */
+  /**
+   * Stores a nonce until it expires. Returns false when it was already stored, or the write
+   * failed.
+   */
   takeNonce(nonce: string, until: number): Promise<boolean>;
   close(): void;
 }
 
-/** Steps of turns take a ninth of the time at most; only the platform's deliveries never wait. */
+/** Writes of turns use a ninth of the time at most; only the platform's deliveries never wait. */
 const GAP_FACTOR = 8;
 
-/**
- * Pages of the file that stay in memory; less is read again at each delivery (SQLite,
- * `cache_size`).
- */
+/** Size of SQLite's page cache (`cache_size`); a smaller one reads pages again at each delivery. */
 const CACHE_KIB = 16 * 1_024;
 
 /** Opens or creates the store; rejects when the file cannot be opened. */
@@ -76,8 +76,8 @@ export async function openTeamchatStore(
   const take = db.prepare(
     "insert into seen (key, until) values (?, ?) on conflict (key) do nothing",
   );
-  // One for all: what comes in, what agents say and how far answers are share the waits
-  // for the disk.
+  // One writer for all: deliveries, agents' events and progress of answers share the waits for the
+  // disk.
   const rows = openTurnRows(db);
   const heard = createHeard();
   const held = {
@@ -99,7 +99,8 @@ export async function openTeamchatStore(
       );
       return taken.ok && taken.value;
     },
-    // First of a batch: an edit looks at the row of a turn, and later works hold rows back.
+    // Deliveries run first in a batch: an edit reads the row of a turn, and later works buffer
+    // rows.
     intake: openIntake(db, { clock, log, write: writeFirst, heard, open: rows.open }),
     turns: openTurnBook(db, writing, rows),
     sends: openSends(db),

@@ -1,26 +1,26 @@
 /**
- * What the database holds about turns and conversations, as values. No I/O.
+ * Values of turns and conversations in the database. No I/O.
  *
- * | State of a turn | Means | Leaves by |
+ * | State of a turn | Meaning | Leaves by |
  * |---|---|---|
  * | queued | stored, the agent does not have it | accepted by the agent, expiry, a deleted message |
  * | delivered | on the agent's own disk | its start |
  * | running | the runtime has it; chunks may be shown | its end |
- * | ended | the answer is whole and on its way to the platform | the outcome of its delivery |
- * | closed | the outcome is known | a day later |
+ * | ended | the answer is complete and being delivered to the platform | the outcome of its delivery |
+ * | closed | the outcome is known | deletion a day later |
  *
  * @module
  */
 
 import type { FileRef } from "core/teamchat/file_refs.ts";
 
-/** Where a turn stands. */
+/** State of a turn. */
 export type TurnState = "queued" | "delivered" | "running" | "ended" | "closed";
 
-/** How a turn ended at the agent, or why it never got there. */
+/** How a turn ended at the agent, or why the agent never got it. */
 export type TurnOutcome = "completed" | "cancelled" | "failed" | "interrupted" | "expired";
 
-/** What became of an answer; told to the agent (docs/protocol.md, frame `delivery`). */
+/** Outcome of an answer, reported to the agent (docs/protocol.md, frame `delivery`). */
 export type DeliveryOutcome =
   | "delivered"
   | "throttled"
@@ -30,7 +30,7 @@ export type DeliveryOutcome =
   | "cancelled"
   | "failed";
 
-/** Where and as whom answers go: what an activity of the owner said, less the text. */
+/** Where answers are sent, and with which identity: an activity of the owner without its text. */
 export interface Site {
   /** Checked `serviceUrl` without its final slash; checked again before each use. */
   readonly base: string;
@@ -42,7 +42,7 @@ export interface Site {
   readonly locale?: string;
 }
 
-/** A turn about to be stored. */
+/** A turn to store. */
 export interface NewTurn {
   readonly turnId: string;
   readonly agent: string;
@@ -53,7 +53,7 @@ export interface NewTurn {
   readonly text: string;
   readonly created: number;
   readonly expires: number;
-  /** Files that came with it, to be fetched. */
+  /** Files of the message, to be downloaded. */
   readonly files?: readonly FileRef[];
 }
 
@@ -65,7 +65,7 @@ export interface Turn extends NewTurn {
   readonly outcome: TurnOutcome | undefined;
   readonly reason: string | undefined;
   readonly progress: DeliveryProgress;
-  /** What the agent calls a message that it sent by itself; undefined for turns of the owner. */
+  /** The agent's id for a message that it sent without a turn; undefined for turns of the owner. */
   readonly sendId: string | undefined;
 }
 
@@ -75,29 +75,29 @@ export interface Cut {
   readonly length: number;
 }
 
-/** How far the delivery of an answer is; survives a kill. */
+/** Progress of an answer's delivery; survives a kill. */
 export interface DeliveryProgress {
   /** Id of the message that was opened as a stream, and when. */
   readonly stream: string | undefined;
   readonly streamAt: number | undefined;
-  /** Messages that the platform has for sure. */
+  /** Messages that the platform has certainly accepted. */
   readonly partsSent: number;
-  /** Where messages were cut shorter, because the platform found them too large. */
+  /** Where messages are shorter, because the platform found them too large. */
   readonly cuts: readonly Cut[];
-  /** Id of a message that holds a line in place of the next text. */
+  /** Id of a placeholder message for the next text. */
   readonly held: string | undefined;
-  /** A message that cannot be repeated safely was on its way. */
+  /** Whether a message that cannot be repeated safely was being sent. */
   readonly isSending: boolean;
   /** Ids of the messages, in order. */
   readonly ids: readonly string[];
 }
 
-/** A conversation as it was last heard from. */
+/** A conversation at the time of its last activity. */
 export interface Conversation {
   readonly owner: string;
   readonly agent: string;
   readonly site: Site;
   readonly seen: number;
-  /** Why nothing may be sent to it any more. */
+  /** Why nothing more may be sent to it. */
   readonly blocked: string | undefined;
 }

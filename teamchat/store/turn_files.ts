@@ -1,12 +1,12 @@
 /**
- * Files of turns on their way to the agent. The bytes are in a folder beside the database; here is
- * which are wanted, which are there and why one is not. The address goes when it was used.
+ * Files of turns for the agent. The bytes are in a folder beside the database. This table records
+ * which files are wanted, stored or missing, and why. The address is deleted after its use.
  *
- * | State | Means |
+ * | State | Meaning |
  * |---|---|
- * | wanted | to be fetched; its turn waits |
+ * | wanted | to be downloaded; its turn waits |
  * | here | in the folder |
- * | absent | could not be had, with the reason |
+ * | absent | not available, with the reason |
  *
  * @module
  */
@@ -22,7 +22,7 @@ export interface StoredTurnFile {
   readonly turnId: string;
   readonly n: number;
   readonly ref: FileRef;
-  /** Address of the conversation it came in. */
+  /** Address of the file's conversation. */
   readonly base: string;
   readonly state: "wanted" | "here" | "absent";
   readonly size: number | undefined;
@@ -30,7 +30,7 @@ export interface StoredTurnFile {
   readonly fault: string | undefined;
 }
 
-/** What became of a file. */
+/** Result of a download. */
 export type SettledFile =
   | { readonly size: number; readonly type: string }
   | { readonly fault: string };
@@ -41,12 +41,12 @@ export interface TurnFileBook {
   /** Turns that wait for files. */
   wanting(): readonly { readonly turnId: string; readonly agent: string }[];
   settle(turnId: string, n: number, what: SettledFile): Result<void>;
-  /** Turns that are with their agents, or nowhere, and whose files are still here. */
+  /** Turns that no longer need their files, because their agent has them or they ended. */
   loose(): readonly string[];
   forget(turnId: string): Result<void>;
 }
 
-/** Opens the book over prepared tables. */
+/** Opens the store over prepared tables. */
 export function openTurnFiles(db: Database): TurnFileBook {
   const of = db.prepare("select * from turn_files where turn_id = ? order by n");
   const wanting = db.prepare(

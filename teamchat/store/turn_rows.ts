@@ -1,10 +1,10 @@
 /**
- * Rows of turns as values. Those that are open with their agents are remembered as they were read
- * or changed last, and what several writes of one transaction change in a row is written once.
+ * Rows of turns as values. Turns that agents have are cached as last read or changed. Several
+ * changes to a row in one transaction are written once.
  *
- * What is remembered is never newer than the transaction that is open, nor older than the last one:
- * it is saved before the end of each, and forgotten when one was undone. A turn that is queued is
- * never remembered, because whoever takes deliveries may change it (`teamchat/store/intake.ts`).
+ * The cache is never newer than the open transaction, nor older than the last one: it is saved
+ * before the end of each, and cleared after a rollback. A queued turn is never cached, because a
+ * delivery may change it (`teamchat/store/intake.ts`).
  *
  * @module
  */
@@ -23,14 +23,14 @@ import type {
   TurnState,
 } from "teamchat/store/turn.ts";
 
-/** A turn, and what only the store and the delivery look at. */
+/** A turn, with fields that only the store and the delivery use. */
 export interface StoredTurn extends Turn {
   readonly place: number;
   readonly changed: number;
   readonly delivery: DeliveryOutcome | undefined;
 }
 
-/** What of a turn can change. */
+/** Fields of a turn that can change. */
 export type TurnChange = Partial<
   Pick<
     StoredTurn,
@@ -46,24 +46,24 @@ export type TurnChange = Partial<
   >
 >;
 
-/** Reading and changing rows. */
+/** Reads and changes rows. */
 export interface TurnRows extends HeldRows {
-  /** Which are open, saved and undone with the rows. */
+  /** The index of open turns, saved and rolled back with the rows. */
   readonly open: OpenTurns;
   get(turnId: string): StoredTurn | undefined;
-  /** A turn that was read and is queued: it is asked for again when its agent has it. */
+  /** Keeps a queued turn that was read, because it is needed again when its agent has it. */
   offer(turn: StoredTurn): void;
-  /** Changes a turn that `get` gave; within a transaction that ends with `save`. */
+  /** Changes a turn from `get`; call it within a transaction that ends with `save`. */
   change(turn: StoredTurn, change: TurnChange): void;
 }
 
-/** Turns that are remembered, and characters of one: longer ones are read each time. */
+/** Number of cached turns, and characters of one: longer ones are read each time. */
 const TURNS_KEPT = 4_096;
 const KEPT_LENGTH_MAX = 16 * 1_024;
 
 interface Kept {
   turn: StoredTurn;
-  /** What `save` has to write; `state` when an index hangs on it. */
+  /** What `save` must write; `state` when an index depends on it. */
   dirty: "no" | "row" | "state";
 }
 
@@ -88,14 +88,17 @@ export function openTurnRows(db: Database): TurnRows {
     return entry;
   }
 
-  /** A row that is not saved yet cannot go. */
+  /** A row that is not saved yet must stay. */
   function dropOldest(): void {
     for (const [turnId, { dirty }] of kept) {
       if (dirty === "no") return void kept.delete(turnId);
     }
   }
 
-  /** A turn that was offered, unless it left the queue; whatever else changed in it is its text. */
+  /**
+   * Returns an offered turn if it is still queued, with its current text, which alone may have
+   * changed.
+   */
   function stillQueued(turnId: string): StoredTurn | undefined {
     const turn = offered.get(turnId);
     if (turn === undefined) return undefined;
@@ -188,7 +191,7 @@ function readList<T>(text: string): readonly T[] {
   return text === EMPTY ? [] : JSON.parse(text) as readonly T[];
 }
 
-/** Reads a row of `turns`. */
+/** Parses a row of `turns`. */
 export function readTurn(row: Row): StoredTurn {
   const text = (value: Row[string] | undefined) =>
     value === null || value === undefined ? undefined : String(value);

@@ -1,7 +1,7 @@
 /**
- * The book of turns: handing out, events of agents, the way of an answer. Every change that is
- * acknowledged to somebody is one transaction; times are passed in. What each turn does goes to the
- * disk with what others do at that moment; the rest is written at once.
+ * The turn store: sending turns out, agents' events, delivery of answers. Each acknowledged change
+ * is one transaction; times are arguments. Frequent writes of turns are batched; the rest is
+ * written at once.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import type { Row } from "teamchat/store/schema.ts";
 import { readTurn, type StoredTurn, type TurnRows } from "teamchat/store/turn_rows.ts";
 import type { DeliveryOutcome, DeliveryProgress, Turn, TurnOutcome } from "teamchat/store/turn.ts";
 
-/** What a stored event means for an answer on its way. */
+/** Effect of a stored event on an answer in progress. */
 export type TurnEffect =
   | { readonly kind: "started"; readonly turnId: string }
   | { readonly kind: "message"; readonly turnId: string; readonly messageId: string }
@@ -26,68 +26,65 @@ export type TurnEffect =
   | { readonly kind: "asked"; readonly turnId: string; readonly approval: AskedApproval }
   | { readonly kind: "ended"; readonly turnId: string };
 
-/** What came of a batch of events. */
+/** Result of storing a batch of events. */
 export interface Appended {
   readonly ackedSeq: number;
   readonly repeated: number;
-  /** Events of turns that are not the agent's. */
+  /** Events of turns that do not belong to the agent. */
   readonly foreign: number;
   readonly hasGap: boolean;
   readonly effects: readonly TurnEffect[];
 }
 
-/** What became of an answer, and how far it came. */
+/** Outcome of an answer, and its progress. */
 export interface Closing {
   readonly outcome: DeliveryOutcome;
   readonly reason: string | undefined;
   readonly progress?: Pick<DeliveryProgress, "partsSent" | "ids">;
 }
 
-/** The book of turns. */
+/** The turn store. */
 export interface TurnBook {
   get(turnId: string): Turn | undefined;
   /** The oldest turn that the agent does not have, and whether it is the only one. */
   nextFor(agent: string): { readonly turn: Turn; readonly isLast: boolean } | undefined;
-  /** The agent has it on its own disk; false when it is not this agent's. */
+  /** Call when the agent has it on its own disk. False when it is another agent's turn. */
   markDelivered(agent: string, turnId: string, now: number): Promise<Result<boolean>>;
   ackedSeq(agent: string, epoch: string): number;
-  /** Stores events of an agent: the number up to which all are here, and what they change. */
+  /** Stores an agent's events. Returns the number up to which all are stored, and their effects. */
   append(
     agent: string,
     epoch: string,
     events: readonly DurableEvent[],
     now: number,
   ): Promise<Result<Appended>>;
-  /** Turns of the agent that it should have and that have not ended. */
+  /** Turns that the agent should have and that have not ended. */
   heldBy(agent: string): readonly Turn[];
-  /** Turns that have ended and whose answer is not out, oldest first. */
+  /** Ended turns whose answer is not delivered, oldest first. */
   unanswered(): readonly Turn[];
-  /** Turns of which something is still to come. */
+  /** Turns that are not closed. */
   open(): readonly Turn[];
-  /** Turns that wait longer than they may. */
+  /** Turns that have waited longer than allowed. */
   expired(now: number): readonly Turn[];
-  /** Agents with turns that wait since before `since`. */
+  /** Agents' turns that have waited since before `since`. */
   waitingSince(since: number): readonly Turn[];
-  /** Ends a turn from this side. */
+  /** Ends a turn from the gateway's side. */
   end(turnId: string, how: { outcome: TurnOutcome; reason?: string }, now: number): Result<boolean>;
   requestCancel(turnId: string): Result<void>;
   setProgress(turnId: string, progress: Partial<DeliveryProgress>): Promise<Result<void>>;
   close(turnId: string, how: Closing, now: number): Promise<Result<void>>;
-  /** Deliveries that the agent was not told about. */
+  /** Outcomes that were not reported to the agent. */
   untold(agent: string): readonly (Turn & { readonly delivery: DeliveryOutcome })[];
   markTold(turnId: string): Promise<Result<void>>;
   openCount(): number;
-  /** Forgets closed turns of before `before`. */
+  /** Deletes turns closed before `before`. */
   sweep(before: number): void;
 }
 
-/**
- * Turns that one look gives: each is a write of its own for whoever asked, and the
- * rest is not forgotten.
- */
+/** Turns per query: each one causes a separate write in the caller, and the rest follows later. */
 const LOOKED_AT_MAX = 256;
 
-/** Opens the book over prepared tables; `writing` saves `rows` with each batch. */
+/** Opens the store over prepared tables; `writing` saves `rows` with each batch. */
 export function openTurnBook(
   db: Database,
   { write: together, writeLater }: Pick<Writing, "write" | "writeLater">,
@@ -163,7 +160,7 @@ export function openTurnBook(
   };
 }
 
-/** One change of a turn by itself. */
+/** Writes one change of a turn in its own transaction. */
 function writeRow<T>(db: Database, rows: TurnRows, work: () => T): Result<T> {
   let isDone = false;
   try {
@@ -195,7 +192,7 @@ function deliver(
   return true;
 }
 
-/** The text is not needed any more; the id is, against a late event. */
+/** Deletes the text, which is no longer needed; the id stays, to recognize a late event. */
 function closing(turn: StoredTurn, { outcome, reason, progress }: Closing, now: number) {
   return {
     ...{ state: "closed", delivery: outcome, reason, answer: "", text: "", changed: now } as const,
@@ -210,7 +207,7 @@ interface Books {
   readonly rows: TurnRows;
 }
 
-/** Takes events that are next in number; the rest is repeated, or there is a gap. */
+/** Stores events with the next sequence numbers; stops at a gap and skips repeated ones. */
 function appendAll(
   { sql, rows }: Books,
   from: { readonly agent: string; readonly epoch: string; readonly now: number },
@@ -218,7 +215,8 @@ function appendAll(
 ): Appended {
   const { agent, epoch } = from;
   const before = sql.cursor.get(agent, epoch);
-  // An agent that comes with epoch after epoch begins anew; who comes back numbers anew.
+  // Keeps a limited number of epochs per agent, since an agent may send ever new ones. A deleted
+  // epoch starts over.
   if (before === undefined) sql.dropCursors.run(agent, agent, EVENT_LIMITS.epochsKept);
   let ackedSeq = Number(before?.acked_seq ?? 0);
   let [repeated, foreign, hasGap] = [0, 0, false];
@@ -260,7 +258,7 @@ function take(
       const text = String(payload.text ?? "");
       const answer = before === "" ? text : `${before}\n\n${text}`;
       if (answer.length > TEAMCHAT_LIMITS.answerLengthMax) return undefined;
-      // What comes after the end would change a text that may be on its way in pieces.
+      // A change after the end would alter a text that may already be partly delivered.
       if (!isOver(turn)) rows.change(turn, { answer });
       return { kind: "message", turnId, messageId: String(payload.message_id ?? "") };
     }

@@ -3,10 +3,13 @@
  * send, and the effect of an answer. A message's key is created once and stored before sending, so
  * a resend is the same message.
  *
- * | State | Meaning | |---|---| | queued | on this device, waiting to be sent | | sending | a
- * request is in flight | | unconfirmed | a request got no answer; it will be sent again under the
- * same key | | sent | the gateway has stored it; it is removed when the transcript shows it | |
- * refused | the gateway does not accept it, with the reason |
+ * | State | Meaning |
+ * |---|---|
+ * | queued | on this device, waiting to be sent |
+ * | sending | a request is in flight |
+ * | unconfirmed | a request got no answer; it will be sent again under the same key |
+ * | sent | the gateway has stored it; it is removed when the transcript shows it |
+ * | refused | the gateway does not accept it, with the reason |
  *
  * @module
  */
