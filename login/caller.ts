@@ -60,8 +60,8 @@ export function callerOf(
 }
 
 /**
- * Returns whether a host name may refer to this server. A foreign DNS name that resolves here must
- * not make a foreign page same-origin (DNS rebinding). IP addresses cannot be rebound.
+ * Returns whether a host name may refer to this server. Another site's DNS name that resolves here
+ * must not make its pages same-origin (DNS rebinding). IP addresses cannot be rebound.
  */
 export function isKnownHost(
   { host = "", isProxied }: Pick<Caller, "host" | "isProxied">,

@@ -72,7 +72,7 @@ export function createCookieJar(prefix: CookiePrefix): CookieJar {
   };
 }
 
-/** Returns whether any server could read this name as one of our cookies. */
+/** Returns whether any server could read this name as a cookie of the login proxy. */
 function isOwnCookie(name: string): boolean {
   return /^[\s=]*(?:__(?:host|secure|http|host-http)-)?wv_/i.test(name);
 }

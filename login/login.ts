@@ -1,6 +1,7 @@
 /**
  * Wires the login proxy: keys, store, driver, listener. Receives its ports and reads no
- * environment; `login/main.ts` and the tests start it the same way. Why it is our own: ADR 0030.
+ * environment, so `login/main.ts` and the tests start it identically. Why not an existing proxy:
+ * ADR 0030.
  *
  * @module
  */

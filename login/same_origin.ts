@@ -10,7 +10,7 @@ import type { HeaderReader } from "core/http1/header_list.ts";
 import { isLoopbackName } from "core/net/host_name.ts";
 import type { Caller } from "login/caller.ts";
 
-/** What the headers prove: our own page, a foreign page, or nothing. */
+/** What the headers prove: a page of this origin, a page of another origin, or nothing. */
 export type PageProof = "own" | "foreign" | "none";
 
 /** Returns the proof; `publicOrigin` is the origin of `WEBVIEW_URL`, if that is set. */
@@ -32,9 +32,9 @@ export function isFromBrowser(headers: HeaderReader): boolean {
 }
 
 /**
- * Returns whether an `Origin` is ours. Without `WEBVIEW_URL` the scheme may differ, because a proxy
- * may terminate TLS without a forwarding header. If `WEBVIEW_URL` is https, an http page is ours
- * only on this machine: an attacker on the network can forge any other.
+ * Returns whether an `Origin` is this server's. Without `WEBVIEW_URL` the scheme may differ,
+ * because a proxy may terminate TLS without a forwarding header. If `WEBVIEW_URL` is https, an
+ * http page is accepted only on this machine: an attacker on the network can forge any other.
  */
 export function isOwnOrigin(
   origin: string,

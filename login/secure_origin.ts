@@ -1,6 +1,6 @@
 /**
- * Whether a browser stores our cookies at its current address. They are `Secure`, so the address
- * must be https or `localhost`. Otherwise a page explains what to do.
+ * Whether a browser stores the login cookies at its current address. They are `Secure`, so the
+ * address must be https or `localhost`. Otherwise a page explains what to do.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { insecureOriginPage } from "login/pages/pages.ts";
 import type { LoginDeps, RequestContext } from "login/deps.ts";
 import { parseIp } from "core/net/ip.ts";
 
-/** Returns whether the browser sends our cookies back from this origin. */
+/** Returns whether the browser sends the login cookies back from this origin. */
 function isSecureOrigin(caller: Pick<Caller, "scheme" | "host">): boolean {
   if (caller.scheme === "https") return true;
   const name = hostName(caller.host ?? "");

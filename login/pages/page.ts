@@ -8,7 +8,7 @@
 /** Path of the style sheet. */
 export const STYLE_PATH = "/auth/style.css";
 
-/** Allows only our own style sheet, forms and the empty icon; forbids framing. */
+/** Allows only the login pages' style sheet, forms and the empty icon; forbids framing. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "style-src 'self'",

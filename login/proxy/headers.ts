@@ -1,6 +1,6 @@
 /**
  * The headers of forwarded requests and answers. Identity headers in any spelling are dropped
- * before ours are set, and hop-by-hop headers are not forwarded. No I/O.
+ * before the proxy adds its own, and hop-by-hop headers are not forwarded. No I/O.
  *
  * @module
  */
