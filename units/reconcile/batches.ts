@@ -1,7 +1,7 @@
 /**
- * Which neighbours in a plan are done together. A service manager takes hundreds of units in one
- * call, and each call costs it more than a unit does; services are started, and files written,
- * beside one another, some at a time. Pure.
+ * Groups neighbouring steps of a plan. A service manager accepts hundreds of units in one call, and
+ * a call costs it more than a unit. Services are started, and files written, in parallel, a limited
+ * number at a time. Pure.
  *
  * @module
  */
@@ -9,13 +9,13 @@
 import type { Step, UnitStep } from "units/reconcile/step.ts";
 import type { UnitVerb } from "core/ports/unit.ts";
 
-/** A step and its place in the plan. */
+/** A step and its index in the plan. */
 export type PlacedStep = readonly [step: Step, index: number];
 
-/** Steps that are done at once. */
+/** Steps that are executed together. */
 export type Batch =
   | { readonly how: "beside"; readonly steps: readonly PlacedStep[] }
-  /** By one call of the service manager for each of `verbs`. */
+  /** One call of the service manager for each of `verbs`. */
   | {
     readonly how: "together";
     readonly verbs: readonly UnitVerb[];
@@ -23,8 +23,8 @@ export type Batch =
   };
 
 /**
- * Steps of a kind that are done at once, where they do not wait for one another. The disk takes
- * many files together, and each is atomic by itself.
+ * Maximum number of parallel steps of a kind, if they do not depend on one another. The disk
+ * handles many files in parallel, and each write is atomic by itself.
  */
 const BESIDE_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
   write: 32,
@@ -33,10 +33,10 @@ const BESIDE_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
   start: 8,
   restart: 8,
 };
-/** Units in one call, so that people see how far it is. */
+/** Maximum number of units per call, so that people see progress. */
 const TOGETHER_MAX = 200;
 
-/** Parts a plan into batches, in its order. */
+/** Splits a plan into batches, in order. */
 export function batchesOf(steps: readonly Step[]): readonly Batch[] {
   const batches: Batch[] = [];
   let open: PlacedStep[] = [];
@@ -76,12 +76,14 @@ function isBeside(step: Step): boolean {
   return !("unit" in step) || (step.isIndependent === true && verbsOf(step) === undefined);
 }
 
-/** A folder waits for the one that it is in. */
+/** A folder depends on its parent folder. */
 function isBelow(step: Step, other: Step): boolean {
   return "path" in step && "path" in other && step.path.startsWith(`${other.path}/`);
 }
 
-/** Returns what is asked of the manager for a step that many units share; undefined for others. */
+/**
+ * Returns the manager verbs of a step that can be combined with others; undefined for other steps.
+ */
 function verbsOf(step: Step): readonly UnitVerb[] | undefined {
   if (!("unit" in step)) return undefined;
   switch (step.kind) {
@@ -90,10 +92,10 @@ function verbsOf(step: Step): readonly UnitVerb[] | undefined {
     case "stop":
       return [step.kind];
     case "start":
-      // A service is waited for until it says that it is ready.
+      // A service start waits until the service reports readiness, so it is not combined.
       return step.unit.endsWith(".socket") ? ["start"] : undefined;
     case "bounce":
-      // Stopping ends the servers of the old tree with the socket (`PartOf=`).
+      // The stop also ends the servers of the old tree (`PartOf=`).
       return ["stop", "start"];
     case "restart":
       return undefined;

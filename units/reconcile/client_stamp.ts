@@ -1,8 +1,8 @@
 /**
- * Stamps of client configs: a file as one look at it tells, and what is desired of it. Reading a
- * thousand homes takes a thousand children that have become the agents; a look takes none, and says
- * whether a file is still the one that was found to be as desired. An agent that forges the time of
- * its own file keeps its own file as it forged it, and nothing more.
+ * Stamps of client configs: a file's metadata and its desired content. A read of a thousand homes
+ * needs a thousand child processes with the agents' rights. A stat needs none, and shows whether a
+ * file is still the one that matched. An agent that forges the time of its file only keeps its own
+ * forged file.
  *
  * @module
  */
@@ -13,11 +13,12 @@ import type { Paths } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import type { ClientConfig } from "units/render/client_config.ts";
 
-/** What a look takes. */
+/** File operations that a stamp needs. */
 export type LookFiles = Pick<Files, "stat" | "readLink">;
 
 /**
- * Returns the stamp of a config now; undefined when nothing is desired of it or no file is there.
+ * Returns the current stamp of a config; undefined when no content is desired or the file is
+ * absent.
  */
 export async function stampOf(
   files: LookFiles,
@@ -35,16 +36,16 @@ export async function stampOf(
 }
 
 /**
- * Looks at a file or folder of a home with this process's own rights; undefined when there is a
- * link on the way. An agent may put one there at any time: what is found is compared, and never
- * read or shown.
+ * Returns the stat of a path in a home with this process's own rights; undefined when a link is on
+ * the way. An agent may create a link at any time: the result is only compared, never read or
+ * shown.
  */
 export async function statInHome(
   files: LookFiles,
   home: string,
   path: string,
 ): Promise<FileStat | undefined> {
-  // A workspace may be elsewhere: an operator has named it.
+  // An operator may have set a workspace outside the home.
   const isInside = path.startsWith(`${home}/`);
   let at = home;
   try {
@@ -59,7 +60,7 @@ export async function statInHome(
   }
 }
 
-/** SHA-256 in hexadecimal. */
+/** Returns the SHA-256 in hexadecimal. */
 export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }

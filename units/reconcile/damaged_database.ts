@@ -1,6 +1,6 @@
 /**
- * What mends a unit that does not start because its database is damaged: the last words of the unit
- * name the file. Says what is lost with it (docs/storage.md). No I/O.
+ * Commands that repair a unit that does not start because its database is damaged. The last log
+ * lines of the unit name the file. Also states what is lost with it (docs/storage.md). No I/O.
  *
  * @module
  */
@@ -17,20 +17,20 @@ const LOST: Readonly<Record<string, string>> = {
   "login.db": "Without it: everybody logs in again.",
 };
 
-/** What is lost, and the commands in their order. */
+/** What is lost, and the commands in order. */
 export interface Mending {
   readonly details: readonly string[];
   readonly hints: readonly string[];
 }
 
-/** The unit whose journal it is, and the command that starts it again. */
+/** The unit with the journal, and the command that starts it again. */
 export interface MendedUnit {
   readonly unit: string;
   readonly paths: Pick<Paths, "dialState">;
   readonly start: string;
 }
 
-/** Returns what mends the database that the journal names; undefined when it names none. */
+/** Returns the repair of the database that the journal names; undefined when it names none. */
 export function mendDatabase(
   journal: readonly string[],
   { unit, paths, start }: MendedUnit,
@@ -42,7 +42,7 @@ export function mendDatabase(
   const file = quoteShell(path);
   return {
     details: [lost],
-    // The log of a database belongs to it: a new file must not find the old one.
+    // The database's log is removed with it: a new database must not find the old log.
     hints: [
       `for f in ${file} ${file}-wal ${file}-shm; do [ ! -e "$f" ] || mv "$f" "$f.damaged"; done`,
       start,
@@ -51,8 +51,8 @@ export function mendDatabase(
 }
 
 /**
- * Tells whether an agent's programs write the journal of a unit. Any program of an agent can write
- * to the journal of the agent's units, and whoever pastes a hint is root.
+ * Returns whether an agent's programs can write to the journal of a unit. If they can, its text is
+ * not trusted: a person who pastes a hint is root.
  */
 export function isJournalOfAgent(unit: string): boolean {
   return /^(?:fleetctl-dial-|mcp-)/.test(unit);

@@ -1,7 +1,7 @@
 /**
- * Facts → what should be on disk and running: files, folders, client configs, units. Pure.
- * A fault of one agent or one MCP takes that one out and is listed; what was rendered for it before
- * is held, not removed, and everything else goes on.
+ * Facts → desired files, folders, client configs and units. Pure. A fault of one agent or one MCP
+ * excludes that one and is listed. Its existing files are held, not removed, and everything else is
+ * still reconciled.
  *
  * @module
  */
@@ -18,15 +18,15 @@ import { desiredRoles } from "units/reconcile/desired_roles.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import type { UnitHolders } from "units/reconcile/server_claims.ts";
 
-/** Everything that is desired. */
+/** The complete desired state. */
 export interface Desired extends DesiredPart {
-  /** Entries whose trees must be in place, sorted by name. */
+  /** Entries whose trees must be installed, sorted by name. */
   readonly vendors: readonly Manifest[];
-  /** What is left as it is, because its own facts are faulty. */
+  /** Agents and MCPs left unchanged because their own facts are faulty. */
   readonly held: Held;
 }
 
-/** Agents and MCPs that are left as they are. */
+/** Agents and MCPs that are left unchanged. */
 export interface Held {
   readonly agents: ReadonlySet<AgentName>;
   readonly mcps: ReadonlySet<McpName>;
@@ -34,8 +34,8 @@ export interface Held {
 }
 
 /**
- * Works out what is desired. `failed` are MCPs whose trees could not be put in place, `holders` are
- * the owners of the socket units that are there.
+ * Computes the desired state. `failed` are MCPs whose trees could not be installed. `holders` are
+ * the owners of the existing socket units.
  */
 export function desire(
   facts: Facts,

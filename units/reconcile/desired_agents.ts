@@ -1,7 +1,7 @@
 /**
- * The part of what is desired that belongs to the agents of this host: env file, permission sets,
- * client config, dial unit, token folders. Pure. Inputs of a dial unit, whose change restarts it:
- * its own unit, its client config and its programs, and nothing else.
+ * The desired state of the host's agents: env file, permission sets, client config, dial unit,
+ * token folders. Pure. A dial unit restarts only when its own unit, its client config or its
+ * programs change.
  *
  * @module
  */
@@ -33,7 +33,7 @@ import { renderAgentPermissions } from "units/render/permission_files.ts";
 import { renderDial } from "units/render/roles/dial.ts";
 import { renderAgentEnv } from "units/render/roles/role_env.ts";
 
-/** What `desiredAgents` finds out besides files and units. */
+/** Result of `desiredAgents`: a part, and the held agents. */
 export interface DesiredAgents extends DesiredPart {
   readonly heldAgents: ReadonlySet<AgentName>;
 }
@@ -45,7 +45,7 @@ interface AgentPart {
   readonly units: readonly DesiredUnit[];
 }
 
-/** Works out the agents' part; `usable` are the MCPs that each can have now. */
+/** Computes the agents' part; `usable` are the MCPs that each agent can have now. */
 export function desiredAgents(
   facts: Facts,
   usable: ReadonlyMap<AgentName, readonly Manifest[]>,
@@ -88,7 +88,7 @@ function desiredAgent(
   agent: AgentRecord,
   from: {
     readonly manifests: readonly Manifest[];
-    /** Texts of the launchers of what runs as the agent. */
+    /** Texts of the launchers of programs that run as the agent. */
     readonly launchers: readonly string[];
     readonly facts: Facts;
   },
@@ -147,7 +147,7 @@ function desiredAgent(
   });
 }
 
-/** What runs as an agent's session: the dial unit and the built-in runtime under it. */
+/** Programs of an agent's session: the dial unit and the built-in runtime under it. */
 const DIAL_PROGRAMS = ["fleetctl-dial", "fleetctl-runtime"];
 
 function clientConfig(
@@ -179,7 +179,9 @@ function fillIn(text: string, agent: AgentName, facts: Facts): string {
     .replaceAll("{home}", facts.paths.home(agent));
 }
 
-/** Where there are no Unix users, nobody else makes the home that the dial unit starts in. */
+/**
+ * On a host without Unix users, the reconcile must create the home in which the dial unit starts.
+ */
 function homeFolder(agent: AgentRecord, facts: Facts): readonly DesiredFolder[] {
   if (!facts.rootless) return [];
   return [{
@@ -190,7 +192,7 @@ function homeFolder(agent: AgentRecord, facts: Facts): readonly DesiredFolder[] 
   }];
 }
 
-/** The dial unit may touch this folder and no other of the home, so it cannot make it itself. */
+/** The dial unit may access only this folder of the home, so it cannot create the folder itself. */
 function dialFolder(agent: AgentRecord, facts: Facts): DesiredFolder {
   return {
     path: facts.paths.dialState(agent.name),
@@ -216,8 +218,9 @@ function tokenFolders(
 }
 
 /**
- * The workspace, and what servers may write to: they see the rest of the home read-only, so that it
- * must be there before they start. All are made with the agent's own rights.
+ * Returns the workspace and the folders that servers may write to. Servers see the rest of the home
+ * read-only, so these folders must exist before they start. All are created with the agent's
+ * rights.
  */
 function workFolders(
   agent: AgentRecord,

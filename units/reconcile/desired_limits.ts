@@ -1,7 +1,6 @@
 /**
- * The part of what is desired that holds agents to their limits: slices and their drop-ins. Pure.
- * They are files and no units of the plan: the service manager makes a slice with its
- * first service.
+ * The desired slices and drop-ins that limit agents' resources. Pure. They are files, not units of
+ * the plan: the service manager creates a slice with its first service.
  *
  * @module
  */
@@ -12,7 +11,7 @@ import { unitFile } from "units/reconcile/desired_part.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { renderAgentLimits, renderFleetSlice, renderOwnLimits } from "units/render/slices.ts";
 
-/** Works out the slices; nothing where no service manager knows them. */
+/** Computes the slices; none if the host's service manager has no slices. */
 export function desiredLimits({ limits, agents, paths }: Facts): DesiredPart {
   const none = { clients: [], units: [], faults: [], faultTags: new Map() };
   if (limits === undefined) return { ...none, files: [], folders: [] };

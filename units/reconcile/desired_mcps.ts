@@ -1,7 +1,6 @@
 /**
- * The part of what is desired that the wired MCPs need: socket and service units by sharing, gate
- * files, trees. Pure. Spec: "Unit rendering by scope"; a shared socket stays while any agent of the
- * host keeps the MCP.
+ * The desired state of the wired MCPs: socket and service units by sharing, gate files, trees.
+ * Pure. A shared socket stays while any agent of the host keeps the MCP.
  *
  * @module
  */
@@ -38,15 +37,15 @@ import { renderGate } from "units/render/mcp/gate.ts";
 import { AGENTS_GROUP, mcpSocketPath, renderMcpSocket } from "units/render/mcp/socket.ts";
 import { renderMcpService } from "units/render/mcp/service.ts";
 
-/** What `desiredMcps` finds out besides files and units. */
+/** Result of `desiredMcps`: a part, and the usable, vendored and held MCPs. */
 export interface DesiredMcps extends DesiredPart {
-  /** Per agent the MCPs that can be wired now, in order. */
+  /** Usable MCPs per agent, in order. */
   readonly usable: ReadonlyMap<AgentName, readonly Manifest[]>;
   readonly vendors: readonly Manifest[];
   readonly heldMcps: ReadonlySet<McpName>;
 }
 
-/** Works out the MCP part; MCPs in `failed` are held without a further fault. */
+/** Computes the MCP part; MCPs in `failed` are held without a further fault. */
 export function desiredMcps(
   facts: Facts,
   failed: ReadonlySet<McpName>,
@@ -86,7 +85,8 @@ export function desiredMcps(
     for (const agent of agents) if (!hasLost(name, agent)) usable.get(agent)?.push(manifest);
     files.push({ file: renderGate(manifest, facts.paths), mcp: name });
     for (const { agent } of claimsOf(manifest, agents)) {
-      // What belongs to a held agent alone stays as it is; the rules and shared servers go on.
+      // The files of a held agent stay unchanged; gate rules and shared servers are still
+      // reconciled.
       if (agent !== undefined && facts.held?.agents?.includes(agent)) continue;
       if (!hasLost(name, agent)) addServer(manifest, agent, { facts, files, units, workspaces });
     }
@@ -109,13 +109,13 @@ export function desiredMcps(
   };
 }
 
-/** An MCP of the catalog with the agents that have it, in their order. */
+/** An MCP of the catalog with its agents, in order. */
 interface Wired {
   readonly manifest: Manifest;
   readonly agents: AgentName[];
 }
 
-/** Finds who has which MCP; one that is not in the catalog is held, with a fault. */
+/** Returns which agents have which MCP; an MCP that is not in the catalog is held, with a fault. */
 function wiringOf(
   facts: Facts,
   faults: Map<Refusal, readonly Tag[]>,
@@ -146,7 +146,7 @@ function addServer(
     readonly facts: Facts;
     readonly files: TaggedFile[];
     readonly units: DesiredUnit[];
-    /** An agent without a usable workspace is held: `desired_agents.ts` says why. */
+    /** An agent without a usable workspace is held: `desired_agents.ts` reports the reason. */
     readonly workspaces: ReadonlyMap<AgentName, string>;
   },
 ): void {
@@ -165,7 +165,7 @@ function addServer(
     agent,
     workdir,
     closed,
-    // A comma in it would be the end of one folder and the begin of another in a permission list.
+    // A comma would split the path into two folders in a permission list.
     ...(project === undefined || UNUSABLE_IN_PATHS.test(project) ? {} : { project }),
   };
   const socket = renderMcpSocket(manifest, agent, facts.paths);
@@ -191,7 +191,7 @@ function addServer(
   });
 }
 
-/** The same path, mode and owner that `renderMcpSocket` gives the unit. */
+/** Must use the path, mode and owner that `renderMcpSocket` gives the unit. */
 function desiredSocket(mcp: McpName, agent: AgentName | undefined, paths: Paths): DesiredSocket {
   const path = mcpSocketPath(paths, mcp, agent);
   return agent === undefined
@@ -199,7 +199,7 @@ function desiredSocket(mcp: McpName, agent: AgentName | undefined, paths: Paths)
     : { path, mode: 0o600, owner: { user: agent, group: agent } };
 }
 
-/** The values of the declared keys: a server that runs with an old key is bounced. */
+/** Returns the values of the declared keys: a server that runs with an old key is bounced. */
 function declaredValues(
   manifest: Manifest,
   agent: AgentName | undefined,
@@ -218,7 +218,7 @@ function declaredValues(
   });
 }
 
-/** Entries in the order in which the agent's tools were resolved. */
+/** Sorts the entries in the order in which the agent's tools were resolved. */
 function inToolOrder(
   usable: ReadonlyMap<AgentName, readonly Manifest[]>,
   facts: Facts,

@@ -1,6 +1,6 @@
 /**
- * The vocabulary of what is desired: tagged files, folders, units with their inputs, and the parts
- * that `desired.ts` puts together. No I/O.
+ * The types of the desired state: tagged files, folders, units with their inputs, and the parts
+ * that `desired.ts` combines. No I/O.
  *
  * @module
  */
@@ -12,24 +12,24 @@ import type { Paths } from "core/paths.ts";
 import { printUnit, type Unit } from "core/text/unit_file.ts";
 import type { ClientConfig } from "units/render/client_config.ts";
 
-/** Whose a rendered thing is; decides what is held when that one has a fault. */
+/** Owner of a rendered item; decides what is held when the owner has a fault. */
 export interface Tag {
   readonly agent?: AgentName;
   readonly mcp?: McpName;
 }
 
-/** A file and whose it is. */
+/** A file and its owner. */
 export interface TaggedFile extends Tag {
   readonly file: RenderedFile;
 }
 
-/** A folder; `home` names the agent in whose home it is, where only that agent may write. */
+/** A folder; `home` names the agent whose home contains it, where only that agent may write. */
 export interface DesiredFolder {
   readonly path: string;
   readonly mode: number;
   readonly owner: FileOwner;
   readonly home?: AgentName;
-  /** The mode is for a folder that is made; one that is there keeps what its owner gave it. */
+  /** The mode applies to a new folder only; an existing one keeps its owner's mode. */
   readonly isModeTheirs?: boolean;
 }
 
@@ -47,42 +47,42 @@ export interface DesiredUnit extends Tag {
     | "mcp";
   /** Texts whose change needs a restart (a bounce, for sockets). */
   readonly inputs: readonly string[];
-  /** Texts that a running unit has read at its start, but for which it is not restarted. */
+  /** Texts that a unit reads at its start. It is not restarted when they change. */
   readonly softInputs: readonly string[];
   /** Program files whose content counts as an input. */
   readonly programs: readonly string[];
-  /** Links whose targets count as inputs: the vendored tree in use. */
+  /** Links whose targets count as inputs: the current vendored tree. */
   readonly links: readonly string[];
-  /** Stopped on purpose: its file is there, it is neither enabled nor running. */
+  /** Stopped on purpose: its file exists, but it is neither enabled nor running. */
   readonly isStopped?: boolean;
-  /** The socket on which it serves, while it is active. */
+  /** The socket on which it serves while it is active. */
   readonly socket?: DesiredSocket;
-  /** Target that wants it: `multi-user.target` or `sockets.target`. */
+  /** Target that pulls it in: `multi-user.target` or `sockets.target`. */
   readonly wantedBy: string;
 }
 
-/** Where clients reach a unit. */
+/** The socket through which clients connect to a unit. */
 export interface DesiredSocket {
   readonly path: string;
-  /** Undefined where the program that listens sets mode and owner. */
+  /** Undefined where the listening program sets mode and owner. */
   readonly mode?: number;
   readonly owner?: FileOwner;
 }
 
-/** One part of what is desired. */
+/** One part of the desired state. */
 export interface DesiredPart {
   readonly files: readonly TaggedFile[];
   readonly folders: readonly DesiredFolder[];
   readonly clients: readonly ClientConfig[];
   readonly units: readonly DesiredUnit[];
   readonly faults: readonly Refusal[];
-  /** Whose each fault is; a fault that is not in it is the host's. */
+  /** Owners of each fault; a fault without an entry belongs to the host. */
   readonly faultTags: FaultTags;
-  /** Files that cannot be rendered now and stay as they are. */
+  /** Files that cannot be rendered now and stay unchanged. */
   readonly heldPaths?: readonly string[];
 }
 
-/** Whose faults are. */
+/** Owners of faults. */
 export type FaultTags = ReadonlyMap<Refusal, readonly Tag[]>;
 
 /** Header of every unit file. */
@@ -98,7 +98,7 @@ export function unitFile(unit: Unit, paths: Paths): RenderedFile {
   };
 }
 
-/** Returns the target in `[Install]`, where a unit has one. */
+/** Returns the target in `[Install]`, or undefined when the unit has none. */
 export function wantedBy(unit: Unit): string {
   return unit.sections.find((section) => section.name === "Install")?.entries
     .find((entry) => entry.key === "WantedBy")?.value ?? "";

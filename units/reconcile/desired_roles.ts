@@ -1,6 +1,6 @@
 /**
- * The part of what is desired that belongs to the host itself: folders, launchers, the permission
- * sets of its roles, daemon, gateway and login proxy with their env files. Pure.
+ * The desired state of the host itself: folders, launchers, the permission sets of its roles, and
+ * the daemon, gateway and login proxy with their env files. Pure.
  *
  * @module
  */
@@ -37,17 +37,17 @@ import {
   renderGatewayEnv,
 } from "units/render/roles/role_env.ts";
 
-/** What is gathered while the roles are worked out. */
+/** Results collected while the roles are computed. */
 interface Parts {
   readonly files: TaggedFile[];
   readonly units: DesiredUnit[];
   readonly faults: Refusal[];
   readonly heldPaths: Set<string>;
-  /** What of a program restarts its unit: its launcher and its permission set. */
+  /** The texts of a program that restart its unit: its launcher and its permission set. */
   readonly inputsOf: (program: string, set: string) => readonly string[];
 }
 
-/** Works out the host's own part. */
+/** Computes the host's own part. */
 export function desiredRoles(facts: Facts): DesiredPart {
   const launchers = renderLaunchers(facts.shape, facts.paths);
   const sets = hostPermissions(facts);
@@ -63,8 +63,7 @@ export function desiredRoles(facts: Facts): DesiredPart {
   };
   if (!sets.ok) parts.faults.push(sets.error);
   else parts.files.push({ file: renderHostPermissions(facts, sets.value) });
-  // On a host of its own the programs and what belongs to them are the package's, and
-  // /usr read-only.
+  // Under `/` the package owns the programs and their files, and /usr is read-only.
   if (facts.paths.root !== "/") {
     parts.files.push(...launchers.map((file) => ({ file })));
     if (sets.ok) parts.files.push({ file: renderProgramPermissions(facts, sets.value) });
@@ -86,7 +85,7 @@ export function desiredRoles(facts: Facts): DesiredPart {
   };
 }
 
-/** Env files of the host. Those of agents get the channel besides their keys (desired_agents). */
+/** Env files of the host. `desired_agents.ts` adds the channel to those of agents. */
 function envFiles({ agents, env, paths }: Facts): readonly RenderedFile[] {
   const merged = new Set(agents.map((agent) => paths.agentEnv(agent.name)));
   const isSharedThere = env.some((file) => file.path === paths.sharedEnv);
@@ -96,7 +95,7 @@ function envFiles({ agents, env, paths }: Facts): readonly RenderedFile[] {
   ];
 }
 
-/** Whoever built the facts has said why, if it was there that a key could not be read. */
+/** Holds a file. Reports the fault only if the code that built the facts has not reported it. */
 function hold({ faults, heldPaths }: Parts, fault: Refusal, path: string): void {
   if (!heldPaths.has(path)) faults.push(fault);
   heldPaths.add(path);
@@ -168,7 +167,7 @@ function addLogin({ roles: { login, gateway }, paths }: Facts, parts: Parts): vo
   const unit = renderLogin(paths);
   const file = unitFile(unit, paths);
   parts.files.push({ file });
-  // A key that could not be read is no key that is not wanted.
+  // A key that could not be read must not count as unwanted.
   if (!env.ok || parts.heldPaths.has(paths.env(LOGIN_ENV))) return;
   parts.files.push({ file: env.value });
   parts.units.push({
@@ -209,7 +208,7 @@ function hostFolders(facts: Facts): readonly DesiredFolder[] {
 
 const envByPath = new WeakMap<Facts["env"], ReadonlyMap<string, RenderedFile>>();
 
-/** Returns one secret env file, as the secret store rendered it. */
+/** Returns one secret env file, as rendered by the secret store. */
 export function secretEnv(facts: Facts, path: string): RenderedFile | undefined {
   const known = envByPath.get(facts.env);
   if (known !== undefined) return known.get(path);

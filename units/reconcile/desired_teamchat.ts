@@ -1,5 +1,6 @@
 /**
- * What a host needs that runs the team-chat gateway: its units, env files, keys and folders. Pure.
+ * The desired state of a host that runs the team-chat gateway: its units, env files, keys and
+ * folders. Pure.
  *
  * @module
  */
@@ -30,7 +31,7 @@ import {
   TEAMCHAT_USER,
 } from "units/render/roles/teamchat_env.ts";
 
-/** The gateway's part of a host. */
+/** The team-chat gateway's part of the desired state. */
 export interface TeamchatPart {
   readonly files: readonly TaggedFile[];
   readonly folders: readonly DesiredFolder[];
@@ -38,10 +39,10 @@ export interface TeamchatPart {
   readonly faults: readonly Refusal[];
 }
 
-/** What a unit's program is started with: its launcher and its permission set. */
+/** Returns the inputs of a unit's program: its launcher and its permission set. */
 type InputsOf = (program: string, set: string) => readonly string[];
 
-/** Works it out. */
+/** Computes the part. */
 export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart {
   const { paths, roles: { teamchat, gateway } } = facts;
   if (teamchat === undefined) return { files: [], folders: [], units: [], faults: [] };
@@ -75,9 +76,9 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
   ];
   return {
     files: [
-      // Where the webview gateway runs as well, the same file is its part.
+      // If the webview gateway also runs here, its part contains the same file.
       ...(gateway === undefined ? [{ file: renderDialKeys(teamchat.dialKeys, paths) }] : []),
-      // No input of a unit: both halves watch it.
+      // Not an input of a unit: receiver and sender both watch the file.
       { file: agentsFile(teamchat, paths) },
       ...halves.flatMap(({ files }) => files),
     ],

@@ -1,18 +1,18 @@
 /**
- * What `--dry-run` shows of a file that would change: lines of a unit, names of the keys of an env
- * file, names of the entries of a client config. Never a value of a secret. No I/O.
+ * The diff that `--dry-run` shows of a changed file: lines of a unit, key names of an env file,
+ * entry names of a client config. Never a value of a secret. No I/O.
  *
  * @module
  */
 
 import { parseEnvFile } from "core/text/env_file.ts";
 
-/** Lines of one file's diff; what is beyond is counted. */
+/** Maximum number of lines in one file's diff; further lines are only counted. */
 const DIFF_LINES_MAX = 200;
-/** Lines of a text beyond which no line-by-line comparison is made. */
+/** Texts with more lines are not compared line by line. */
 const COMPARED_LINES_MAX = 2_000;
 
-/** Returns changed lines with `-` and `+`, unchanged ones left out. */
+/** Returns the changed lines with `-` and `+`, without unchanged lines. */
 export function diffLines(before: string, after: string): readonly string[] {
   const a = lines(before);
   const b = lines(after);
@@ -42,14 +42,16 @@ export function diffLines(before: string, after: string): readonly string[] {
   return cut(changed);
 }
 
-/** Returns the names of keys that are new, gone or changed. */
+/** Returns the names of keys that were added, removed or changed. */
 export function diffKeys(before: string, after: string): readonly string[] {
   const old = parseEnvFile(before);
   const now = parseEnvFile(after);
   return diffNames(old.ok ? old.value : new Map(), now.ok ? now.value : new Map());
 }
 
-/** Returns the names in two maps that are new, gone or changed: `+KEY`, `-KEY`, `~KEY`. */
+/**
+ * Returns the names that were added, removed or changed between two maps: `+KEY`, `-KEY`, `~KEY`.
+ */
 export function diffNames(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

@@ -1,8 +1,8 @@
 /**
- * Steps → ports. Each step is done once; one that fails on a unit or in one agent's home is a fault
- * of that unit or agent, and the rest goes on. A file that cannot be written for lack of space or
- * right stops everything with one refusal: what was done stays, and the next run goes
- * on from there.
+ * Executes steps through ports. A step that fails on a unit or in one agent's home is a fault of
+ * that unit or agent, and the rest continues. A file that cannot be written for lack of space or
+ * right stops everything with one refusal. Completed steps remain, and the next run continues from
+ * there.
  *
  * @module
  */
@@ -22,31 +22,29 @@ import type { UnitLine } from "units/reconcile/report.ts";
 import { type Batch, batchesOf, type PlacedStep } from "units/reconcile/batches.ts";
 import { type Step, stepSubject, type UnitStep } from "units/reconcile/step.ts";
 
-/** What executing needs. */
+/** Dependencies of the execution. */
 export interface ExecutePorts {
   readonly files: Files;
   readonly services: ServiceManager;
   homeOf(agent: AgentName): HomeFiles | undefined;
 }
 
-/** What was done, and what was not. */
+/** Executed and failed steps. */
 export interface Executed {
   readonly units: readonly UnitLine[];
   readonly faults: readonly Refusal[];
-  /** Units and client configs whose step failed; the record keeps what it said of them. */
+  /** Units and client configs whose step failed; they keep their previous record. */
   readonly failed: ReadonlySet<string>;
-  /** Units whose step was still under way when the run went on. */
+  /** Units whose step had not finished when the run continued. */
   readonly late: ReadonlySet<string>;
 }
 
-/** Takes what is still under way; it resolves with what went wrong, and never rejects. */
+/** Receives work in progress; the promise resolves with its refusal, if any, and never rejects. */
 export type TakeLate = (work: Promise<Refusal | undefined>) => void;
 
-/**
- * How long a run waits for units. Who must not hold a lock for long waits for the rest afterwards.
- */
+/** How long a run waits for units. A caller that must release a lock soon awaits the rest later. */
 export interface UnitPatience {
-  /** Of all steps together. */
+  /** For all steps together. */
   readonly msMax: number;
   readonly clock: Pick<Clock, "after" | "monotonic">;
   readonly take: TakeLate;
@@ -59,14 +57,14 @@ const UNIT_CHANGES = {
   stop: "stopped",
 } as const;
 
-/** Does the steps in order. */
+/** Executes the steps in order. */
 export async function execute(
   steps: readonly Step[],
   ports: ExecutePorts,
   site: {
     readonly paths: Paths;
     readonly onStep: (step: Step, index: number, state: "begin" | "done" | "failed") => void;
-    /** All the time that it takes when absent. */
+    /** Without it, the run waits for every step. */
     readonly patience?: UnitPatience | undefined;
   },
 ): Promise<Result<Executed>> {
@@ -88,7 +86,7 @@ export async function execute(
     const change = UNIT_CHANGES[step.kind as keyof typeof UNIT_CHANGES];
     units.push({ unit: step.unit, change });
   };
-  // A unit that could not be enabled is not started, one that could not be stopped not removed.
+  // A unit that could not be enabled is not started; one that could not be stopped is not removed.
   const isOff = (step: Step) =>
     failed.has("unit" in step ? step.unit : stepSubject(step).split("/").at(-1) ?? "");
   const one = async ([step, index]: PlacedStep): Promise<Refusal | undefined> => {
@@ -139,7 +137,7 @@ export async function execute(
   return ok({ units, faults, failed, late });
 }
 
-/** Returns what tells whether a step ended while there was patience left. */
+/** Returns a function that resolves with whether a step finished within the remaining patience. */
 function waitFor(patience: UnitPatience | undefined): (work: Promise<void>) => Promise<boolean> {
   let leftMs = patience?.msMax ?? 0;
   return async (work) => {
@@ -157,7 +155,7 @@ function waitFor(patience: UnitPatience | undefined): (work: Promise<void>) => P
   };
 }
 
-/** What became of a step that the run did not wait for. */
+/** Returns the outcome of a step that the run did not wait for. */
 async function outcomeOf(
   step: Step,
   work: Promise<ServiceFault | undefined | void>,
@@ -204,11 +202,11 @@ async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void>
   }
 }
 
-/** Whether a failure concerns one unit or one home only. */
+/** Whether a failure affects only one unit or one home. */
 function isOfOne(step: Step, thrown: unknown): boolean {
   if (thrown instanceof ServiceFault) return "unit" in step;
   const isHome = step.kind === "client" || (step.kind === "folder" && step.home !== undefined);
-  // A home may be full by its own quota, or on a disk of its own: that stops no other agent.
+  // A home may have its own quota or disk: if it is full, other agents are not affected.
   return thrown instanceof FileFault && isHome;
 }
 
@@ -233,7 +231,7 @@ function faultOfOne(
   });
 }
 
-/** A workspace outside of the home is the operator's to make where its agent cannot. */
+/** The operator must create a workspace outside the home if the agent cannot. */
 function folderHints(step: Step, paths: Paths): readonly string[] {
   if (step.kind !== "folder" || step.home === undefined) return [];
   if (step.path.startsWith(`${paths.home(step.home)}/`)) return [];

@@ -1,6 +1,6 @@
 /**
- * Everything that decides what a host should look like, as one value. Built by the callers (`up`,
- * `apply`, `mcp add`, …) from the ledger, the catalog and the settings; the renderers and the
+ * All facts that determine the desired state of a host, as one value. The callers (`up`, `apply`,
+ * `mcp add`, …) build it from the ledger, the catalog and the settings. The renderers and the
  * planner see nothing else. Types and total functions only, no I/O.
  *
  * @module
@@ -27,13 +27,13 @@ export interface Shape {
   readonly denoDir: string;
 }
 
-/** The gateway, when this host runs it. */
+/** The gateway, if this host runs it. */
 export interface GatewayRole {
   /** `host:port` with host 127.0.0.1. */
   readonly cockpitListen: string;
   /** `host:port`. */
   readonly dialListen: string;
-  /** JSON object, e-mail to agent, of the whole fleet (`WEBVIEW_LEDGER`). */
+  /** JSON object that maps e-mail to agent, for the whole fleet (`WEBVIEW_LEDGER`). */
   readonly ledgerJson: string;
   /** JSON list of agent names (`WEBVIEW_ADMINS`); always emitted, even as `[]`. */
   readonly adminsJson: string;
@@ -41,14 +41,15 @@ export interface GatewayRole {
   /** Key ring for `X-Fleetctl-Assertion`; a secret. Required when `trust` is `assertion`. */
   readonly assertionKey?: string;
   /**
-   * Dial keys of the whole fleet, by agent or `host:<hostname>`; who never had one is not in it.
+   * Dial keys of the whole fleet, by agent or `host:<hostname>`; absent for those that never had
+   * one.
    */
   readonly dialKeys: ReadonlyMap<string, readonly string[]>;
   /** Further settings of the gateway's env file, such as `WEBVIEW_DIAL_REQUIRE_KEY`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** The login proxy, when this host runs it. */
+/** The login proxy, if this host runs it. */
 export interface LoginRole {
   /** `host:port`. */
   readonly listen: string;
@@ -63,11 +64,11 @@ export interface LoginRole {
   readonly settings?: Readonly<Record<string, string>>;
   /** `WEBVIEW_OIDC_CLIENT_SECRET`; a secret. */
   readonly clientSecret?: string;
-  /** `host:port` entries where the provider keeps what is not at its issuer's host. */
+  /** `host:port` entries of the provider's endpoints that are not on its issuer's host. */
   readonly providerHosts?: readonly string[];
 }
 
-/** The team-chat gateway, when this host runs it. */
+/** The team-chat gateway, if this host runs it. */
 export interface TeamchatRole {
   /** `host:port` of `/api/messages`. */
   readonly listen: string;
@@ -76,11 +77,13 @@ export interface TeamchatRole {
   /** Name of a cloud, or the path of its file. */
   readonly cloud: string;
   readonly cloudFile: string | undefined;
-  /** Everything that the gateway talks to. */
+  /** All hosts that the gateway connects to. */
   readonly hosts: CloudHosts;
-  /** JSON object, object id of an owner to agent, of the whole fleet (`TEAMS_AGENTS`). */
+  /**
+   * JSON object that maps an owner's object id to an agent, for the whole fleet (`TEAMS_AGENTS`).
+   */
   readonly agentsJson: string;
-  /** Further settings; secrets are among them. */
+  /** Further settings, including secrets. */
   readonly settings: Readonly<Record<string, string>>;
   readonly dialKeys: ReadonlyMap<AgentName, readonly string[]>;
 }
@@ -103,11 +106,11 @@ export interface DialRole {
 /** The host's own dial unit. */
 export interface HostDialRole {
   readonly registerUrl: string;
-  /** Public half of its key; undefined before the key is made. */
+  /** Public part of its key; undefined before the key is created. */
   readonly publicKey: string | undefined;
 }
 
-/** Which roles run on this host. Absent means not here, and what was rendered for it is removed. */
+/** The roles on this host. An absent role does not run here, and its rendered files are removed. */
 export interface Roles {
   readonly daemon?: Readonly<Record<never, never>>;
   readonly gateway?: GatewayRole;
@@ -117,13 +120,13 @@ export interface Roles {
   readonly host?: HostDialRole;
 }
 
-/** What one host should look like. */
+/** The facts of one host. */
 export interface Facts {
   readonly paths: Paths;
   readonly hostname: HostName;
-  /** Root other than `/`, or not uid 0: owners of files are left alone. */
+  /** Root other than `/`, or not uid 0: owners of files are left unchanged. */
   readonly rootless: boolean;
-  /** Agents of this host (`agentsOnHost`), in order of their names. */
+  /** Agents of this host (`agentsOnHost`), sorted by name. */
   readonly agents: readonly AgentRecord[];
   readonly catalog: ReadonlyMap<McpName, Manifest>;
   /** Resolved MCPs per agent, in order. A name that is not in `catalog` is reported as a fault. */
@@ -132,17 +135,17 @@ export interface Facts {
   /** Secret env files (`agent-<name>.env`, `mcp-shared.env`), rendered from the secret store. */
   readonly env: readonly RenderedFile[];
   readonly roles: Roles;
-  /** What agents may take of this host; absent where no service manager holds them to it. */
+  /** Resource limits of agents; absent where no service manager enforces them. */
   readonly limits?: HostLimits;
   readonly shape: Shape;
-  /** Workspace of each agent whose record names none. */
+  /** Workspace of each agent whose record sets none. */
   readonly workspace: string;
   /** Folder that people mean by "this project"; the workspace when absent. */
   readonly project?: string;
   /**
-   * Agents and MCPs whose files have no readable version, and agents without an account: what was
-   * rendered for them stays as it is, neither changed nor removed. One that is in `agents` all the
-   * same keeps the rules and shared servers of its MCPs.
+   * Agents and MCPs whose files have no readable version, and agents without an account. Their
+   * rendered files stay unchanged. A held agent that is also in `agents` keeps the rules and shared
+   * servers of its MCPs.
    */
   readonly held?: {
     readonly agents?: readonly AgentName[];
@@ -152,26 +155,26 @@ export interface Facts {
   };
 }
 
-/** Returns the folder of an agent's workspace; refuses one that may not lie there on a host. */
+/** Returns the folder of an agent's workspace; refuses a path that a host does not allow. */
 export function workspaceOf(
   agent: Pick<AgentRecord, "name" | "workspace">,
   { paths, workspace }: Pick<Facts, "paths" | "workspace">,
 ): Result<string> {
   const home = paths.home(agent.name);
   const text = agent.workspace ?? workspace;
-  // Under another root every agent is the same user.
+  // Under another root all agents are the same user.
   const rule = paths.root === "/" ? workspacePlaceRule(text, home) : undefined;
   if (rule === undefined) return ok(workspaceFolder(text, home));
   return err(refusal(
     "workspace-unusable",
     `Cannot use ${JSON.stringify(text)} as the workspace of agent ${JSON.stringify(agent.name)}: ` +
       `it ${rule}`,
-    // Quoted: a shell would put the home of whoever types it there.
+    // Quoted, because a shell would expand it to the home of the person who types it.
     { hints: [`fleetctl agents set ${agent.name} --workspace '${DEFAULT_WORKSPACE}'`] },
   ));
 }
 
-/** Returns the agents that run on a host: pinned to it, or pinned nowhere. */
+/** Returns the agents that run on a host: pinned to it, or not pinned. */
 export function agentsOnHost(
   agents: Iterable<AgentRecord>,
   hostname: HostName,

@@ -1,6 +1,6 @@
 /**
- * What the record says after a run: what is ours, and with which inputs each unit runs. A unit or
- * client config whose step failed keeps what was known before, so that the next run tries again.
+ * The record after a run: what fleetctl owns, and the inputs that each unit runs with. A unit or
+ * client config whose step failed keeps its previous record, so that the next run tries again.
  * Pure.
  *
  * @module
@@ -14,7 +14,7 @@ import { dialUnit } from "units/render/unit_name.ts";
 /** Returns the record after a run. */
 export function finalRecord(planned: Plan, executed: Executed, before: RenderRecord): RenderRecord {
   const units = { ...Object.fromEntries(planned.units.recorded) };
-  // A dial unit is not up to date while its client config could not be written.
+  // A dial unit is not current if its client config could not be written.
   const failed = new Set([
     ...executed.failed,
     ...planned.clients.filter((client) => executed.failed.has(client.path))
@@ -28,14 +28,14 @@ export function finalRecord(planned: Plan, executed: Executed, before: RenderRec
   for (const name of failed) {
     if (before.units[name] === undefined) delete units[name];
   }
-  // A start that failed may have left something running that never serves, or serves only later.
+  // A failed start may leave a process that never becomes ready, or becomes ready later.
   for (const name of executed.failed) {
     const unit = before.units[name] ?? planned.units.recorded.get(name);
     if (unit !== undefined && planned.units.recorded.has(name)) {
       units[name] = { ...unit, unready: true };
     }
   }
-  // The run went on before it was known whether these serve: the next one looks.
+  // The run did not wait for the readiness of these units: the next run checks it.
   for (const name of executed.late) {
     const unit = planned.units.recorded.get(name);
     if (unit !== undefined) units[name] = { ...unit, unready: true };
@@ -55,7 +55,7 @@ export function finalRecord(planned: Plan, executed: Executed, before: RenderRec
   };
 }
 
-/** An edit that failed leaves the entries of before, and they are still ours. */
+/** A failed edit leaves the previous entries, which fleetctl still owns. */
 function clientsOf(
   planned: Plan,
   executed: Executed,

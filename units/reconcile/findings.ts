@@ -1,6 +1,6 @@
 /**
- * What was found wrong on the host and is put right by the steps of the same plan, as sentences: a
- * file line or a unit line alone says what changes, not what did not work until then. Pure.
+ * Faults found on the host that the steps of the same plan repair, as sentences. A file line or a
+ * unit line shows only what changes, not what was broken before. Pure.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { Observed } from "units/reconcile/observe.ts";
 
-/** Returns what did not work, in the order of the units. */
+/** Returns the faults, in the order of the units. */
 export function findings(desired: Desired, observed: Observed): readonly Refusal[] {
   return desired.units.flatMap(({ name, socket }) => {
     const fault = observed.socketFaults.get(name);

@@ -1,8 +1,9 @@
 /**
- * Files in an agent's home, read and written with that agent's rights. As root under `/` a path in
- * a home is the agent's to bend: a link in place of `~/.runtime-b` would make root read or write
- * elsewhere. So a helper with the agent's effective uid does it (`units/reconcile/home_helper.ts`).
- * Under another root everything belongs to one user, and the plain port does.
+ * Reads and writes files in an agent's home with that agent's rights. When root works under `/`,
+ * the agent controls every path in its home: a link in place of `~/.runtime-b` would make root read
+ * or write elsewhere. A helper with the agent's effective uid does the work instead
+ * (`units/reconcile/home_helper.ts`). Under another root everything belongs to one user, so the
+ * plain port is used.
  *
  * @module
  */
@@ -10,27 +11,27 @@
 import type { Files } from "core/ports/files.ts";
 import type { User } from "core/ports/users.ts";
 
-/** What a reconcile does inside a home. */
+/** File operations of a reconcile inside a home. */
 export interface HomeFiles {
-  /** Undefined when there is no such file. */
+  /** Undefined when the file does not exist. */
   read(path: string): Promise<{ readonly text: string; readonly mode: number } | undefined>;
-  /** Writes atomically, creating folders 0700. */
+  /** Writes atomically, and creates missing folders with mode 0700. */
   write(path: string, text: string, mode: number): Promise<void>;
-  /** Mode of a folder, or undefined when there is none. */
+  /** Mode of a folder, or undefined when it does not exist. */
   folderMode(path: string): Promise<number | undefined>;
   ensureFolder(path: string, mode: number): Promise<void>;
-  /** Whether there is a folder with something in it. */
+  /** Whether the folder exists and is not empty. */
   isFilled(path: string): Promise<boolean>;
 }
 
-/** The homes of agents with accounts of their own, for the time of one verb. */
+/** The homes of agents with their own accounts, for the duration of one verb. */
 export interface Homes {
-  /** The home of an agent: `folder` is its path, and root owns the folder that it is in. */
+  /** The home of an agent: `folder` is its path, whose parent folder belongs to root. */
   of(user: User, folder: string): HomeFiles;
   close(): Promise<void>;
 }
 
-/** Works on a home with this process's own rights. */
+/** Accesses a home with this process's own rights. */
 export function ownHomeFiles(files: Files): HomeFiles {
   return {
     read: async (path) => {
@@ -58,7 +59,7 @@ export function ownHomeFiles(files: Files): HomeFiles {
 }
 
 /**
- * Makes each missing folder of a path 0700; `Files.ensureDir` sets the mode of the last one only.
+ * Creates each missing folder of a path with mode 0700; `Files.ensureDir` sets only the last mode.
  */
 async function ensurePrivate(files: Files, path: string): Promise<void> {
   if (path === "" || await files.stat(path) !== undefined) return;

@@ -1,10 +1,10 @@
 /**
- * `HomeFiles` of agents with accounts of their own: one long-running helper for all homes that a
- * verb works on. The helper (`home_helper.pl`) is a program with one thread, because libc changes
- * the uid of all threads, and Deno's file calls run on several. ADR 0018 says why it is Perl.
+ * Implements `HomeFiles` for agents with their own accounts: one long-running helper for all homes
+ * that a verb works on. The helper (`home_helper.pl`) has one thread. Deno's file calls run on
+ * several threads, and libc changes the uid of all of them. ADR 0018 explains the choice of Perl.
  *
- * Each home has a bound on the time that it may take. A home that is over it fails, and the helper
- * is started anew for the others.
+ * Each home has a time limit. A home that exceeds it fails, and the helper is restarted for the
+ * others.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { byteLength } from "core/text/cut_text.ts";
 import type { HomeFiles, Homes } from "units/reconcile/home_files.ts";
 import program from "units/reconcile/home_helper.pl" with { type: "text" };
 
-/** What the helper is started with. */
+/** Dependencies of the helper. */
 export interface HomePorts {
   readonly processes: Pick<Processes, "spawn">;
   readonly clock: Pick<Clock, "after" | "monotonic" | "sleep">;
@@ -38,25 +38,23 @@ interface Answer {
   readonly text: string;
 }
 
-/** In Debian's essential set, so on every host. */
+/** Part of Debian's essential set, so every host has it. */
 const PERL = "/usr/bin/perl";
 const ENV = { PATH: "/usr/bin:/bin", LC_ALL: "C" } as const;
 const STDERR_LENGTH_MAX = 4_096;
-/** A killed helper that waits for a disk ends when the disk answers, and no verb waits for that. */
+/** A killed helper that waits for a disk ends when the disk answers; no verb waits for that. */
 const END_MS_MAX = 500;
-/**
- * On a busy host this process may be late itself: an answer that has come by then is read first.
- */
+/** On a busy host this process may itself be late, so an answer that has arrived is still read. */
 const GRACE_MS = 50;
-/** What a caller of `HomeFiles` is told of a file that is no plain one. */
+/** Error codes for callers of `HomeFiles` when a file is not a regular one. */
 const CODE_OF_KIND: Readonly<Record<string, string>> = { link: "ELOOP", folder: "EISDIR" };
 const NO_FOLDER = "a folder on the way is a link or a file, must be a folder";
 
-/** Opens the homes; nothing is started before the first request. */
+/** Opens the homes; the helper starts with the first request. */
 export function openHomeHelper(ports: HomePorts, homeMsMax: number): Homes {
   const { clock } = ports;
   let helper: Helper | undefined;
-  /** The requests of all homes, one after the other. */
+  /** Requests of all homes, executed one after another. */
   let queue: Promise<unknown> = Promise.resolve();
   const usedMs = new Map<number, number>();
   const ends: Promise<void>[] = [];
@@ -114,7 +112,7 @@ interface Home {
   readonly folder: string;
 }
 
-/** Undefined stands for a file or folder that is not there. */
+/** Resolves with undefined when the file or folder does not exist. */
 type Ask = (request: Request) => Promise<Answer | undefined>;
 
 function homeFiles(ask: Ask): HomeFiles {
@@ -138,7 +136,7 @@ function missing(path: string): FileFault {
   return new FileFault("ENOENT", path, "the home is not there");
 }
 
-/** Turns the helper's words into what the port promises. */
+/** Converts the helper's answer into the result or the fault that the port defines. */
 function usable(answer: Answer, { operation, path }: Request): Answer | undefined {
   const { code, text } = answer;
   if (code === "ok") return answer;
@@ -148,7 +146,7 @@ function usable(answer: Answer, { operation, path }: Request): Answer | undefine
   }
   const isFolderLook = operation === "mode" || operation === "is-filled";
   if (code === "ENOTDIR" && isFolderLook) return undefined;
-  // What a quota refuses is the same to a caller as a disk that is full.
+  // For a caller, an exceeded quota is the same as a full disk.
   throw new FileFault(
     code === "EDQUOT" ? "ENOSPC" : code,
     path,
@@ -156,7 +154,7 @@ function usable(answer: Answer, { operation, path }: Request): Answer | undefine
   );
 }
 
-/** A request as the helper reads it. */
+/** Encodes a request for the helper. */
 function bytesOf({ user, folder }: Home, request: Request): Uint8Array {
   const { operation, path, mode = 0, text = "" } = request;
   const isInside = path.startsWith(`${folder}/`);
@@ -210,7 +208,7 @@ async function startHelper({ processes }: HomePorts): Promise<Helper> {
   };
 }
 
-/** The end of what a program says, once it has ended. */
+/** Returns the end of a program's output, after the program has ended. */
 async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();

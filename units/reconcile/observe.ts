@@ -1,6 +1,6 @@
 /**
- * What is there now: files with mode and owner, client configs as their owners see them, units as
- * the service manager sees them. Reads only. The planner compares it with what is desired.
+ * Observes the current state: files with mode and owner, client configs with their owners' rights,
+ * units from the service manager. Reads only. The planner compares it with the desired state.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { observeSockets, type WantedSocket } from "units/reconcile/observe_socke
 import type { RenderRecord } from "units/reconcile/record.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** A file or folder as it is. */
+/** The state of a file or folder. */
 export interface ObservedEntry {
   readonly kind: "file" | "directory" | "symlink" | "other";
   readonly mode: number;
@@ -29,27 +29,27 @@ export interface ObservedEntry {
   readonly text: string;
 }
 
-/** A client config as it is; undefined text means that there is none. */
+/** The state of a client config; undefined text means that the file does not exist. */
 export interface ObservedClient {
   readonly text: string | undefined;
   readonly mode: number | undefined;
   /**
-   * Names the file as it was before it was read, and what is desired of it: where the record has
-   * the same stamp, neither has changed since, and the file was not read again.
+   * Identifies the file before it was read, and its desired content. If the record has the same
+   * stamp, neither has changed, and the file is not read again.
    */
   readonly stamp: string | undefined;
   readonly isSettled: boolean;
 }
 
-/** Hashes of what a unit is given. */
+/** Hashes of a unit's inputs. */
 export interface InputHashes {
   readonly inputs: string;
   readonly softInputs: string;
 }
 
-/** Everything that the planner looks at. */
+/** Everything that the planner compares. */
 export interface Observed {
-  /** By path; absent when there is nothing. */
+  /** By path; absent paths do not exist. */
   readonly entries: ReadonlyMap<string, ObservedEntry>;
   readonly clients: ReadonlyMap<string, ObservedClient>;
   readonly homeFolders: ReadonlyMap<string, number>;
@@ -58,9 +58,9 @@ export interface Observed {
   readonly units: ReadonlyMap<string, UnitStatus>;
   readonly enabled: ReadonlySet<string>;
   readonly isManagerRunning: boolean;
-  /** Active units whose last start failed and that do not serve yet. */
+  /** Active units whose last start failed and that are not ready. */
   readonly unready: ReadonlySet<string>;
-  /** What is wrong with the sockets of active units, by unit. */
+  /** Faults of the sockets of active units, by unit. */
   readonly socketFaults: ReadonlyMap<string, string>;
   readonly hashes: ReadonlyMap<string, InputHashes>;
   /** Homes that could not be read. */
@@ -68,17 +68,17 @@ export interface Observed {
   readonly unreadable: ReadonlySet<string>;
 }
 
-/** What observing needs. */
+/** Dependencies of the observation. */
 export interface ObservePorts {
   readonly files: Files;
   readonly services: ServiceManager;
   homeOf(agent: AgentName): HomeFiles | undefined;
 }
 
-/** Files read at once. */
+/** Number of files read in parallel. */
 const PARALLEL_READS = 32;
 
-/** Looks at everything that is desired or recorded. */
+/** Observes everything that is desired or recorded. */
 export async function observe(
   desired: Desired,
   record: RenderRecord,
@@ -86,7 +86,7 @@ export async function observe(
     readonly paths: Paths;
     readonly ports: ObservePorts;
     readonly owners: ReadonlyMap<string, OwnerIds>;
-    /** Where the bundled programs are; undefined for the tree shape. */
+    /** Folder of the bundled programs; undefined for the tree shape. */
     readonly bundleDir: string | undefined;
   },
 ): Promise<Observed> {
@@ -108,7 +108,7 @@ export async function observe(
   const unready = new Set<string>();
   await inParallel(statuses, async ({ unit, active }) => {
     if (active !== "active" || record.units[unit]?.unready !== true) return;
-    // Where a manager cannot be asked, an active unit is a ready one.
+    // If the manager has no readiness check, an active unit counts as ready.
     if (await site.ports.services.isReady?.(unit) === false) unready.add(unit);
   });
   const units = new Map(statuses.map((status) => [status.unit, status]));
@@ -154,18 +154,21 @@ export function ownerKey(owner: FileOwner): string {
   return `${owner.user}:${owner.group}`;
 }
 
-/** Returns the recorded and desired units that the manager can be asked about (no templates). */
+/** Returns the recorded and desired units that the manager can report on (no templates). */
 function unitNames(desired: Desired, record: RenderRecord, paths: Paths): readonly string[] {
   const recorded = record.files.map((file) => unitOfPath(file.path, paths))
     .filter((name) => name !== undefined);
   return [...new Set([...desired.units.map((unit) => unit.name), ...recorded])].sort();
 }
 
-/** Returns the unit whose file a path is; undefined for other files, templates and slices. */
+/**
+ * Returns the unit that the file at a path defines; undefined for other files, templates and
+ * slices.
+ */
 export function unitOfPath(path: string, paths: Paths): string | undefined {
   if (!path.startsWith(`${paths.units}/`)) return undefined;
   const name = path.slice(paths.units.length + 1);
-  // A slice is made and ended with the services in it: stopping it would stop them.
+  // A slice exists with the services in it: stopping it would stop them.
   const isNoUnit = name.includes("@.") || name.includes("/") || name.endsWith(".slice");
   return isNoUnit ? undefined : name;
 }
@@ -214,7 +217,7 @@ async function observeHomes(
     if (folder.home === undefined) return;
     const home = ports.homeOf(folder.home);
     if (home === undefined) return;
-    // To look at a mode needs no child that has become the agent: it tells nobody anything.
+    // No child with the agent's rights is needed for the mode: it is not shown to any user.
     const stat = await statInHome(ports.files, paths.home(folder.home), folder.path);
     const mode = stat?.kind === "directory"
       ? stat.mode

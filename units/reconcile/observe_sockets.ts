@@ -1,7 +1,7 @@
 /**
- * Whether clients can reach the sockets of active units: the file at the path, its owner and mode,
- * and the listener behind it. A unit stays active when its socket file is removed, so the service
- * manager alone cannot tell. Reads only; asks the kernel once for all sockets.
+ * Checks whether clients can reach the sockets of active units: the file at the path, its owner and
+ * mode, and its listener. A unit stays active when its socket file is removed, so the service
+ * manager alone cannot detect that. Reads only; asks the kernel once for all sockets.
  *
  * @module
  */
@@ -12,26 +12,23 @@ import type { Files } from "core/ports/files.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 import type { ServiceManager } from "units/manager/service_manager.ts";
 
-/** A socket that should be there while its unit is active. */
+/** A socket that should exist while its unit is active. */
 export interface WantedSocket {
   readonly unit: string;
   readonly path: string;
-  /** Undefined where the program that listens sets it. */
+  /** Undefined where the listening program sets it. */
   readonly mode?: number | undefined;
-  /** Undefined where owners are left alone. */
+  /** Undefined where owners are left unchanged. */
   readonly owner?: OwnerIds | undefined;
 }
 
-/** What observing needs. */
+/** Dependencies of the check. */
 export interface SocketPorts {
   readonly files: Pick<Files, "stat">;
   readonly services: Pick<ServiceManager, "listeners" | "isReady">;
 }
 
-/**
- * Returns what is wrong with each socket, by unit; sockets of units that are not
- * active are left out.
- */
+/** Returns the fault of each socket, by unit; sockets of inactive units are omitted. */
 export async function observeSockets(
   wanted: readonly WantedSocket[],
   statuses: ReadonlyMap<string, UnitStatus>,
@@ -53,7 +50,7 @@ export async function observeSockets(
   return faults;
 }
 
-/** Returns what is wrong with one socket; undefined when clients can reach it. */
+/** Returns the fault of one socket; undefined when clients can reach it. */
 export function socketFault(
   { mode, owner }: WantedSocket,
   seen: { readonly stat: FileStat | undefined; readonly count: number },
@@ -61,8 +58,8 @@ export function socketFault(
   const { stat, count } = seen;
   if (stat === undefined) return "its file is gone";
   if (stat.kind !== "other") return `a ${stat.kind} is in its place`;
-  // More than one is no fault: any user can make the kernel list any path, with an abstract name
-  // that holds a line feed, or in a mount namespace. It must not restart what belongs to others.
+  // More than one is not a fault. Any user can make the kernel list any path, with an abstract name
+  // that contains a line feed, or in a mount namespace. That must not restart another user's units.
   if (count === 0) return "nothing listens on it";
   const isMode = mode === undefined || stat.mode === mode;
   const isOwner = owner === undefined || (stat.uid === owner.uid && stat.gid === owner.gid);

@@ -1,12 +1,11 @@
 /**
- * Owners and modes of the product's own state, as docs/storage.md gives them. A backup that was
- * restored by another user, or a hand, leaves files that a role cannot open, or that
- * others can read or change. Looked at by `status`, and put right by `apply` before
- * anything else reads, renders or starts. Only on a host of its own (`/`, as root):
- * elsewhere everything belongs to one user.
+ * Owners and modes of fleetctl's own state, as docs/storage.md defines them. A backup restored by
+ * another user, or a manual change, can leave files that a role cannot open, or that others can
+ * read or change. `status` reports them. `apply` repairs them before anything else reads, renders
+ * or starts. Only when fleetctl runs as root under `/`: elsewhere everything belongs to one user.
  *
- * Folders come before what is in them, and only folders of root are listed: what a role or an agent
- * may change meanwhile is never followed by name.
+ * Folders come before their content. Only folders of root are listed, because a name that a role or
+ * an agent may change meanwhile must never be followed.
  *
  * @module
  */
@@ -30,31 +29,31 @@ import {
   TEAMCHAT_USER,
 } from "units/render/roles/teamchat_env.ts";
 
-/** What looking needs. */
+/** Dependencies of the check. */
 export interface OwnStatePorts {
   readonly files: Files;
   readonly users: Users;
   readonly processes: Pick<Processes, "run">;
 }
 
-/** A file or folder of ours, and who may do what with it at most. */
+/** A path of fleetctl, with its owner and its widest allowed mode. */
 export interface OwnPath {
   readonly path: string;
   readonly owner: FileOwner;
-  /** No more than these bits may be set. */
+  /** Only these bits may be set. */
   readonly modeMax: number;
-  /** Reading it gives away a secret. */
+  /** Reading the file reveals a secret. */
   readonly isSecret?: boolean;
-  /** What is directly in the folder has the same owner. */
+  /** The direct entries of the folder have the same owner. */
   readonly isTree?: boolean;
 }
 
-/** One that is not as it must be. */
+/** A path with a wrong owner or mode. */
 export interface WrongPath {
   readonly own: OwnPath;
   readonly stat: FileStat;
   readonly ids: OwnerIds;
-  /** An entry of the folder is wrong, the folder itself may be right. */
+  /** Set when an entry of the folder is wrong; the folder itself may be right. */
   readonly entry?: { readonly path: string; readonly stat: FileStat };
 }
 
@@ -62,7 +61,9 @@ const ROOT: FileOwner = { user: "root", group: "root" };
 const GROUP_BITS = 3;
 const CHOWN_MS_MAX = 60_000;
 
-/** Returns what is not as it must be, folders first; nothing where owners are left alone. */
+/**
+ * Returns paths with a wrong owner or mode, folders first; empty where owners are left unchanged.
+ */
 export async function wrongPaths(
   { files, users }: OwnStatePorts,
   paths: Paths,
@@ -78,10 +79,10 @@ export async function wrongPaths(
   const found: WrongPath[] = [];
   for (const own of await ownPaths(files, paths)) {
     const stat = await files.stat(own.path);
-    // What an operator has put behind a link is the operator's.
+    // The target of an operator's link belongs to the operator.
     if (stat === undefined || stat.kind === "symlink") continue;
     const ids = await idsOf(own.owner);
-    // An account that is missing is told by whoever needs it.
+    // The code that needs a missing account reports it.
     if (ids === undefined) continue;
     if (isWrong(stat, ids, own.modeMax)) found.push({ own, stat, ids });
     else if (own.isTree === true && stat.kind === "directory") {
@@ -92,7 +93,7 @@ export async function wrongPaths(
   return found;
 }
 
-/** Gives everything that is wrong its owner and mode; returns what it was. */
+/** Sets owner and mode of all wrong paths; returns a description of each fault. */
 export async function repairPaths(
   ports: OwnStatePorts,
   paths: Paths,
@@ -102,7 +103,7 @@ export async function repairPaths(
   for (const { own, stat, ids } of wrong) {
     await ports.files.setMeta(own.path, { mode: stat.mode & own.modeMax, ...ids });
     if (own.isTree !== true || stat.kind !== "directory") continue;
-    // Below a folder that a role may write to, names cannot be trusted: this follows no link.
+    // In a folder that a role may write to, names cannot be trusted: `chown -h -P` follows no link.
     const done = await ports.processes.run({
       command: "/bin/chown",
       args: ["-R", "-h", "-P", `${ids.uid}:${ids.gid}`, "--", own.path],
@@ -116,7 +117,7 @@ export async function repairPaths(
   return found;
 }
 
-/** Says what is wrong, for people. */
+/** Describes the faults for people. */
 export async function describeState(
   { files, users }: OwnStatePorts,
   wrong: readonly WrongPath[],
@@ -146,7 +147,7 @@ export async function describeState(
   }));
 }
 
-/** Whether a file has another owner, or lets more people in than it may. */
+/** Whether a file has another owner, or grants more access than it may. */
 export function isWrong(
   stat: Pick<FileStat, "mode" | "uid" | "gid">,
   ids: OwnerIds,
@@ -156,7 +157,7 @@ export function isWrong(
   return stat.gid !== ids.gid && groupMatters(stat.mode);
 }
 
-/** Whether the group may do what others may not. */
+/** Whether the group has a permission that others lack. */
 function groupMatters(mode: number): boolean {
   return ((mode >> GROUP_BITS) & 0o7 & ~mode) !== 0;
 }
@@ -175,7 +176,7 @@ async function foreignEntry(files: Files, folder: string, ids: OwnerIds) {
   return undefined;
 }
 
-/** Nearly everything is of root: its account is looked up once. */
+/** Caches lookups by name: root owns nearly every path, so its account is looked up once. */
 function askedOncePerName<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
   const known = new Map<string, Promise<T>>();
   return (name) => {
@@ -185,7 +186,7 @@ function askedOncePerName<T>(ask: (name: string) => Promise<T>): (name: string) 
   };
 }
 
-/** Every path of ours that exists by name, folders first. */
+/** Returns every path of fleetctl with a fixed location, folders first. */
 async function ownPaths(files: Files, paths: Paths): Promise<readonly OwnPath[]> {
   const inside = async (folder: string, of: (path: string, name: string) => OwnPath | undefined) =>
     (await files.list(folder)).flatMap((name) => of(`${folder}/${name}`, name) ?? []);
@@ -256,7 +257,7 @@ const ROLE_ENVS: Readonly<Record<string, string>> = {
   "mcp-shared": AGENTS_GROUP,
 };
 
-/** The service manager reads env files as root; the group is that of who runs the unit. */
+/** The service manager reads env files as root; their group is that of the unit's user. */
 function envFile(path: string, name: string): OwnPath | undefined {
   const [, stem = ""] = /^([^.].*)\.env$/.exec(name) ?? [];
   if (stem === "") return undefined;

@@ -1,6 +1,6 @@
 /**
- * Accounts that rendered files and units belong to, looked up before anything is planned. Nothing
- * is looked up, and owners are left alone, where everything belongs to one user.
+ * Looks up the accounts that own rendered files and units, before anything is planned. Where
+ * everything belongs to one user, it looks up nothing, and owners are left unchanged.
  *
  * @module
  */
@@ -22,22 +22,22 @@ import { GATEWAY_USER } from "core/verbs/caller.ts";
 /** Accounts of this host. */
 export interface Owners {
   readonly ids: ReadonlyMap<string, OwnerIds>;
-  /** Accounts of agents; those without one are held. */
+  /** Accounts of agents; agents without one are held. */
   readonly users: ReadonlyMap<AgentName, User>;
   readonly missing: ReadonlySet<AgentName>;
   readonly faults: readonly Refusal[];
 }
 
 /**
- * Looks the accounts up; refuses when one of the product's own is missing. A scope needs those of
- * its agent alone.
+ * Looks up the accounts; refuses when one of fleetctl's own is missing. A scope needs only the
+ * accounts of its agent.
  */
 export async function findOwners(
   facts: Facts,
   users: Users,
   { scope, coming = [] }: {
     readonly scope?: Pick<Scope, "agent"> | undefined;
-    /** Agents whose accounts are not made yet and count as there. */
+    /** Agents whose accounts do not exist yet but count as existing. */
     readonly coming?: readonly AgentName[];
   } = {},
 ): Promise<Result<Owners>> {

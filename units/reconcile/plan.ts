@@ -1,9 +1,9 @@
 /**
- * Desired × observed → ordered steps. Pure and level-based: only what is there now counts, not what
- * somebody meant to do before. A second plan after all steps is empty.
+ * Desired × observed → ordered steps. Pure and level-based: only the current state counts, not
+ * earlier intentions. A second plan after all steps is empty.
  *
- * Order: note what will be ours · folders and files, units last · client configs · stop and remove
- * what nobody wants · enable and disable · tell the service manager · start (see `plan_units.ts`).
+ * Order: record future ownership · folders and files, units last · client configs · stop and remove
+ * unwanted items · enable and disable · reload the service manager · start (see `plan_units.ts`).
  *
  * @module
  */
@@ -23,26 +23,26 @@ import type { FileLine } from "units/reconcile/report.ts";
 import { isLeft, type Scope } from "units/reconcile/scope.ts";
 import type { Step } from "units/reconcile/step.ts";
 
-/** What a plan is made from besides what is desired and observed. */
+/** Context of a plan besides the desired and the observed state. */
 export interface PlanSite {
   readonly paths: Paths;
   readonly record: RenderRecord;
   readonly restartAgents: boolean;
   readonly keepDaemon: boolean;
   readonly withDiffs: boolean;
-  /** Undefined reaches the whole host. */
+  /** Undefined means the whole host. */
   readonly scope: Scope | undefined;
 }
 
-/** Ordered steps, and what to report and to record about them. */
+/** Ordered steps, with the data for the report and the record. */
 export interface Plan {
   readonly steps: readonly Step[];
   readonly files: readonly FileLine[];
   readonly faults: readonly Refusal[];
-  /** What was found wrong and is put right by the steps. */
+  /** Faults that the steps repair. */
   readonly found: readonly Refusal[];
   readonly units: UnitPlan;
-  /** What is ours when every step has been done. */
+  /** Files that fleetctl owns when every step has been executed. */
   readonly owned: readonly RecordedFile[];
   readonly clients: readonly RecordedClient[];
 }
@@ -92,7 +92,7 @@ export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan
   };
 }
 
-/** Notes the union of what was and what will be ours, before anything is written. */
+/** Records the union of previous and future ownership, before anything is written. */
 function intent(
   record: RenderRecord,
   will: {
@@ -129,7 +129,7 @@ function recordedFile({ file, agent, mcp }: TaggedFile): RecordedFile {
   };
 }
 
-/** One entry per path, by path; the last one counts. */
+/** One entry per path, sorted by path; the last one counts. */
 function sorted(files: readonly RecordedFile[]): readonly RecordedFile[] {
   return [...new Map(files.map((file) => [file.path, file])).values()]
     .sort((a, b) => a.path < b.path ? -1 : 1);
@@ -188,7 +188,7 @@ function planWrites(
 interface Removals {
   readonly steps: readonly Step[];
   readonly files: readonly FileLine[];
-  /** Recorded files that nobody desires but that are held. */
+  /** Recorded files that are no longer desired but are held. */
   readonly kept: readonly RecordedFile[];
 }
 
@@ -208,7 +208,7 @@ function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Rem
     .filter((unit) => observed.isManagerRunning && observed.units.get(unit)?.load === "loaded");
   return {
     steps: [
-      // A socket goes before its servers: nothing may start while the rest is taken away.
+      // A socket stops before its servers, so that none starts during the removal.
       ...units.map((unit) => ({ kind: "stop", unit }) as const),
       ...units.map((unit) => ({ kind: "disable", unit }) as const),
       ...gone.map((file) => ({ kind: "remove", path: file.path }) as const),
@@ -218,7 +218,7 @@ function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Rem
   };
 }
 
-/** The record is ours, but a path in it is believed only where we ever write. */
+/** The record is fleetctl's own file, but its paths are trusted only where fleetctl writes. */
 function isOurs(path: string, paths: Paths): boolean {
   const ours = [paths.units, paths.etc, paths.permissionsDir];
   const isBelow = [...ours, ...(paths.root === "/" ? [] : [paths.lib])].some((folder) =>

@@ -1,6 +1,6 @@
 /**
- * Edits of the agents' client configs: those that are desired, and those that hold entries of ours
- * although nobody desires them any more. Pure; each edit that is refused is a fault of its own.
+ * Edits of the agents' client configs: the desired ones, and those that still contain fleetctl's
+ * entries but are no longer desired. Pure. Each refused edit is a separate fault.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import type { Step } from "units/reconcile/step.ts";
 import { type ClientConfig, editClientConfig } from "units/render/client_config.ts";
 import { readJsonObject } from "units/render/json_edit.ts";
 
-/** Steps and lines for client configs. */
+/** Steps and report lines for client configs. */
 export interface ClientPlan {
   readonly steps: readonly Extract<Step, { kind: "client" }>[];
   readonly files: readonly FileLine[];
@@ -25,20 +25,20 @@ export interface ClientPlan {
   readonly recorded: readonly RecordedClient[];
   /** Agents whose edits were refused. */
   readonly unsettled: ReadonlySet<AgentName>;
-  /** Names of the entries that change, by agent: what a running agent does not know of. */
+  /** Names of the changed entries, by agent: a running agent has not read them. */
   readonly changedEntries: ReadonlyMap<AgentName, readonly string[]>;
 }
 
 const CLIENT_MODE = 0o600;
 
-/** What an edit is planned for. */
+/** Context of the edits. */
 interface ClientSite {
   readonly record: RenderRecord;
   readonly withDiffs: boolean;
   readonly scope: Scope | undefined;
 }
 
-/** What is gathered on the way. */
+/** Results collected while planning. */
 interface Gathered extends ClientPlan {
   readonly steps: Extract<Step, { kind: "client" }>[];
   readonly files: FileLine[];
@@ -67,7 +67,7 @@ export function planClients(desired: Desired, observed: Observed, site: ClientSi
     const now = observed.clients.get(config.path);
     const isHeld = desired.held.agents.has(config.agent) || observed.unreadable.has(config.path) ||
       isOutside(site.scope, { agent: config.agent });
-    // The home of an agent whose account is gone is nobody's to edit.
+    // If the account of an agent is gone, no one may edit its home.
     if (observed.unreadable.has(config.path)) unsettled.add(config.agent);
     if (isHeld || (now === undefined && !wanted.has(config.path))) {
       if (isHeld && before !== undefined) recorded.push(before);
@@ -83,7 +83,7 @@ export function planClients(desired: Desired, observed: Observed, site: ClientSi
   return gathered;
 }
 
-/** Plans the edit of one config; `before` is what the record says of it, `now` what was read. */
+/** Plans the edit of one config. `before` is its record, `now` its current state. */
 function planEdit(
   { steps, files, faults, recorded, unsettled, changedEntries }: Gathered,
   { config, before, now, held }: {
@@ -106,7 +106,7 @@ function planEdit(
   const isSame = edited.value === now?.text && now.mode === CLIENT_MODE;
   const settled = isSame && now.stamp !== undefined ? { settled: now.stamp } : {};
   if (names.length > 0) recorded.push({ ...siteOf(config), names, ...settled });
-  // A file that does not exist is not made for the sake of having no entries.
+  // Do not create a file that would contain no entries.
   if (now?.text === undefined && config.entries.size === 0) return;
   const changed = isSame
     ? []

@@ -1,17 +1,17 @@
 /**
- * What the units need: enabling, starting, bouncing, restarting. Pure.
+ * Plans the steps for units: enable, start, bounce, restart. Pure.
  *
  * | unit     | not running            | inputs changed                                       |
  * |----------|------------------------|------------------------------------------------------|
  * | MCP socket | start                | bounce: servers of the old tree or key are ended     |
- * | gateway  | start                  | restart; agents stay up and reconnect  |
+ * | gateway  | start                  | restart; agents stay up and reconnect                |
  * | login    | start                  | restart; sessions stay, open streams reconnect       |
- * | dial     | start (see below)      | restart with `restartAgents`, else stated as pending |
- * | daemon   | start                  | restart, as the very last step, or named (its child) |
+ * | dial     | start (see below)      | restart with `restartAgents`, else listed as pending |
+ * | daemon   | start                  | restart as the last step, or reported (its child)    |
  *
- * A dial unit that was stopped on purpose (`agents stop`) is stopped and disabled, whatever else.
- * One that somebody stopped by other means is started by `apply` and `up`, and when it is new; an
- * `mcp add` does not wake it.
+ * A dial unit that was stopped on purpose (`agents stop`) is always stopped and disabled. One that
+ * was stopped by other means is started by `apply` and `up`, and when it is new. An `mcp add` does
+ * not start it.
  *
  * @module
  */
@@ -29,22 +29,22 @@ import {
 import type { UnitStep } from "units/reconcile/step.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** Steps for units, and what the record should say after them. */
+/** Steps for units, and their records afterwards. */
 export interface UnitPlan {
-  /** What comes before the reload: stopping, and what a boot starts. */
+  /** Steps before the reload: stops, and changes to what a boot starts. */
   readonly enabling: readonly UnitStep[];
   readonly steps: readonly UnitStep[];
-  /** By unit; holds when none of the unit's steps failed. */
+  /** By unit; valid when none of the unit's steps failed. */
   readonly recorded: ReadonlyMap<string, RecordedUnit>;
-  /** Agents that go on with older input than what is on disk. */
+  /** Agents that keep running with inputs older than those on disk. */
   readonly restartPending: readonly AgentName[];
-  /** The daemon goes on with older input, because it must outlive this run. */
+  /** The daemon keeps running with older inputs, because it must outlive this run. */
   readonly isDaemonStale: boolean;
 }
 
 /**
- * Order of starting; the daemon last, because it may be the parent of this process. The receiving
- * half of team chat takes the address that the other half had while it was the only one.
+ * Start order. The daemon is last, because it may be the parent of this process. The team-chat
+ * receiver starts after the sender, because it takes over an address that a single unit used.
  */
 const START_ORDER: Readonly<Record<DesiredUnit["kind"], number>> = {
   mcp: 0,
@@ -66,7 +66,7 @@ export function planUnits(
     readonly restartAgents: boolean;
     readonly keepDaemon: boolean;
     readonly created: ReadonlySet<string>;
-    /** Agents whose client configs are not as desired: they are not restarted for nothing. */
+    /** Agents whose client configs could not be edited: a restart would have no use. */
     readonly unsettled: ReadonlySet<AgentName>;
     readonly changedEntries: ReadonlyMap<AgentName, readonly string[]>;
   },
@@ -86,7 +86,7 @@ export function planUnits(
       if (!isDown(unit, observed)) {
         stops.push({ kind: "stop", unit: unit.name, isIndependent: true });
       }
-      // A boot starts what is enabled.
+      // A boot starts enabled units.
       if (observed.enabled.has(unit.name)) links.push({ kind: "disable", unit: unit.name });
       const stopped = stateOf(unit, observed, site.record);
       recorded.set(unit.name, recordOf(stopped, { isFresh: true, before: undefined, changed: [] }));
@@ -124,7 +124,7 @@ export function planUnits(
   };
 }
 
-/** Neighbours of one kind are one call. */
+/** Consecutive steps of one kind become one call. */
 function byKind(steps: readonly UnitStep[]): readonly UnitStep[] {
   return [...steps].sort((a, b) => a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0);
 }
@@ -143,7 +143,7 @@ interface UnitState {
   readonly isHardStale: boolean;
   readonly isSoftStale: boolean;
   readonly isStale: boolean;
-  /** It runs and has never served. */
+  /** It runs, but has never been ready. */
   readonly isUnready: boolean;
 }
 
@@ -154,7 +154,7 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   const before = record.units[unit.name];
   const isRunning = isUp(status);
   const isUnready = isRunning && observed.unready.has(unit.name);
-  // Only a new start makes the socket again.
+  // Only a restart of the unit recreates the socket.
   const isCutOff = observed.socketFaults.has(unit.name);
   const isHardStale = isRunning &&
     (isUnready || isCutOff || before?.inputs !== hashes.inputs || isSameRun(before.stale, run));
@@ -164,9 +164,7 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   return { isRunning, run, hashes, isHardStale, isSoftStale, isStale, isUnready };
 }
 
-/**
- * A unit that waits for its next automatic restart counts as running: it must not be started twice.
- */
+/** A unit that waits for its automatic restart counts as running: it must not be started twice. */
 function isUp(status: UnitStatus | undefined): boolean {
   return status !== undefined && (status.active === "active" || status.active === "activating");
 }
@@ -212,7 +210,7 @@ function recordOf(
   const { inputs, softInputs } = state.hashes;
   const { isFresh, before, changed } = of;
   const isStill = isSameRun(before?.stale, state.run);
-  // What changed is known unless a run was cut short between the edit and the record of it.
+  // The changed entries are known, unless a run stopped between the edit and its record.
   const known = isStill
     ? before?.unread
     : before?.inputs === inputs || changed.length > 0

@@ -1,5 +1,5 @@
 /**
- * What a reconcile asks of the machine, and what it tells while it works. Types only.
+ * The ports of a reconcile, and its progress events. Types only.
  *
  * @module
  */
@@ -12,23 +12,25 @@ import type { Result } from "core/result.ts";
 import type { ServiceManager } from "units/manager/service_manager.ts";
 import type { Homes } from "units/reconcile/home_files.ts";
 
-/** Brings the vendored tree of a catalog entry to what its manifest pins. */
+/** Updates the vendored tree of a catalog entry to the version that its manifest pins. */
 export interface Vendor {
   ensure(manifest: Manifest): Promise<Result<{ readonly changed: boolean }>>;
 }
 
-/** What a reconcile needs of the machine. */
+/** Ports of a reconcile. */
 export interface ReconcilePorts {
   readonly clock: Pick<Clock, "after" | "monotonic">;
   readonly files: Files;
   readonly users: Users;
-  /** Opens the homes of agents (only as root under `/`); each may take so much time in all. */
+  /**
+   * Opens the homes of agents (only as root under `/`); `homeMsMax` limits the total time of each.
+   */
   openHomes(homeMsMax: number): Homes;
   readonly services: ServiceManager;
   readonly vendor: Vendor;
 }
 
-/** One thing that was done, for progress lines. */
+/** One completed action, for progress lines. */
 export interface StepProgress {
   readonly kind:
     | "vendor"
@@ -43,7 +45,7 @@ export interface StepProgress {
   /** Path, unit or MCP. */
   readonly subject: string;
   readonly state: "begin" | "done" | "failed";
-  /** Counts from 0; vendoring and the steps after it are counted apart. */
+  /** Counts from 0; vendoring and later steps are counted separately. */
   readonly index: number;
   readonly total: number;
 }

@@ -1,8 +1,8 @@
 /**
- * What we rendered on this host the last time, so that the next run knows what is ours: files to
- * remove when nobody wants them any more, client entries that are ours, and with which inputs each
- * unit runs. No I/O. The file is `{state}/rendered.json`, 0600; losing it loses no function, only
- * the memory of what may be removed.
+ * The record of the last run on this host. It tells the next run what fleetctl owns: files to
+ * remove when they are no longer wanted, its client entries, and the inputs that each unit runs
+ * with. No I/O. The file is `{state}/rendered.json`, 0600. If it is lost, everything still works,
+ * but obsolete files are no longer known.
  *
  * @module
  */
@@ -10,25 +10,25 @@
 import type { Paths } from "core/paths.ts";
 import type { ClientConfigShape } from "core/runtimes/definition.ts";
 
-/** One rendered file and whose it is. */
+/** One rendered file and its owner. */
 export interface RecordedFile {
   readonly path: string;
   readonly agent?: string;
   readonly mcp?: string;
 }
 
-/** Names of our entries in one client config. */
+/** Names of fleetctl's entries in one client config. */
 export interface RecordedClient {
   readonly path: string;
   readonly agent: string;
   readonly shape: ClientConfigShape;
   readonly at: readonly string[];
   readonly names: readonly string[];
-  /** Stamp of the file when it was last found to be as desired; absent after it was written. */
+  /** Stamp of the file when it last matched the desired content; absent after a write. */
   readonly settled?: string;
 }
 
-/** What a unit was last given. */
+/** The state last given to a unit. */
 export interface RecordedUnit {
   /** SHA-256 of its inputs. */
   readonly inputs: string;
@@ -36,36 +36,36 @@ export interface RecordedUnit {
   /** The process that still runs with older inputs; any other process of the unit is current. */
   readonly stale?: ProcessIdentity;
   /**
-   * Of a dial unit: the client entries that the stale process has not read. Absent when nobody
-   * knows which ones they are: then it may be any.
+   * For a dial unit: client entries that the stale process has not read. Absent when they are
+   * unknown; then it may be any entry.
    */
   readonly unread?: readonly string[];
   /** The same for soft inputs. */
   readonly softStale?: ProcessIdentity;
-  /** Its last start failed; a service that was slow may serve by now, which only asking shows. */
+  /** Its last start failed. A slow service may be ready meanwhile, which only a new check shows. */
   readonly unready?: true;
 }
 
-/** Names one run of a unit. */
+/** Identifies one run of a unit. */
 export interface ProcessIdentity {
   readonly pid: number | undefined;
   readonly since: number | undefined;
 }
 
-/** Everything that was rendered. */
+/** Everything that the last run rendered. */
 export interface RenderRecord {
   readonly files: readonly RecordedFile[];
   readonly clients: readonly RecordedClient[];
   readonly units: Readonly<Record<string, RecordedUnit>>;
-  /** Units of the service manager changed on disk and it was not told yet. */
+  /** Unit files have changed and the service manager has not reloaded yet. */
   readonly isReloadDue: boolean;
 }
 
-/** The record of a host on which nothing was rendered. */
+/** The record of a host without rendered files. */
 export const EMPTY_RECORD: RenderRecord = { files: [], clients: [], units: {}, isReloadDue: false };
 const FORMAT = 1;
 
-/** Returns where the record is. */
+/** Returns the path of the record. */
 export function recordPath(paths: Paths): string {
   return `${paths.state}/rendered.json`;
 }
@@ -75,7 +75,7 @@ export function printRecord(record: RenderRecord): string {
   return `${JSON.stringify({ format: FORMAT, ...record }, null, 1)}\n`;
 }
 
-/** Parses a record; undefined when the text is none, and the caller says so. */
+/** Parses a record; undefined when the text is not a valid one, which the caller reports. */
 export function parseRecord(text: string): RenderRecord | undefined {
   try {
     const value = JSON.parse(text) as Partial<RenderRecord> & { readonly format?: number };
@@ -95,7 +95,7 @@ export function parseRecord(text: string): RenderRecord | undefined {
   }
 }
 
-/** Tells whether two runs of a unit are the same one. */
+/** Returns whether two identities belong to the same run of a unit. */
 export function isSameRun(
   a: ProcessIdentity | undefined,
   b: ProcessIdentity | undefined,

@@ -1,7 +1,7 @@
 /**
- * What a reconcile did, or would do: per file, per unit, and every fault beside them, because one
- * broken MCP must hide nothing else. Printed as lines for people and as JSON for
- * scripts; never a value of a secret. No I/O.
+ * What a reconcile did, or would do: per file and per unit, with every fault, because one broken
+ * MCP must not hide anything else. Printed as lines for people and as JSON for scripts; never a
+ * value of a secret. No I/O.
  *
  * @module
  */
@@ -19,9 +19,7 @@ export interface FileLine {
   readonly diff?: readonly string[];
 }
 
-/**
- * What happened to one unit. `bounced` is a socket whose servers were ended so that new ones start.
- */
+/** What happened to one unit. `bounced`: a socket's servers were ended so that new ones start. */
 export interface UnitLine {
   readonly unit: string;
   readonly change: "started" | "restarted" | "bounced" | "stopped";
@@ -34,23 +32,24 @@ export interface Report {
   readonly units: readonly UnitLine[];
   /** MCPs whose vendored tree changed. */
   readonly vendored: readonly string[];
-  /** Agents that run with older input than what is on disk: live only after a restart. */
+  /** Agents that run with inputs older than those on disk: changes take effect after a restart. */
   readonly restartPending: readonly string[];
-  /** What could not be done; everything else was. */
+  /** What could not be done; everything else was done. */
   readonly faults: readonly Refusal[];
   readonly warnings: readonly string[];
-  /** What was found wrong and was put right, or would be. */
+  /** Faults found on the host that were repaired, or would be. */
   readonly found: readonly Refusal[];
 }
 
-/** Tells whether a report states that nothing had to be done. */
+/** Returns whether a report states that nothing had to be done. */
 export function isUnchanged(report: Report): boolean {
   return report.units.length === 0 && report.vendored.length === 0 &&
     report.files.every((file) => file.change === "unchanged");
 }
 
 /**
- * Prints a report as lines: changed files, units, what is pending; one line when all is unchanged.
+ * Returns a report as lines: changed files, units, pending restarts; one line when all is
+ * unchanged.
  */
 export function printReport(report: Report): readonly string[] {
   const would = report.dryRun ? "would be " : "";

@@ -1,8 +1,8 @@
 /**
- * The one way to change a host: facts in, observed state compared, ordered steps executed, a report
- * out. `up`, `apply`, `mcp add|remove`, `agents add` and `… install` all end here. Level-based and
- * idempotent: a second run with the same facts changes nothing.
- * The whole way: docs/design.md#from-a-fact-to-a-running-unit.
+ * The only code that changes a host: reads facts, compares the observed state, executes ordered
+ * steps and returns a report. `up`, `apply`, `mcp add|remove`, `agents add` and `… install` all
+ * call it. Level-based and idempotent: a second run with the same facts changes nothing. Overview:
+ * docs/design.md#from-a-fact-to-a-running-unit.
  *
  * @module
  */
@@ -44,7 +44,7 @@ import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
 export type { ReconcilePorts, StepProgress, Vendor } from "units/reconcile/ports.ts";
 
-/** How to reconcile. */
+/** Options of a reconcile. */
 export interface ReconcileOptions {
   /** Plans and reports with diffs; changes nothing. */
   readonly dryRun?: boolean;
@@ -55,34 +55,38 @@ export interface ReconcileOptions {
    * Default false.
    */
   readonly restartAgents?: boolean;
-  /** This run is a child of the daemon, which must outlive it: it is not restarted but named. */
+  /**
+   * This run is a child of the daemon, which must outlive it: the daemon is reported, not
+   * restarted.
+   */
   readonly keepDaemon?: boolean;
-  /** How far this run reaches; the whole host when absent. */
+  /** Scope of this run; the whole host when absent. */
   readonly scope?: Scope;
-  /** An agent asked for it: its own home keeps others from the lock for a short time only. */
+  /** An agent requested this run: its home may delay others at the lock only for a short time. */
   readonly isAgents?: boolean;
-  /** Agents whose accounts are made before the run that a dry run stands for. */
+  /** Agents whose accounts do not exist yet, but will before the run that a dry run simulates. */
   readonly comingAccounts?: readonly AgentName[];
   /**
-   * Takes units that are slow to start or stop, so that the caller can give its lock back first.
+   * Receives units that are slow to start or stop, so that the caller can release its lock first.
    */
   readonly late?: TakeLate;
 }
 
-/** What one home may take of an operator's run. A disk may be slow. */
+/** Time limit per home in an operator's run. A disk may be slow. */
 const HOME_MS_MAX = 10_000;
 /**
- * What a home may take of its agent's own verb, which holds the host's lock meanwhile. With the
- * wait for its units it delays others by a second at most.
+ * Time limit per home in an agent's own verb, which holds the host's lock. Together with the wait
+ * for its units, it delays others by a second at most.
  */
 const OWN_HOME_MS_MAX = 700;
-/** How long a run waits for units where what is slow is waited for later. */
+/** How long a run waits for units when slow units are awaited later. */
 const UNITS_MS_MAX = 300;
 
 const NOTHING_VENDORED: Vendored = { changed: new Set(), failed: new Set(), faults: [] };
 
 /**
- * Makes the host what `facts` say; the refusal is for what stops everything (no space, no right).
+ * Makes the host match `facts`. The refusal is for faults that stop the whole run (no space, no
+ * right).
  */
 export async function reconcile(
   facts: Facts,
@@ -181,7 +185,7 @@ async function reconcileLocked(
   });
 }
 
-/** Works out what is desired, once more without what could not be vendored. */
+/** Computes the desired state; repeats it without the MCPs that could not be vendored. */
 async function desireVendored(
   facts: Facts,
   { record, vendor }: { readonly record: RenderRecord } & Pick<ReconcilePorts, "vendor">,
@@ -199,7 +203,7 @@ async function desireVendored(
   return { vendored, whole, desired: narrow(whole, facts, scope) };
 }
 
-/** How the steps of a plan are carried out, and told. */
+/** Returns the dependencies and callbacks for the execution of a plan. */
 function siteOf(
   { steps }: Plan,
   paths: Paths,
@@ -220,14 +224,14 @@ function siteOf(
   };
 }
 
-/** A plan that was carried out. */
+/** An executed plan. */
 interface Done {
   readonly planned: Plan;
   readonly executed: Executed;
   readonly desired: Desired;
 }
 
-/** What of the report is about files and units. */
+/** Returns the files and units of the report. */
 function changesOf(
   { planned, executed }: Done,
 ): Pick<Report, "files" | "units" | "restartPending" | "found"> {
@@ -241,7 +245,7 @@ function changesOf(
   };
 }
 
-/** Agents without an account are held. What they share with others goes on. */
+/** Holds agents without an account. The parts that they share with others are still reconciled. */
 function withoutMissing(facts: Facts, missing: ReadonlySet<AgentName>): Facts {
   if (missing.size === 0) return facts;
   return {
@@ -263,7 +267,7 @@ function homeOf(
   };
 }
 
-/** What a dry run says would have happened to units. */
+/** Returns the unit results that a dry run reports. */
 function imagined(planned: Plan): Executed {
   const changes: Partial<Record<Step["kind"], UnitLine["change"]>> = {
     start: "started",

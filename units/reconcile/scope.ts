@@ -1,7 +1,7 @@
 /**
- * How far one reconcile reaches. `apply` of the operator reaches the whole host; `mcp add`,
- * `mcp remove` and `apply self` reach one agent: its files, its units, its client config, and what
- * the MCPs that it has need (nothing outside what the agent owns). Pure.
+ * The scope of one reconcile. The operator's `apply` covers the whole host. `mcp add`, `mcp remove`
+ * and `apply self` cover one agent: its files, its units, its client config, and what its MCPs need
+ * (nothing outside what the agent owns). Pure.
  *
  * @module
  */
@@ -12,23 +12,23 @@ import type { DesiredFolder, Tag } from "units/reconcile/desired_part.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import type { RenderRecord } from "units/reconcile/record.ts";
 
-/** One agent, and the MCPs whose common parts (shared units, gate rules, trees) come with it. */
+/** One agent, and the MCPs whose common parts (shared units, gate rules, trees) are in scope. */
 export interface Scope {
   readonly agent: AgentName;
   readonly mcps: ReadonlySet<McpName>;
-  /** Of those, the ones that another agent of this host keeps: their common parts stay. */
+  /** Those of the MCPs that another agent of this host keeps: their common parts stay. */
   readonly keptByOthers: ReadonlySet<McpName>;
-  /** Of the MCPs of the agent this one alone; all of them when absent. */
+  /** Limits the scope to this MCP of the agent; all its MCPs when absent. */
   readonly only?: McpName;
 }
 
-/** Whose a thing is, in a record or in what is desired. */
+/** Owner of an item in a record or among the desired items. */
 interface Owned {
   readonly agent?: string;
   readonly mcp?: string;
 }
 
-/** Returns the scope of an agent; `more` are MCPs that it had and that are being taken away. */
+/** Returns the scope of an agent; `more` are MCPs that are being removed from it. */
 export function scopeOf(facts: Facts, agent: AgentName, more: readonly McpName[] = []): Scope {
   const others = facts.agents.filter((other) => other.name !== agent);
   return {
@@ -45,7 +45,7 @@ export function scopeOfMcp(facts: Facts, agent: AgentName, mcp: McpName): Scope 
   return { ...scopeOf(facts, agent), mcps: new Set([mcp]), only: mcp };
 }
 
-/** Tells whether a thing is left alone; without a scope nothing is. */
+/** Returns whether a run must not change an item; false without a scope. */
 export function isOutside(scope: Scope | undefined, owned: Owned): boolean {
   if (scope === undefined) return false;
   if (scope.only !== undefined && owned.mcp !== undefined && owned.mcp !== scope.only) return true;
@@ -53,14 +53,14 @@ export function isOutside(scope: Scope | undefined, owned: Owned): boolean {
   return owned.mcp === undefined || !(scope.mcps as ReadonlySet<string>).has(owned.mcp);
 }
 
-/** Tells whether a recorded thing that this run does not want is left alone all the same. */
+/** Returns whether a recorded item that this run does not want stays nevertheless. */
 export function isLeft(scope: Scope | undefined, owned: Owned): boolean {
   return isOutside(scope, owned) ||
     (scope !== undefined && owned.agent === undefined && owned.mcp !== undefined &&
       (scope.keptByOthers as ReadonlySet<string>).has(owned.mcp));
 }
 
-/** Returns what is desired of the scope alone. */
+/** Returns the desired items within the scope. */
 export function narrow(desired: Desired, facts: Facts, scope: Scope | undefined): Desired {
   if (scope === undefined) return desired;
   const isInside = (tag: Tag) => !isOutside(scope, tag);
@@ -80,7 +80,7 @@ export function narrow(desired: Desired, facts: Facts, scope: Scope | undefined)
   };
 }
 
-/** Returns the part of the record that a run with this scope looks at. */
+/** Returns the part of the record that a run with this scope uses. */
 export function narrowRecord(record: RenderRecord, scope: Scope | undefined): RenderRecord {
   if (scope === undefined) return record;
   return {
@@ -90,7 +90,7 @@ export function narrowRecord(record: RenderRecord, scope: Scope | undefined): Re
   };
 }
 
-/** `mcp add`, step 1: both env files are rebuilt where the manifest speaks of keys. */
+/** `mcp add`, step 1: both env files are rebuilt if the manifest declares keys. */
 function takesKeys(facts: Facts, name: McpName): boolean {
   const manifest = facts.catalog.get(name);
   if (manifest === undefined) return false;
@@ -98,7 +98,7 @@ function takesKeys(facts: Facts, name: McpName): boolean {
   return manifest.auth === "env" || keys.length > 0;
 }
 
-/** Folders of the host are made where they are missing, and else left as they are. */
+/** Folders of the host are created if missing, and otherwise left unchanged. */
 function folderInside(folder: DesiredFolder, scope: Scope): readonly DesiredFolder[] {
   if (folder.home === undefined) return [{ ...folder, isModeTheirs: true }];
   return folder.home === scope.agent ? [folder] : [];

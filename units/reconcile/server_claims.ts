@@ -1,7 +1,8 @@
 /**
- * Which MCP gets which socket unit. Names of MCPs and agents may hold the dash that joins them: MCP
- * `git` of agent `x-ada` and MCP `git-x` of agent `ada` have one unit and one socket path, and so
- * have a shared `git-ada` and `git` of `ada`. The one that has the unit keeps it. Pure.
+ * Decides which MCP gets which socket unit. Names of MCPs and agents may contain the dash that
+ * joins them, so names can collide. For example, MCP `git` of agent `x-ada` and MCP `git-x` of
+ * agent `ada` have the same unit and socket path. So have a shared `git-ada` and `git` of `ada`.
+ * The current owner keeps the unit. Pure.
  *
  * @module
  */
@@ -14,29 +15,29 @@ import type { Facts } from "units/reconcile/facts.ts";
 import type { RenderRecord } from "units/reconcile/record.ts";
 import { mcpSocketUnit } from "units/render/unit_name.ts";
 
-/** An MCP for one agent, or for all of them. */
+/** An MCP for one agent, or for all agents. */
 export interface ServerOwner {
   readonly mcp: string;
   readonly agent: string | undefined;
 }
 
-/** An MCP that wants a unit, and whose it would be. */
+/** An MCP that needs a unit, and the agent that would own it. */
 export interface Claim {
   readonly mcp: McpName;
   /** Undefined for a shared server. */
   readonly agent: AgentName | undefined;
 }
 
-/** A claim that another one excludes. */
+/** A claim that collides with another owner's. */
 export interface LostClaim extends Claim {
   readonly unit: string;
   readonly holder: ServerOwner;
 }
 
-/** Socket units that are rendered already, and whose they are. */
+/** Existing socket units and their owners. */
 export type UnitHolders = ReadonlyMap<string, ServerOwner>;
 
-/** Reads the holders from the record of what was rendered. */
+/** Reads the owners from the record of the last run. */
 export function unitHolders(record: RenderRecord, paths: Paths): UnitHolders {
   return new Map(record.files.flatMap(({ path, mcp, agent }) => {
     const name = path.startsWith(`${paths.units}/`) ? path.slice(paths.units.length + 1) : "";
@@ -44,14 +45,14 @@ export function unitHolders(record: RenderRecord, paths: Paths): UnitHolders {
   }));
 }
 
-/** Returns what each manifest claims: nothing when it is reached by URL. */
+/** Returns the claims of each manifest; none for an MCP that is reached by URL. */
 export function claimsOf(manifest: Manifest, agents: readonly AgentName[]): readonly Claim[] {
   if (manifest.transport === "http") return [];
   const owners = manifest.sharing === "per_user" ? agents : [undefined];
   return owners.map((agent) => ({ mcp: manifest.name, agent }));
 }
 
-/** Returns what the agents of a host claim, by the names of the MCPs. */
+/** Returns the claims of a host's agents, sorted by MCP name. */
 export function claimsOfHost(facts: Pick<Facts, "agents" | "catalog" | "wired">): readonly Claim[] {
   const wiring = new Map<Manifest, AgentName[]>();
   for (const { name } of facts.agents) {
@@ -64,7 +65,7 @@ export function claimsOfHost(facts: Pick<Facts, "agents" | "catalog" | "wired">)
     .flatMap(([manifest, agents]) => claimsOf(manifest, agents));
 }
 
-/** Returns the claims that do not get their unit, in the order of the claims. */
+/** Returns the claims that do not get their unit, in claim order. */
 export function lostClaims(
   claims: readonly Claim[],
   holders: UnitHolders,
@@ -83,12 +84,12 @@ export function lostClaims(
   });
 }
 
-/** Names the owner of a unit for people. */
+/** Returns the name of a unit's owner, for people. */
 export function ownerText({ mcp, agent }: ServerOwner): string {
   return agent === undefined ? `MCP "${mcp}"` : `MCP "${mcp}" of agent "${agent}"`;
 }
 
-/** Says why an MCP does not get its unit. */
+/** Returns the refusal of an MCP that does not get its unit. */
 export function namesCollide(claim: LostClaim): Refusal {
   const { mcp, agent, unit, holder } = claim;
   return refusal(
@@ -99,7 +100,7 @@ export function namesCollide(claim: LostClaim): Refusal {
   );
 }
 
-/** Returns the command that shows who has the unit. */
+/** Returns the command that shows the owner of the unit. */
 export function collisionHint({ holder }: LostClaim): string {
   return holder.agent === undefined
     ? "fleetctl mcp catalog list"

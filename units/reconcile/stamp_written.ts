@@ -12,7 +12,7 @@ import type { Executed } from "units/reconcile/execute.ts";
 import type { Plan } from "units/reconcile/plan.ts";
 import type { RecordedClient } from "units/reconcile/record.ts";
 
-/** Returns the recorded clients with the stamps of those that this run has written. */
+/** Returns the recorded clients, with stamps for those that this run has written. */
 export async function stampWritten(
   files: LookFiles,
   of: {
@@ -34,7 +34,7 @@ export async function stampWritten(
     const text = written.get(client.path);
     if (text === undefined) return client;
     const settled = await stampOf(files, configs.get(client.path), { held, paths: of.paths });
-    // A file that its owner has changed in this very moment has another length.
+    // If the owner has changed the file since, its length differs.
     const length = byteLength(text);
     return settled?.split(":")[1] === String(length) ? { ...client, settled } : client;
   }));

@@ -1,6 +1,5 @@
 /**
- * The steps that a plan is made of. Each is idempotent: executed twice it leaves the same state.
- * No I/O.
+ * The steps of a plan. Each is idempotent: a second execution leaves the same state. No I/O.
  *
  * @module
  */
@@ -12,7 +11,9 @@ import type { RenderRecord } from "units/reconcile/record.ts";
 
 /** One step. */
 export type Step =
-  /** Notes what will be ours before it is written, so that a crash loses track of nothing. */
+  /**
+   * Records future ownership before the files are written, so that a crash loses track of no file.
+   */
   | { readonly kind: "record"; readonly record: RenderRecord }
   | {
     readonly kind: "folder";
@@ -40,21 +41,21 @@ export type Step =
   | {
     readonly kind: "stop" | "disable" | "enable" | "start" | "restart" | "bounce";
     readonly unit: string;
-    /** May run beside its neighbours of the same kind: dial units do not depend on each other. */
+    /** May run in parallel with neighbours of its kind: dial units do not depend on each other. */
     readonly isIndependent?: boolean;
   };
 
 /** A step that acts on a unit. */
 export type UnitStep = Extract<Step, { readonly unit: string }>;
 
-/** Returns what a step acts on: a path or a unit. */
+/** Returns the subject of a step: a path or a unit. */
 export function stepSubject(step: Step): string {
   if ("path" in step) return step.path;
   if ("unit" in step) return step.unit;
   return step.kind === "record" ? "rendered.json" : "service manager";
 }
 
-/** Returns the word for progress lines. */
+/** Returns the kind of a step for progress lines. */
 export function progressKind(step: Step): StepProgress["kind"] {
   switch (step.kind) {
     case "write":

@@ -1,6 +1,6 @@
 /**
- * Puts the trees of the wired MCPs in place before anything is rendered: an MCP without a tree must
- * not get a socket. One that fails is a fault of its own and is held as it was.
+ * Installs the trees of the wired MCPs before anything is rendered: an MCP without a tree must not
+ * get a socket. One that fails is a separate fault and keeps its previous state.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import type { Refusal } from "core/errors.ts";
 import type { McpName } from "core/names.ts";
 import type { StepProgress, Vendor } from "units/reconcile/ports.ts";
 
-/** What came of it. */
+/** Result of the installation. */
 export interface Vendored {
   readonly changed: ReadonlySet<McpName>;
   readonly failed: ReadonlySet<McpName>;
   readonly faults: readonly Refusal[];
 }
 
-/** Ensures each tree in turn. */
+/** Ensures the trees one after another. */
 export async function vendorAll(
   manifests: readonly Manifest[],
   vendor: Vendor,
