@@ -1,5 +1,5 @@
 /**
- * Which commit changed a secret last, read off the subjects that the store gives its commits. Pure.
+ * Finds the last commit that changed a secret, from the subjects of the store's commits. Pure.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import type { SecretRef } from "core/secrets/shards.ts";
 
 const PLACED = /: ([A-Z][A-Z0-9_]*) (?:in the shared shard|of agent "([a-z][a-z0-9-]*)")$/;
 const ROTATED = /: the host-op keys$/;
-/** The commit that made the store, or completed it with keys that it lacked. */
+/** The commit that created the store, or added missing keys to it. */
 const MADE = /: secrets of host "[^"]*"$/;
 
-/** Returns a function from a place to the newest change of it that the history knows. */
+/** Returns a function that maps a secret to its newest change in the given history. */
 export function lastChanges(
   newestFirst: readonly LedgerEntry[],
 ): (ref: SecretRef) => LedgerEntry | undefined {

@@ -1,7 +1,8 @@
 /**
- * Keys that no MCP server sees, whoever asks for it: those of fleetctl, and those with which the
- * agent's own program reaches its model. A server that had one could spend in the agent's name, or
- * sign as a role. No I/O. Files of the same kind are closed by `units/render/mcp/closed_paths.ts`.
+ * Keys that no MCP server receives, whichever agent owns it: those of fleetctl, and those with
+ * which the agent's program accesses its model. With such a key, a server could spend in the
+ * agent's name or sign as a role. No I/O. `units/render/mcp/closed_paths.ts` closes files of the
+ * same kind.
  *
  * @module
  */
@@ -14,13 +15,13 @@ const OWN = /^FLEETCTL_/;
 const PROGRAMS = /^(?:ANTHROPIC|CLAUDE|OPENCODE|PI_CODING)_/;
 const MODELS: ReadonlySet<string> = new Set(["OPENAI_API_KEY"]);
 
-/** Returns whose a key is that no MCP server sees; undefined for any other. */
+/** Describes the owner of a closed key; undefined for any other key. */
 export function closedKey(name: string): string | undefined {
   if (OWN.test(name) || isRoleKey(name)) return "a key of fleetctl";
   return PROGRAMS.test(name) || MODELS.has(name) ? "a key of the agent's model" : undefined;
 }
 
-/** Refuses the first of these keys that no MCP server sees. */
+/** Refuses the first of these keys that is closed to MCP servers. */
 export function checkServerKeys(names: readonly string[]): Result<void> {
   const found = names.find((name) => closedKey(name) !== undefined);
   if (found === undefined) return ok(undefined);

@@ -1,11 +1,11 @@
 /**
- * Encryption of the secret store: age (age-encryption.org/v1), several recipients, ASCII armor, so
- * that `age -d -i /etc/fleetctl/host.key secrets.age` reads the store without fleetctl. No I/O.
- * The only file that imports `age-encryption`.
+ * Encryption of the secret store: age (age-encryption.org/v1), several recipients, ASCII armor. So
+ * `age -d -i /etc/fleetctl/host.key secrets.age` reads the store without fleetctl. No I/O. Only
+ * this file imports `age-encryption`.
  *
- * New hosts get X25519 identities: every packaged `age` reads them. Recipients of the hybrid
- * post-quantum kind are accepted too. age says nothing about who wrote a file: whoever may push to
- * the ledger may replace the store, which is why only root may (design: processes and trust).
+ * New hosts get X25519 identities, which every packaged `age` supports. Hybrid post-quantum
+ * recipients are accepted too. age does not authenticate the author of a file: anyone who may push
+ * to the ledger can replace the store. Therefore only root may push (design: processes and trust).
  *
  * @module
  */
@@ -25,9 +25,9 @@ export type EnvelopeFault =
   | { readonly reason: "foreign" }
   | { readonly reason: "corrupt"; readonly detail: string };
 
-/** Largest armored store. */
+/** Largest armored store, in characters. */
 const SEALED_LENGTH_MAX = 64 * 1024 * 1024;
-/** Lengths are hidden in steps of this many bytes, because the history of the store is shared. */
+/** Lengths are padded to multiples of this many bytes, because the store's history is shared. */
 const PADDING_BYTES = 4096;
 const FOREIGN = /no identity matched/;
 
@@ -36,7 +36,7 @@ export async function createIdentity(): Promise<string> {
   return await generateX25519Identity();
 }
 
-/** Returns the public half of an identity, or undefined when the text is not one. */
+/** Returns the public key of an identity; undefined when the text is not an identity. */
 export async function recipientOf(identity: string): Promise<string | undefined> {
   try {
     return await identityToRecipient(identity);
@@ -55,7 +55,9 @@ export function isRecipient(text: string): boolean {
   }
 }
 
-/** Encrypts a text to all recipients, padded with newlines. The recipients were checked before. */
+/**
+ * Encrypts a text to all recipients and pads it with newlines. Callers have checked the recipients.
+ */
 export async function seal(text: string, recipients: readonly string[]): Promise<string> {
   const encrypter = new Encrypter();
   for (const recipient of recipients) encrypter.addRecipient(recipient);
@@ -66,7 +68,7 @@ export async function seal(text: string, recipients: readonly string[]): Promise
   return armor.encode(await encrypter.encrypt(padded));
 }
 
-/** Decrypts a sealed text with whichever identity fits; the padding is left to the parser. */
+/** Decrypts a sealed text with any matching identity; the parser ignores the padding. */
 export async function unseal(
   sealed: string,
   identities: readonly string[],
@@ -79,7 +81,7 @@ export async function unseal(
   try {
     return ok(await decrypter.decrypt(armor.decode(sealed), "text"));
   } catch (thrown) {
-    // The package throws plain errors; its texts never hold keys or plain text.
+    // The package throws plain errors; its messages never contain keys or plain text.
     const detail = errorText(thrown);
     return err(FOREIGN.test(detail) ? { reason: "foreign" } : { reason: "corrupt", detail });
   }

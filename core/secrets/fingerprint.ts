@@ -1,7 +1,7 @@
 /**
- * Fingerprints of secrets: enough to see that two places hold the same value, or that one changed,
- * and too little to try guesses on. Keyed with a key of this fleet that only operators can read, so
- * that a list of fingerprints is worth nothing elsewhere. They change when that key is rotated.
+ * Fingerprints of secrets. They show whether two values are equal, or whether one changed, but are
+ * too short to test guesses. They are keyed with a key of this fleet that only operators can read,
+ * so that a list of fingerprints is useless elsewhere. They change when that key is rotated.
  *
  * @module
  */
@@ -12,10 +12,10 @@ import { HOST_OP_KEYS } from "core/secrets/resolve.ts";
 import { readSecret, type SecretShards } from "core/secrets/shards.ts";
 
 const PURPOSE = "secret-fingerprint";
-/** 40 bits: a chance of one in a million that a fleet of a thousand secrets has a false match. */
+/** 40 bits: in a fleet of a thousand secrets, the chance of a false match is one in a million. */
 const FINGERPRINT_BYTES = 5;
 
-/** Returns what makes fingerprints, or undefined where the store holds no key for them. */
+/** Returns a function that computes fingerprints; undefined when the store has no key for them. */
 export async function openFingerprints(
   shards: SecretShards,
 ): Promise<((value: string) => Promise<string>) | undefined> {

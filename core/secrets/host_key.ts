@@ -1,6 +1,7 @@
 /**
- * The age identity of this host, `paths.hostKey`, 0600 root:root: the file format of `age-keygen`,
- * so that the packaged `age` takes it. Several identities may stand in it while one is replaced.
+ * The age identity of this host: `paths.hostKey`, 0600 root:root, in the file format of
+ * `age-keygen`, so that the packaged `age` accepts it. During a replacement it can contain several
+ * identities.
  *
  * @module
  */
@@ -12,19 +13,19 @@ import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createIdentity, recipientOf } from "core/secrets/envelope.ts";
 
-/** This host's way into the store. */
+/** The keys with which this host opens the store. */
 export interface HostKey {
-  /** All can open the store; the first is this host's own. */
+  /** Each can open the store; the first is this host's current identity. */
   readonly identities: readonly string[];
-  /** Their public halves, in the same order. */
+  /** Their public keys, in the same order. */
   readonly recipients: readonly string[];
-  /** Public half of the first identity. */
+  /** Public key of the first identity. */
   readonly recipient: string;
 }
 
 const KEY_MODE = 0o600;
 
-/** Reads the identity; undefined when there is none yet. The key itself is in no message. */
+/** Reads the identity; undefined when none exists. No message contains the key itself. */
 export async function readHostKey(
   ports: { readonly files: Pick<Files, "readText" | "stat">; readonly log: Log },
   paths: Paths,
@@ -49,14 +50,14 @@ export async function readHostKey(
     : ok({ identities, recipients, recipient });
 }
 
-/** Creates the identity. The caller holds the lock and has seen that there is none. */
+/** Creates the identity. The caller holds the lock and has checked that none exists. */
 export async function createHostKey(files: Files, paths: Paths, nowMs: number): Promise<HostKey> {
   const key = await freshHostKey();
   await writeHostKey(files, paths, { identities: key.identities, nowMs });
   return key;
 }
 
-/** Generates an identity; nothing is written. */
+/** Generates an identity without writing it. */
 export async function freshHostKey(): Promise<HostKey> {
   const identity = await createIdentity();
   const recipient = await recipientOf(identity);
@@ -64,7 +65,7 @@ export async function freshHostKey(): Promise<HostKey> {
   return { identities: [identity], recipients: [recipient], recipient };
 }
 
-/** Writes the file of the host's identities, as a whole. */
+/** Writes the whole file of the host's identities. */
 export async function writeHostKey(
   files: Files,
   paths: Paths,
@@ -74,7 +75,7 @@ export async function writeHostKey(
   await files.write(paths.hostKey, await printIdentities(identities, nowMs), { mode: KEY_MODE });
 }
 
-/** Prints identities in the form of `age-keygen`. */
+/** Prints identities in the format of `age-keygen`. */
 export async function printIdentities(
   identities: readonly string[],
   nowMs: number,
@@ -88,7 +89,7 @@ export async function printIdentities(
   return parts.join("");
 }
 
-/** Refusal of everything that needs the key of this host. */
+/** Returns the refusal of operations that need this host's key. */
 export function hostKeyRefusal(paths: Paths, state: string): Refusal {
   return refusal("store-unreadable", `Cannot use the host key "${paths.hostKey}": ${state}`, {
     details: [

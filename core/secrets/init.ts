@@ -1,7 +1,7 @@
 /**
- * First set-up of the secrets of a host: its age identity, its line among the recipients, an empty
- * store and the keys that the roles sign with. Level-based: it makes what is missing and leaves the
- * rest alone, so that it may be run at each start; an unreadable store is refused and kept.
+ * First set-up of a host's secrets: its age identity, its entry among the recipients, an empty
+ * store, and the signing keys of the roles. Idempotent: it creates what is missing and changes
+ * nothing else, so it can run at each start. It refuses an unreadable store and keeps it.
  *
  * @module
  */
@@ -32,14 +32,14 @@ import { openSecrets, openText, type SecretAuthor, type SecretStore } from "core
 export const ROLE_KEYS = ["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY", ...HOST_OP_KEYS] as const;
 const ROLE_KEY_BYTES = 32;
 
-/** What a set-up is told. */
+/** Options of a set-up. */
 export interface InitOptions extends SecretAuthor {
   readonly hostname: HostName;
-  /** An offline age recipient that can open the store when every host is gone. */
+  /** An offline age recipient that can open the store when all hosts are lost. */
   readonly recoveryRecipient?: string;
 }
 
-/** Creates what is missing and opens the store. The ledger is there (`initRepo`). */
+/** Creates what is missing and opens the store. The ledger must exist (`initRepo`). */
 export async function initSecrets(
   ports: LedgerPorts & { readonly random: Random },
   paths: Paths,
@@ -86,7 +86,10 @@ export async function initSecrets(
   }
 }
 
-/** A host of which one key is listed is listed: another of its keys may be on its way in or out. */
+/**
+ * Adds the host's recipient, unless one of its keys is listed. Another key of the host may be about
+ * to replace it.
+ */
 function withHost(text: string | undefined, key: HostKey, hostname: HostName): string {
   const lines = (text ?? "").split("\n").map((line) => line.trim());
   return key.recipients.some((each) => lines.includes(each))
@@ -138,7 +141,9 @@ async function completeStore(
   return ok(await seal(printStore({ shards: shards.value, recipients }), recipients));
 }
 
-/** A store that was there and is gone is brought back, not made anew without its secrets. */
+/**
+ * Refuses a store that existed and is gone: it must be restored, not recreated without its secrets.
+ */
 async function checkNeverThere(ports: LedgerPorts, paths: Paths): Promise<Result<void>> {
   const last = await lastCommitOf(ports, paths, paths.secretsFile);
   if (!last.ok) return last;
@@ -149,13 +154,13 @@ async function checkNeverThere(ports: LedgerPorts, paths: Paths): Promise<Result
   ));
 }
 
-/** Returns the very same shards when no role key is missing. */
+/** Adds missing role keys. Returns the same object when none is missing. */
 function withRoleKeys(random: Random, shards: SecretShards): Result<SecretShards> {
   let next = shards;
   for (const name of ROLE_KEYS) {
     const key = name as string as KeyName;
-    // A key that is there and empty could not be read where it was written: the roles keep the
-    // files that they have until somebody looks.
+    // An empty key was unreadable when it was written. Keep it: the roles then keep their current
+    // files until an operator fixes it.
     if (next.shared.has(key)) continue;
     const added = withSecret(next, { key }, toBase64Url(random.bytes(ROLE_KEY_BYTES)));
     if (!added.ok) return added;

@@ -1,6 +1,6 @@
 /**
- * Who may write and read which shard. Pure: one
- * decision for the command line, the daemon and the gateway.
+ * Who may write and read which shard. Pure: the command line, the daemon and the gateway share this
+ * decision.
  *
  * | Caller | own shard | another agent's shard | shared shard | role and host-operation keys |
  * |---|---|---|---|---|
@@ -16,14 +16,14 @@ import { err, ok, type Result } from "core/result.ts";
 import { isRoleKey } from "core/secrets/resolve.ts";
 import type { SecretRef } from "core/secrets/shards.ts";
 
-/** Who asks. `agent` is absent for root. */
+/** The caller. `agent` is absent for root. */
 export interface SecretCaller {
-  /** Root, or an agent that carries `admin: true`. */
+  /** Root, or an agent with `admin: true`. */
   readonly isOperator: boolean;
   readonly agent?: AgentName | undefined;
 }
 
-/** Decides whether the caller may set or unset a secret at a place. */
+/** Decides whether the caller may set or unset a secret in a shard. */
 export function decidePlacement(
   caller: SecretCaller,
   ref: SecretRef,
@@ -65,8 +65,8 @@ export function decidePlacement(
 }
 
 /**
- * Decides whether the caller may read a secret: its own shard with the shared one behind it, and
- * everything for an operator. Keys of the host are for operators, whatever shard is named.
+ * Decides whether the caller may read a secret. An agent reads its own shard, with the shared one
+ * as fallback. An operator reads everything. Only operators read keys of the host, from any shard.
  */
 export function decideReading(caller: SecretCaller, ref: SecretRef): Result<SecretRef> {
   if (caller.isOperator) return ok(ref);

@@ -1,10 +1,10 @@
 /**
- * Who can read the store: the file `recipients` in the ledger, one age recipient a line under a
- * comment that says whose it is, and the decisions about a change of it. Pure.
+ * The readers of the store: the file `recipients` in the ledger, with one age recipient per line
+ * under a comment that names its owner, and the decisions about changes to it. Pure.
  *
- * The file is shared and not secret, so a line in it is a request: a write never adds a reader.
- * `rewrapSecrets`, run by a host that can read the store already, is what grants it. A reader whose
- * line is gone is dropped at the next write.
+ * The file is shared and not secret, so a line in it is only a request: a write never adds a
+ * reader. `rewrapSecrets` on a host that can already read the store grants it. A reader whose line
+ * is removed loses access at the next write.
  *
  * @module
  */
@@ -14,23 +14,23 @@ import { editHint } from "core/hints/edit_hint.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecipient } from "core/secrets/envelope.ts";
 
-/** One line of the file. */
+/** One entry of the file. */
 export interface Recipient {
   readonly recipient: string;
-  /** Text of the comment above: `host atlas`, `recovery`. */
+  /** Text of the comment above it: `host atlas`, `recovery`. */
   readonly label: string;
 }
 
-/** Readers that a re-wrap would add and drop. */
+/** Readers that a re-wrap would add and remove. */
 export interface RewrapPlan {
   readonly added: readonly string[];
   readonly removed: readonly string[];
 }
 
-/** Hosts of a fleet and recovery keys. */
+/** Largest number of hosts and recovery keys in a fleet. */
 const RECIPIENTS_MAX = 1024;
 
-/** Parses the file; an absent one has no recipients. */
+/** Parses the file; a missing file has no recipients. */
 export function parseRecipients(
   text: string | undefined,
   file: string,
@@ -62,7 +62,7 @@ export function parseRecipients(
   ));
 }
 
-/** Adds a recipient to the text of the file, unless it is there. Comments and order survive. */
+/** Appends a recipient to the text of the file, unless it is listed. Keeps comments and order. */
 export function addRecipient(text: string | undefined, added: Recipient): string {
   const before = text ?? "";
   if (before.split("\n").some((line) => line.trim() === added.recipient)) return before;
@@ -70,7 +70,7 @@ export function addRecipient(text: string | undefined, added: Recipient): string
   return `${before}${gap}# ${added.label}\n${added.recipient}\n`;
 }
 
-/** Takes lines away, each with the comment right above it that said whose it was. */
+/** Removes lines, each with the comment directly above it that names its owner. */
 export function dropRecipients(text: string | undefined, dropped: readonly string[]): string {
   const kept: string[] = [];
   for (const line of (text ?? "").split("\n")) {
@@ -81,8 +81,8 @@ export function dropRecipients(text: string | undefined, dropped: readonly strin
 }
 
 /**
- * Returns the readers of the next write: those of the last one that are still listed. `own` are the
- * recipients of this host, one of which must stay.
+ * Returns the readers of the next write: those of the last one that are still listed. Refuses when
+ * none of `own`, the recipients of this host, remains.
  */
 export function decideReaders(
   recorded: readonly string[],
@@ -104,7 +104,7 @@ export function decideReaders(
   ));
 }
 
-/** Compares the readers of the store with the list. */
+/** Compares the store's current readers with the list. */
 export function planRewrap(
   recorded: readonly string[],
   listed: readonly Recipient[],

@@ -1,7 +1,7 @@
 /**
- * The ways back into the store: an offline recovery key that can open it when the keys of all hosts
- * are gone, a new key for a host whose own is gone, and a new key for a host that still has its old
- * one. Each change of the readers is one commit of `recipients` and `secrets.age` together.
+ * Recovery of access to the store: an offline recovery key for the loss of all host keys, a new key
+ * for a host that lost its own, and a new key for a host that still has its old one. Each change of
+ * the readers is one commit of `recipients` and `secrets.age` together.
  *
  * @module
  */
@@ -25,20 +25,20 @@ import { addRecipient, dropRecipients, parseRecipients } from "core/secrets/reci
 import { printStore } from "core/secrets/shards.ts";
 import { missingStore, openText, type SecretAuthor } from "core/secrets/store.ts";
 
-/** How the line of a recovery key is labelled. */
+/** Label of a recovery key's line. */
 export const RECOVERY_LABEL = "recovery";
 
-/** A change of who can read the store. */
+/** A change of the store's readers. */
 interface ReaderChange {
-  /** What opens the store. */
+  /** Opens the store. */
   readonly key: HostKey;
   readonly added: { readonly recipient: string; readonly label: string };
-  /** Recipients that lose their line and their access. */
+  /** Recipients that lose their entry and their access. */
   readonly dropped: readonly string[];
   readonly summary: string;
 }
 
-/** Lets an offline key open the store; the host must be able to read it. */
+/** Gives an offline key access to the store; this host must be able to read it. */
 export async function addRecovery(
   ports: LedgerPorts,
   paths: Paths,
@@ -64,9 +64,9 @@ export async function addRecovery(
 }
 
 /**
- * Replaces the key of this host, which can read the store with the old one. Old and new key stand
- * beside each other until the store is written, so that a crash at no point locks the host out; a
- * second call completes a first one that was cut short.
+ * Replaces the key of this host, which opens the store with the old one. Both keys stay in the file
+ * until the store is written, so that no crash can lock the host out. A second call completes an
+ * interrupted first one.
  */
 export async function rotateHostKey(
   ports: LedgerPorts,
@@ -86,13 +86,13 @@ export async function rotateHostKey(
       summary: `the key of host "${hostname}"`,
       beforeCommit: () => write([...old.value.identities, ...fresh.identities]),
     });
-    // A change that was refused late may be completed by the next one, so that both keys stay.
+    // After a late refusal both keys stay, because the next change may still complete this one.
     if (changed.ok) await write(fresh.identities);
     return changed;
   });
 }
 
-/** Gives this host a new key, opening the store with a recovery key instead of the lost one. */
+/** Gives this host a new key. A recovery key opens the store in place of the lost key. */
 export async function recoverHostKey(
   ports: LedgerPorts,
   paths: Paths,
@@ -124,7 +124,7 @@ export async function recoverHostKey(
     if (!listed.ok) return listed;
     const label = `host ${hostname}`;
     const fresh = await freshHostKey();
-    // What was there is kept beside the new key: it may be the key of something else.
+    // The old key file is kept beside the new one: its key may still be used for something else.
     await keepOldKey(ports, paths);
     const changed = await changeReaders(ports, paths, author, {
       key: given.value,

@@ -1,7 +1,7 @@
 /**
- * Secrets as the env files that units read, with the owners and modes of
- * `docs/storage.md`. Pure. `agent-<name>.env` is readable by that agent, `mcp-shared.env` by every
- * agent, and the host-operation keys are in a file of root's own and nowhere else.
+ * Renders secrets as the env files that units read, with the owners and modes of `docs/storage.md`.
+ * Pure. Only its agent can read `agent-<name>.env`; every agent can read `mcp-shared.env`. The
+ * host-operation keys are only in a file that root owns.
  *
  * @module
  */
@@ -16,10 +16,10 @@ import { HOST_OP_KEYS, isRoleKey } from "core/secrets/resolve.ts";
 import { readSecret, type SecretShards } from "core/secrets/shards.ts";
 import type { KeyName } from "core/names.ts";
 
-/** An agent whose env file is wanted. An `AgentRecord` is one. */
+/** An agent that needs an env file. An `AgentRecord` fits. */
 export interface AgentEnv {
   readonly name: AgentName;
-  /** Plain variables that stand beside the secrets, such as `CHANNEL_USER_EMAIL`; they win. */
+  /** Plain variables beside the secrets, such as `CHANNEL_USER_EMAIL`; they override secrets. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +27,7 @@ const HEADER = "# Rendered by fleetctl from the secret store; edits are lost.\n"
 /** Group of all agents of a host. */
 const AGENTS_GROUP = "agents";
 
-/** Renders `mcp-shared.env` and one `agent-<name>.env` for each agent, also when it is empty. */
+/** Renders `mcp-shared.env`, and one `agent-<name>.env` for each agent, even if it is empty. */
 export function renderSecretEnv(
   shards: SecretShards,
   agents: readonly AgentEnv[],
@@ -50,8 +50,8 @@ export function renderSecretEnv(
 }
 
 /**
- * Renders the file with the two keys that sign root executions, 0600 root:root. Refuses when one
- * of them reads back empty, so that a good file is never replaced by an empty one.
+ * Renders the file with the two keys that sign root executions, 0600 root:root. Refuses when one of
+ * them is empty, so that an empty file never replaces a good one.
  */
 export function renderHostOpKeys(
   shards: SecretShards,
@@ -68,8 +68,8 @@ export function renderHostOpKeys(
 }
 
 /**
- * Returns a role's key, or the refusal that keeps the old env file: a key that reads back empty
- * means that the store is not readable here.
+ * Returns a role's key. Refuses an empty one, which means that the store is not readable here; the
+ * caller then keeps the old env file.
  */
 export function requireRoleKey(
   shards: SecretShards,

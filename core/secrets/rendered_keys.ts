@@ -1,6 +1,6 @@
 /**
- * The keys of an agent as they were rendered for its programs: its own file before the shared one.
- * Reads only; whoever may not read a file does not get its keys.
+ * Reads an agent's keys as they were rendered for its programs. The agent's own file overrides the
+ * shared one. Reads with the caller's permissions, so an unreadable file exposes no keys.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Files } from "core/ports/files.ts";
 import { ok, type Result } from "core/result.ts";
 import { parseEnvFile } from "core/text/env_file.ts";
 
-/** Reads both files; one that is not there holds nothing. */
+/** Reads both files; a missing file has no keys. */
 export async function readRenderedKeys(
   files: Pick<Files, "readText">,
   paths: Paths,

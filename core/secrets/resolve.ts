@@ -1,8 +1,7 @@
 /**
- * Which value an agent gets for a key: its own shard first, the shared shard as fallback. Pure.
- * Keys of the roles are never an agent's: the two host-operation keys sign root executions, and
- * whoever holds `WEBVIEW_HMAC_KEY` can sign in as anybody, so they are neither resolved nor
- * rendered for agents.
+ * Resolves the value of a key for an agent: its own shard first, the shared shard as fallback.
+ * Pure. Keys of the roles are never resolved or rendered for agents. The two host-operation keys
+ * sign root executions, and anyone with `WEBVIEW_HMAC_KEY` can sign in as any user.
  *
  * @module
  */
@@ -10,18 +9,18 @@
 import type { AgentName, KeyName } from "core/names.ts";
 import { readSecret, type SecretShards } from "core/secrets/shards.ts";
 
-/** Keys that sign root executions; only `paths.hostOpKeys` holds them (0600 root:root). */
+/** Keys that sign root executions; only `paths.hostOpKeys` contains them (0600 root:root). */
 export const HOST_OP_KEYS = ["FLEETCTL_HOST_OP_SECRET", "FLEETCTL_HOST_OP_GRANT_SECRET"] as const;
 /** Keys of the gateway, the login proxy and the team-chat gateway. */
 const ROLE_KEY = /^(?:WEBVIEW|TEAMS)_/;
 
-/** A value and the shard it came from. */
+/** A value, and the shard that it came from. */
 export interface ResolvedSecret {
   readonly value: string;
   readonly from: "agent" | "shared";
 }
 
-/** Returns whether a key belongs to a role of the host, and never to an agent. */
+/** Returns whether a key belongs to a role of the host. Agents never get such a key. */
 export function isRoleKey(key: string): boolean {
   return ROLE_KEY.test(key) || isHostOpKey(key);
 }
@@ -44,7 +43,7 @@ export function resolveKey(
   return shared === undefined ? undefined : { value: shared, from: "shared" };
 }
 
-/** Returns the keys that do not resolve, in the order given. */
+/** Returns the keys that do not resolve, in the given order. */
 export function unresolvedKeys(
   shards: SecretShards,
   agent: AgentName,

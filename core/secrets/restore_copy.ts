@@ -1,7 +1,7 @@
 /**
- * Puts a sealed copy of a fleet onto a host that has none: the ledger as one commit, the
- * store encrypted to this host instead of the one that is gone, and settings where this
- * host has none of its own.
+ * Restores a sealed copy of a fleet on an empty host. It writes the ledger as one commit,
+ * re-encrypts the store to this host in place of the lost one, and adds the settings that this host
+ * does not have.
  *
  * @module
  */
@@ -22,18 +22,18 @@ import { type FleetCopy, openCopy } from "core/secrets/sealed_copy.ts";
 import { printStore, type StoreText } from "core/secrets/shards.ts";
 import { openText, type SecretAuthor } from "core/secrets/store.ts";
 
-/** What was put in place. */
+/** The result of a restore. */
 export interface Restored {
   readonly from: HostName;
   readonly made: number;
   readonly commit: string;
   readonly agents: number;
   readonly secrets: number;
-  /** Settings of this host that were left as they are, although the copy has others. */
+  /** Settings of this host that were kept, although those in the copy differ. */
   readonly keptSettings: readonly string[];
 }
 
-/** Restores a copy; refused where this host has agents or secrets of its own. */
+/** Restores a copy; refuses when this host already has agents or secrets. */
 export async function restoreCopy(
   ports: LedgerPorts,
   paths: Paths,
@@ -83,7 +83,7 @@ export async function restoreCopy(
   }
 }
 
-/** The host's own key, when it has one; a host with something to lose is refused. */
+/** Returns the host's own key, if it exists; refuses when the host has agents or secrets. */
 async function checkEmpty(
   ports: LedgerPorts,
   paths: Paths,
@@ -108,7 +108,9 @@ async function checkEmpty(
   ));
 }
 
-/** Secrets that somebody has set; `apply` makes the keys of roles on every host. */
+/**
+ * Counts the secrets that a user has set, without the role keys that `apply` creates on every host.
+ */
 function ownSecrets({ shards }: StoreText): number {
   const made: readonly string[] = ROLE_KEYS;
   const shared = [...shards.shared.keys()].filter((key) => !made.includes(key)).length;
@@ -172,7 +174,10 @@ async function commitCopy(
   return committed.ok ? ok(committed.value.commit) : committed;
 }
 
-/** Settings below /etc/fleetctl; what this host says already is an operator's word. */
+/**
+ * Writes settings below /etc/fleetctl. Existing ones stay, because an operator set them. Returns
+ * the paths of those that differ.
+ */
 async function writeSettings(
   { files }: LedgerPorts,
   paths: Paths,

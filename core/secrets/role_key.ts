@@ -1,6 +1,6 @@
 /**
- * Whether a value is good for the key of a role, asked before it is stored: a role that cannot read
- * its key does not start, and the one who set it would learn that much later. Pure.
+ * Checks a role's key before it is stored. A role does not start with an unusable key, and the
+ * operator would notice that much later. Pure.
  *
  * @module
  */
@@ -13,12 +13,14 @@ import { err, ok, type Result } from "core/result.ts";
 import { isHostOpKey } from "core/secrets/resolve.ts";
 import { type KeyRing, parseKeyRing } from "core/crypto/signed_value.ts";
 
-/** As much as HMAC-SHA256 can use, and as much as `up` makes. */
+/** The largest key that HMAC-SHA256 uses in full, and the length that `up` generates. */
 const KEY_BYTES_MIN = 32;
 /** Keys that may be a ring `kid:key,kid:key`. */
 const RING_KEYS: ReadonlySet<string> = new Set(["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY"]);
 
-/** Refuses a value with which the roles that read `key` would not start, or one easy to guess. */
+/**
+ * Refuses a value that is easy to guess, or with which the roles that read `key` would not start.
+ */
 export function checkRoleKey(key: KeyName, value: string): Result<void> {
   if (key === "WEBVIEW_BASIC_USERS") return checkBasicUsers(key, value);
   if (!RING_KEYS.has(key) && !isHostOpKey(key)) return ok(undefined);
@@ -38,7 +40,7 @@ export function checkRoleKey(key: KeyName, value: string): Result<void> {
   ));
 }
 
-/** With an entry that is none the login proxy does not start, and nobody logs in. */
+/** With an invalid entry the login proxy does not start, and no user can log in. */
 function checkBasicUsers(key: KeyName, value: string): Result<void> {
   const users = parseBasicUsers(value);
   if (users.ok) return ok(undefined);

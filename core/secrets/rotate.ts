@@ -1,8 +1,8 @@
 /**
- * Replacing the keys that roles sign with. A ring gets a new first key, which signs,
- * and keeps the one before it, which still verifies; the next rotation drops that one. "Rotate and
- * revoke" keeps the new key alone: whatever the old one signed is void. The keys that sign root
- * executions live for seconds only, so they are simply replaced.
+ * Rotates the keys that roles sign with. A ring gets a new first key, which signs. It keeps the
+ * previous key, which still verifies, until the next rotation. "Rotate and revoke" keeps only the
+ * new key and so invalidates every old signature. Signatures of root executions are valid for
+ * seconds only, so their keys are simply replaced.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { HOST_OP_KEYS } from "core/secrets/resolve.ts";
 import { readSecret, type SecretShards, withSecret } from "core/secrets/shards.ts";
 import { changeStore, type SecretAuthor } from "core/secrets/store.ts";
 
-/** What can be rotated in place, and the keys that it stands for. */
+/** The rotations, with the keys that each one replaces. */
 export const ROTATED_KEYS = {
   "hmac": ["WEBVIEW_HMAC_KEY"],
   "assertion": ["WEBVIEW_ASSERTION_KEY"],
@@ -29,15 +29,15 @@ export const ROTATED_KEYS = {
 export type Rotation = keyof typeof ROTATED_KEYS;
 
 const KEY_BYTES = 32;
-/** Keys that verify beside the one that signs. */
+/** Number of older keys that still verify. */
 const KEPT_KEYS = 1;
-/** Name of a key that stood alone, without a name. */
+/** Key id for a previous key without one. */
 const UNNAMED = "before";
 
-/** How to rotate. */
+/** Options of a rotation. */
 export interface RotateOptions extends SecretAuthor {
   readonly what: Rotation;
-  /** Keep no key that the new one replaces. */
+  /** Drop all previous keys. */
   readonly isRevoked: boolean;
 }
 
@@ -87,7 +87,7 @@ export function nextRing(
   }
   const text = [fresh, ...kept].map((each) => `${each.kid}:${each.key}`).join(",");
   const read = parseKeyRing(text, key);
-  // A key with a comma in it can stand alone, and not in a ring.
+  // A key that contains a comma is valid alone, but not in a ring.
   const isSame = read.ok && read.value.length === kept.length + 1 &&
     read.value.slice(1).every((each, index) => each.key === kept[index]?.key);
   return isSame ? ok(text) : err(refusal(
@@ -98,7 +98,7 @@ export function nextRing(
 }
 
 function freshKey(ports: LedgerPorts & { readonly random: Random }): RingKey {
-  // The day tells people how old a key is; the rest keeps two rotations of a day apart.
+  // The day shows the age of a key; the random part distinguishes two rotations on one day.
   const day = new Date(ports.clock.now()).toISOString().slice(0, 10).replaceAll("-", "");
   const tail = toBase64Url(ports.random.bytes(3));
   return { kid: `${day}-${tail}`, key: toBase64Url(ports.random.bytes(KEY_BYTES)) };

@@ -1,8 +1,8 @@
 /**
- * A copy of a fleet as one text that only recovery keys open: ledger, secret store and what an
- * operator wrote below /etc/fleetctl. Transcripts, databases and homes are not in it, nor is the
- * key of the host. age does not say who wrote a text, so what is read from one is held to the
- * places that a copy has. No I/O.
+ * A copy of a fleet as one text that only recovery keys open: the ledger, the secret store, and the
+ * operator's files below /etc/fleetctl. It contains no transcripts, databases or homes, and not the
+ * host key. age does not authenticate the author of a text, so only the known locations of a copy
+ * are accepted on reading. No I/O.
  *
  * @module
  */
@@ -18,20 +18,23 @@ export interface CopiedFile {
   readonly text: string;
 }
 
-/** What a copy holds. */
+/** Content of a copy. */
 export interface FleetCopy {
-  /** Whose ledger it was. */
+  /** The host that the ledger came from. */
   readonly host: HostName;
-  /** When it was made, in milliseconds. */
+  /** Creation time, in milliseconds since the epoch. */
   readonly made: number;
   readonly files: readonly CopiedFile[];
 }
 
 const VERSION = 1;
-/** Characters of all files together; a ledger of a thousand agents has less than one million. */
+/**
+ * Limit for all files together, in characters. The ledger of a thousand agents has less than one
+ * million.
+ */
 export const COPY_LENGTH_MAX = 32 * 1024 * 1024;
 const REPO = "var/lib/fleetctl/repo";
-/** Where files of a copy may be: names without slashes below known folders. */
+/** Allowed paths of a copy's files: names without slashes below known folders. */
 const PLACES: readonly RegExp[] = [
   new RegExp(`^${REPO}/(?:recipients|secrets\\.age)$`),
   new RegExp(`^${REPO}/(?:agents|hosts)\\.d/[A-Za-z0-9][A-Za-z0-9._-]*\\.yaml$`),
@@ -42,7 +45,7 @@ const PLACES: readonly RegExp[] = [
   /^etc\/fleetctl\/runtimes\.d\/[A-Za-z0-9][A-Za-z0-9._-]*\.yaml$/,
 ];
 
-/** Tells whether a copy may hold this path. */
+/** Tells whether a copy may contain this path. */
 export function isCopiedPath(path: string): boolean {
   return !path.includes("..") && PLACES.some((place) => place.test(path));
 }

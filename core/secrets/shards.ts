@@ -1,6 +1,6 @@
 /**
- * What the secret store holds, and its text: the shared keys at the top, each agent's own below
- * `agents.<name>`. Pure. Faults name keys, never values.
+ * The content of the secret store and its text format: the shared keys at the top level, each
+ * agent's own below `agents.<name>`. Pure. Errors name keys, never values.
  *
  * ```json
  * { "version": 1, "recipients": ["age1…"], "CODEHOST_ORG": "…", "agents": { "ada": { "…": "…" } } }
@@ -24,7 +24,7 @@ export interface SecretShards {
   readonly agents: ReadonlyMap<AgentName, SecretShard>;
 }
 
-/** One place in the store: the shared shard when `agent` is absent. */
+/** The location of one secret: the shared shard when `agent` is absent. */
 export interface SecretRef {
   readonly key: KeyName;
   readonly agent?: AgentName | undefined;
@@ -38,14 +38,14 @@ export interface StoreText {
 
 /** Largest value: fits an environment variable (Linux: 128 KiB for name and value). */
 export const SECRET_BYTES_MAX = 64 * 1024;
-/** Keys of one shard. */
+/** Largest number of keys in one shard. */
 export const SHARD_KEYS_MAX = 4096;
 
 const VERSION = 1;
 /**
- * Variables that steer programs, instead of being a credential. Env files win over what units say,
- * so an agent that could set these would choose its own permission set or preload a library. Those
- * of agent programs decide what the program asks about, and which folder holds its settings.
+ * Variables that control programs and are not credentials. Env files override the settings of
+ * units. So an agent that could set these could choose its own permission set or preload a library.
+ * Those of agent programs control when the program requests permission, and where its settings are.
  */
 const STEERING_NAMES: ReadonlySet<string> = new Set(
   ("PATH HOME USER LOGNAME SHELL IFS ENV PYTHONPATH PYTHONHOME PYTHONSTARTUP PERL5LIB PERL5OPT " +
@@ -56,13 +56,13 @@ const STEERING_PREFIX = new RegExp(
     "OPENCODE|CLAUDE|CODEX|PI_CODING)_",
 );
 const CREDENTIAL = /(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$/;
-/** Model settings of the built-in runtime (docs/runtime.md) are the agent's own to choose. */
+/** Model settings of the built-in runtime (docs/runtime.md), which each agent may set. */
 const MODEL_SETTING = /^FLEETCTL_(?:MODEL(?:_.*)?|PROVIDER|BASE_URL|CONTEXT_TOKENS|OUTPUT_TOKENS)$/;
 
 /** An empty store. */
 export const NO_SECRETS: SecretShards = { shared: new Map(), agents: new Map() };
 
-/** Refuses a key name that would steer programs. */
+/** Refuses a key name that would control programs. */
 export function checkSecretKey(text: string): Result<KeyName> {
   const key = parseKeyName(text);
   const steers = STEERING_NAMES.has(text) || STEERING_PREFIX.test(text);
@@ -74,7 +74,7 @@ export function checkSecretKey(text: string): Result<KeyName> {
   ));
 }
 
-/** Refuses a value that no environment variable can hold. The value is never shown. */
+/** Refuses a value that an environment variable cannot contain. Never prints the value. */
 export function checkSecretValue(key: KeyName, value: string): Result<string> {
   const bad = (found: string) =>
     err(refusal("value-invalid", `Cannot store "${key}": the value ${found}`, { kind: "usage" }));
@@ -89,13 +89,13 @@ export function checkSecretValue(key: KeyName, value: string): Result<string> {
     : ok(value);
 }
 
-/** Returns the value at one place; an empty value is none. */
+/** Returns the value at one location; an empty value counts as missing. */
 export function readSecret(shards: SecretShards, ref: SecretRef): string | undefined {
   const shard = ref.agent === undefined ? shards.shared : shards.agents.get(ref.agent);
   return shard?.get(ref.key) || undefined;
 }
 
-/** Returns the shards with one value set, or taken away when `value` is undefined. */
+/** Returns the shards with one value set, or removed when `value` is undefined. */
 export function withSecret(
   shards: SecretShards,
   ref: SecretRef,
@@ -118,7 +118,7 @@ export function withSecret(
   return ok({ ...shards, agents });
 }
 
-/** Prints the store, keys sorted, so that the same secrets give the same text. */
+/** Prints the store with sorted keys, so that equal secrets give equal texts. */
 export function printStore(store: StoreText): string {
   const agents: Record<string, Record<string, string>> = {};
   for (const [name, shard] of sorted(store.shards.agents)) {
@@ -133,13 +133,13 @@ export function printStore(store: StoreText): string {
   return `${JSON.stringify(text, null, 2)}\n`;
 }
 
-/** Parses the store. A fault says where, and never what. */
+/** Parses the store. An error names the location, never the value. */
 export function parseStore(text: string): Result<StoreText, string> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's message quotes the text, which holds secrets.
+    // The parser's message quotes the text, which contains secrets.
     return err("its content is not JSON");
   }
   if (!isRecord(value)) return err("its content is not an object");

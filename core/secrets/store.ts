@@ -1,9 +1,9 @@
 /**
- * The secret store on disk: `secrets.age` in the ledger, opened with the key of this host. Reads
- * need no lock, because the file is replaced as a whole; each write reads it again under the lock
- * of the ledger, encrypts it to its readers, and is one commit.
+ * The secret store on disk: `secrets.age` in the ledger, opened with this host's key. Reads need no
+ * lock, because the file is replaced as a whole. Each write rereads it under the lock of the
+ * ledger, encrypts it to its readers, and makes one commit.
  *
- * A store that cannot be read is a refusal, and nothing is ever written over it.
+ * An unreadable store is refused and never overwritten.
  *
  * @module
  */
@@ -34,7 +34,7 @@ import {
   withSecret,
 } from "core/secrets/shards.ts";
 
-/** Who changes a secret, for the commit. */
+/** The author of a change, for the commit. */
 export interface SecretAuthor {
   /** The verb as typed: `secret set`. */
   readonly verb: string;
@@ -43,26 +43,26 @@ export interface SecretAuthor {
 
 /** An opened store. */
 export interface SecretStore {
-  /** What was read at opening, or written since by this value. */
+  /** The secrets at the time of opening, or of the last write through this value. */
   readonly shards: SecretShards;
-  /** Value at one place, without fallback; `resolveKey` is what agents get. */
+  /** Value at one location, without fallback. Agents get their values from `resolveKey`. */
   get(ref: SecretRef): string | undefined;
-  /** Names of all secrets, the shared ones first; never a value. */
+  /** Names of all secrets, the shared ones first; never values. */
   list(): readonly SecretRef[];
   set(ref: SecretRef, value: string, author: SecretAuthor): Promise<Result<Committed>>;
   /**
-   * Changes several secrets as one commit: `decide` gets the shards as they are under the lock and
-   * returns the shards to be, the same ones when nothing changes. It checks keys and values itself.
+   * Changes several secrets in one commit. `decide` receives the current shards under the lock and
+   * returns the new ones, or the same object for no change. It checks keys and values itself.
    */
   edit(
     decide: (shards: SecretShards) => Result<SecretShards>,
     of: { readonly author: SecretAuthor; readonly summary: string },
   ): Promise<Result<Committed>>;
-  /** Refuses when there is nothing at the place. */
+  /** Refuses when the location has no secret. */
   unset(ref: SecretRef, author: SecretAuthor): Promise<Result<Committed>>;
 }
 
-/** Opens the store with the key of this host. */
+/** Opens the store with this host's key. */
 export async function openSecrets(ports: LedgerPorts, paths: Paths): Promise<Result<SecretStore>> {
   try {
     const key = await readHostKey(ports, paths);
@@ -78,8 +78,8 @@ export async function openSecrets(ports: LedgerPorts, paths: Paths): Promise<Res
 }
 
 /**
- * Encrypts the store to every listed recipient. Only a host that can read it already is able to;
- * the plan says who was added and who was dropped.
+ * Encrypts the store to every listed recipient and returns the readers that were added and removed.
+ * This host must already be able to read the store.
  */
 export async function rewrapSecrets(
   ports: LedgerPorts,
@@ -107,8 +107,8 @@ export async function rewrapSecrets(
 }
 
 /**
- * Opens sealed text; the refusal says what is wrong with it and what to do. `keyText` names the key
- * for people.
+ * Opens sealed text; the refusal states the fault and the remedy. `keyText` names the key in
+ * messages.
  */
 export async function openText(
   paths: Paths,
@@ -131,10 +131,10 @@ export async function openText(
   return parsed.ok ? parsed : err(corrupt(paths, parsed.error));
 }
 
-/** A change of the store; `change` returns undefined to leave the file as it is. */
+/** A change of the store; `change` returns undefined to leave the file unchanged. */
 export interface StoreChange {
   readonly author: SecretAuthor;
-  /** For the commit: names, never values. */
+  /** Text for the commit: names, never values. */
   readonly summary: string;
   readonly change: (
     store: StoreText,
@@ -142,7 +142,7 @@ export interface StoreChange {
   ) => Result<StoreText | undefined> | Promise<Result<StoreText | undefined>>;
 }
 
-/** Reads, changes and writes the store under the lock of the ledger, as one commit. */
+/** Reads, changes and writes the store under the lock of the ledger, in one commit. */
 export async function changeStore(
   ports: LedgerPorts,
   paths: Paths,
@@ -197,7 +197,7 @@ function createStore(
         if (!listed.ok) return listed;
         const readers = decideReaders(store.recipients, listed.value, key.recipients);
         if (!readers.ok) return readers;
-        // The same values for the same readers: nothing to write, and no commit.
+        // Same values and same readers: skip the write and the commit.
         const isSame = next.value === store.shards &&
           readers.value.length === store.recipients.length;
         return ok(isSame ? undefined : { shards: next.value, recipients: readers.value });
@@ -256,7 +256,7 @@ export function missingStore(paths: Paths): Refusal {
 }
 
 function corrupt(paths: Paths, detail: string): Refusal {
-  // The newest commit never holds a store that a recorded change did not write.
+  // The newest commit contains only a store that a recorded change wrote, so it is safe to restore.
   return unreadable(paths, `it is damaged (${detail})`, [
     `git -C ${paths.repo} checkout HEAD -- secrets.age`,
   ]);

@@ -1,8 +1,7 @@
 /**
- * What the chat platform posts: the parts of a Bot Framework activity that the gateway looks at,
- * read strictly and bounded; everything else passes unseen. Pure.
- * Source: Activity protocol schema ("Bot Framework -- Activity"), Teams' own fields in
- * `channelData`.
+ * An activity that the chat platform posts (Bot Framework): strict, bounded parsing of the parts
+ * that the gateway uses. It ignores all other parts. Pure. Source: Activity protocol schema ("Bot
+ * Framework -- Activity"), Teams' own fields in `channelData`.
  *
  * @module
  */
@@ -16,10 +15,10 @@ import { isPathId } from "core/teamchat/path_id.ts";
 
 const ID_LENGTH_MAX = 512;
 const shortText = z.string().max(ID_LENGTH_MAX);
-/** Half a surrogate pair is another one once it is stored. */
+/** An unpaired surrogate would change when it is stored. */
 const id = shortText.min(1).refine((text) => text.isWellFormed());
 
-/** Somebody in a conversation; `aadObjectId` is absent for bots and anonymous guests. */
+/** A participant of a conversation; `aadObjectId` is absent for bots and anonymous guests. */
 const account = z.object({
   id,
   name: z.string().max(1_024).nullish(),
@@ -69,10 +68,10 @@ const activity = z.object({
 });
 /** One activity. */
 export type Activity = z.infer<typeof activity>;
-/** Something that came with a message. */
+/** An attachment of a message. */
 export type Attachment = z.infer<typeof attachment>;
 
-/** Reads a body; a fault names the field and never repeats its value. */
+/** Parses a body; an error names the field and never repeats its value. */
 export function parseActivity(text: string): Result<Activity> {
   if (isTooDeep(text)) return err(malformed("it is nested too deeply"));
   let value: unknown;
@@ -94,9 +93,9 @@ function malformed(why: string) {
   });
 }
 
-/** Tells whether brackets outside of strings nest deeper than an activity ever does. */
+/** Tells whether brackets outside strings nest deeper than the limit. */
 function isTooDeep(text: string): boolean {
-  // Few brackets nest in few levels, wherever they are; that is nearly every activity.
+  // Fast path: few brackets cannot nest deeply. Nearly every activity ends here.
   return hasMore(text, TEAMCHAT_LIMITS.jsonDepthMax) && isNestedTooDeep(text);
 }
 
@@ -133,7 +132,7 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Types whose id is that of the message they are about. */
+/** Types whose id is the id of the message that they refer to. */
 const SECOND_HAND: ReadonlySet<string> = new Set([
   "messageUpdate",
   "messageDelete",
@@ -141,10 +140,10 @@ const SECOND_HAND: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the key under which a repeated delivery is recognized; undefined when it cannot be.
- * Message ids are times in milliseconds, so two users can share one: the conversation belongs to
- * the key, behind the id, so that keys of one moment lie side by side where they are kept. Edits
- * and deletes carry the id of the message, so their own time does too.
+ * Returns the key that identifies a repeated delivery; undefined when there is none. Message ids
+ * are times in milliseconds, so two users can share one. So the key also contains the conversation,
+ * after the id, so that keys of one moment are stored together. Edits and deletes carry the id of
+ * their message, so the key also contains their own time.
  */
 export function deliveryKey(activity: Activity): string | undefined {
   const { type, channelId, conversation, timestamp } = activity;
@@ -157,25 +156,26 @@ export function deliveryKey(activity: Activity): string | undefined {
 }
 
 /**
- * Returns what repeated invokes have in common when the platform sends them again under a new id
- * within a minute (same sender, card, name and value).
+ * Returns the key of an invoke that the platform may send again under a new id within a minute.
+ * Built from the parts that stay the same: sender, card, name and value.
  */
 export function invokeKey(activity: Activity): string {
   const { conversation, from, replyToId, name, value } = activity;
   const parts = [conversation.id, from?.id, replyToId, name].map((part) => part ?? "");
   const said = JSON.stringify(value) ?? "";
-  // Presses are short; what is long would lie on the disk a minute, and its room in the
-  // file for ever.
+  // Values of button presses are short. A long one is replaced by its fingerprint, because the
+  // database file would grow for it permanently.
   const told = said.length <= VALUE_LENGTH_KEPT ? said : `${said.length}:${fingerprint(said)}`;
   return `invoke|${parts.join("|")}|${told}`;
 }
 const VALUE_LENGTH_KEPT = 1_024;
 
-/** How many people are in a conversation. */
+/** The kind of a conversation. */
 export type ConversationType = "personal" | "groupChat" | "channel";
 
 /**
- * Returns the type of a conversation; what states none is personal unless it says it is a group.
+ * Returns the type of a conversation. Without a stated type it is personal, unless it is marked as
+ * a group.
  */
 export function conversationType(activity: Activity): ConversationType | undefined {
   const { conversationType: stated, isGroup } = activity.conversation;
@@ -187,12 +187,12 @@ export function conversationType(activity: Activity): ConversationType | undefin
     : undefined;
 }
 
-/** Conversation id without the thread that channels append to it. */
+/** Returns the conversation id without the thread id that channels append. */
 export function conversationRoot(conversationId: string): string {
   return conversationId.replace(/;messageid=[^;]*$/, "");
 }
 
-/** The tenant that an activity names, or that it names two. */
+/** Returns the tenant of an activity; "disagree" when it names two. */
 export function tenantOf(activity: Activity): string | "disagree" | undefined {
   const inConversation = activity.conversation.tenantId?.toLowerCase();
   const inChannel = activity.channelData?.tenant?.id?.toLowerCase();

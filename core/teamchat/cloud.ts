@@ -12,22 +12,22 @@ import { err, ok, type Result } from "core/result.ts";
 import { isLoopbackName } from "core/net/host_name.ts";
 import { parseYaml } from "core/text/yaml.ts";
 
-/** Where tokens come from, whom they name, and which hosts answers may go to. */
+/** Where tokens come from, their issuer, and the hosts that answers may be sent to. */
 export interface Cloud {
   readonly name: string;
-  /** `iss` of tokens of the bot connector, exactly. */
+  /** `iss` of the bot connector's tokens; exact match. */
   readonly issuer: string;
   readonly openidMetadata: URL;
-  /** Identity provider that mints the token for answers. */
+  /** Identity provider that issues the token for answers. */
   readonly loginUrl: URL;
-  /** Tenant of that request for a bot without a tenant of its own. */
+  /** Tenant of that request when the bot has no separate tenant. */
   readonly defaultTenant: string;
   readonly scope: string;
-  /** Origins of `serviceUrl`, such as `https://smba.trafficmanager.net`; exact. */
+  /** Allowed origins of `serviceUrl`, such as `https://smba.trafficmanager.net`; exact match. */
   readonly serviceOrigins: ReadonlySet<string>;
 }
 
-/** Names that `TEAMS_CLOUD` takes besides a path. */
+/** Names that `TEAMS_CLOUD` accepts besides a path. */
 export const CLOUD_NAMES = ["public", "gcchigh", "dod", "china"] as const;
 /** One of `CLOUD_NAMES`. */
 export type CloudName = typeof CLOUD_NAMES[number];
@@ -85,12 +85,12 @@ const KEYS = [
   "service_hosts",
 ] as const;
 
-/** Returns a cloud by its name; undefined when the text must be the path of a file. */
+/** Returns a cloud by its name; undefined when the text must be a file path. */
 export function knownCloud(name: string): Cloud | undefined {
   return CLOUD_NAMES.some((known) => known === name) ? CLOUDS[name as CloudName] : undefined;
 }
 
-/** Reads the file of a private cloud; plain http is taken for loopback only. */
+/** Parses the file of a private cloud; accepts plain http for loopback only. */
 export function parseCloud(text: string, file: string): Result<Cloud> {
   const yaml = parseYaml(text, file);
   if (!yaml.ok) return err(cloudRefusal(file, yaml.error.details));
@@ -126,22 +126,22 @@ export function parseCloud(text: string, file: string): Result<Cloud> {
 }
 
 /**
- * What the gateway may reach, as `host:port`: for tokens that come in, and for answers that go out.
+ * Hosts that the gateway may reach, as `host:port`: for incoming tokens, and for outgoing answers.
  */
 export interface CloudHosts {
-  /** Where the connector's keys are. */
+  /** Hosts of the connector's keys. */
   readonly keys: readonly string[];
-  /** The identity provider, and where conversations are. */
+  /** The identity provider, and the hosts of conversations. */
   readonly answers: readonly string[];
 }
 
-/** What the vendor's test client of local mode listens on: any port of this machine. */
+/** Hosts of the vendor's test client in local mode: any port of this machine. */
 const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
- * Returns what a gateway in one of the clouds may reach. Under a root of its own, which is for
- * trying things, both: which mode it runs in is decided by a key of the secret store that not
- * everybody may read who renders.
+ * Returns the hosts that a gateway in one of the clouds may reach. Under a separate root, which is
+ * for trials, it includes those of both modes. There a key in the secret store decides the mode,
+ * and the renderer may not have permission to read it.
  */
 export function reachableHosts(
   clouds: readonly Cloud[],
@@ -158,12 +158,12 @@ export function reachableHosts(
   };
 }
 
-/** Every cloud that has a name. */
+/** Returns all named clouds. */
 export function knownClouds(): readonly Cloud[] {
   return CLOUD_NAMES.map((name) => CLOUDS[name]);
 }
 
-/** Prints the host and port of a URL, the port of its scheme when it names none. */
+/** Prints the host and port of a URL, with the default port of its scheme. */
 export function hostPortOf(url: URL): string {
   return `${url.hostname}:${url.port || (url.protocol === "http:" ? "80" : "443")}`;
 }

@@ -1,8 +1,7 @@
 /**
- * Files that come with a message: what they are called and where they can be had. Pure.
- * Source: Teams "Send and receive files through a bot": personal chats only; a file is an
- * attachment of its own type with an address that is good for minutes, an image in the
- * text one of type `image/*`.
+ * Files in a message: their names and download locations. Pure. Source: Teams "Send and receive
+ * files through a bot". Only personal chats have files. A file is an attachment with its own type
+ * and a URL that is valid for minutes. An image in the text is an attachment of type `image/*`.
  *
  * @module
  */
@@ -11,18 +10,21 @@ import { byteLength } from "core/text/cut_text.ts";
 import type { Activity, Attachment } from "core/teamchat/activity.ts";
 import { FILE_LIMITS } from "core/limits/file.ts";
 
-/** Attachment type of a file of the owner's. */
+/** Attachment type of a file from the owner. */
 export const FILE_INFO = "application/vnd.microsoft.teams.file.download.info";
 
-/** A file that can be fetched. */
+/** A file that can be downloaded. */
 export interface FileRef {
-  /** `download`: pre-authenticated, without our token; `inline`: at the connector, with it. */
+  /**
+   * `download`: pre-authenticated URL, without our token; `inline`: at the connector, with the
+   * token.
+   */
   readonly kind: "download" | "inline";
   readonly name: string;
   readonly url: string;
 }
 
-/** Splits the attachments of a message: files, and what is none. */
+/** Splits the attachments of a message into files and other attachments. */
 export function filesOf(
   activity: Activity,
 ): { readonly files: readonly FileRef[]; readonly others: readonly Attachment[] } {
@@ -50,7 +52,7 @@ function readFile({ contentType, contentUrl, name, content }: Attachment, n: num
   return { kind: "inline", name: fileName(name ?? "", n, "image"), url: contentUrl } as const;
 }
 
-/** A name that is one name in any folder: nothing in it leads elsewhere or hides. */
+/** Returns a file name that is safe in any folder: no path separators, no hidden file. */
 export function fileName(text: string, n: number, fallback = "file"): string {
   const name = text.normalize("NFC").replace(/[\p{C}/\\:*?"<>|]/gu, "_").replace(/^[.\s]+/, "")
     .trim();
@@ -60,7 +62,7 @@ export function fileName(text: string, n: number, fallback = "file"): string {
 }
 const NAME_BYTES_MAX = 120;
 
-/** Cuts the middle out, so that the kind of file can still be seen. */
+/** Cuts out the middle, so that the file extension stays visible. */
 function cutName(name: string): string {
   const end = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? "";
   let head = name.slice(0, NAME_BYTES_MAX);

@@ -1,7 +1,7 @@
 /**
- * Whether the team-chat gateway of a host is one process or two. Where messages and agents come to
- * one address, one listener serves both, and so one process; else the half that receives is a
- * process of its own. Pure.
+ * Decides whether the team-chat gateway of a host is one process or two. When chat messages and
+ * agents use the same address, one listener and so one process serves both. Otherwise the receiver
+ * is a separate process. Pure.
  *
  * @module
  */
@@ -9,14 +9,14 @@
 import type { ListenAddress } from "core/ports/sockets.ts";
 import { listenAddress } from "core/settings/setting_types.ts";
 
-/** Tells whether two addresses cannot be listened on apart. */
+/** Tells whether two addresses conflict, so that only one listener is possible. */
 export function isOneAddress(one: ListenAddress, other: ListenAddress): boolean {
   const isWildcard = ({ hostname }: ListenAddress) => hostname === "0.0.0.0" || hostname === "::";
   if (one.port !== other.port || one.port === 0) return false;
   return one.hostname === other.hostname || isWildcard(one) || isWildcard(other);
 }
 
-/** Tells whether the half that receives is a process of its own; the addresses are `host:port`. */
+/** Tells whether the receiver is a separate process; the addresses are `host:port`. */
 export function isReceiverApart(
   { listen, registerListen }: { readonly listen: string; readonly registerListen: string },
 ): boolean {

@@ -1,6 +1,6 @@
 /**
- * The owner's words in a message: without the bot's own mention, with quotes and attachments named.
- * Pure. Other people's mentions stay, because they are what the owner wrote.
+ * Extracts the owner's text from a message: removes the bot's own mention, and adds quotes and
+ * attachment names. Pure. Mentions of other people stay, because the owner wrote them.
  *
  * @module
  */
@@ -16,7 +16,7 @@ const NAMED_ENTITIES: Readonly<Record<string, string>> = {
   nbsp: " ",
 };
 
-/** The rich-text copy that repeats a message's own text. */
+/** Type of the rich-text copy that repeats a message's own text. */
 const HTML = "text/html";
 
 /** Tells whether a message mentions the bot. */
@@ -39,7 +39,7 @@ export function messageText(activity: Activity, appId: string | undefined): stri
 
 const TAG = /<[^<>]{0,2000}>/g;
 const MENTION = /<at\b[^<>]{0,200}>([^<>]{0,256})<\/at>/gi;
-/** Where newer clients put a quoted message into the text. */
+/** Placeholder that newer clients insert for a quoted message. */
 const QUOTE_PLACE = /<quoted\b[^<>]{0,200}>/gi;
 
 interface Mention {
@@ -56,7 +56,10 @@ function mentionsOf(activity: Activity): readonly Mention[] {
   });
 }
 
-/** Tells which mentions are the bot's own, by id: somebody else may have its name. */
+/**
+ * Returns a test for the bot's own mentions. It compares ids, because other accounts may have the
+ * bot's name.
+ */
 function ownMention(activity: Activity, appId: string | undefined): (mention: Mention) => boolean {
   const own = new Set([
     activity.recipient?.id,
@@ -65,23 +68,23 @@ function ownMention(activity: Activity, appId: string | undefined): (mention: Me
   return ({ id }) => own.has(id);
 }
 
-/** The text without mentions of the bot; of others the names stay. */
+/** Returns the text without mentions of the bot; keeps the names of other mentions. */
 function withoutOwnMention(activity: Activity, appId: string | undefined): string {
   const isOwn = ownMention(activity, appId);
   const open = Map.groupBy(mentionsOf(activity), ({ text }) => text);
   const text = (activity.text ?? "").replace(MENTION, (whole, name: string) => {
-    // Mentions stand in the text in the order of their entities; the same name may be two people's.
+    // Mentions are in the order of their entities; two people may have the same name.
     const mention = open.get(whole)?.shift();
     return mention !== undefined && isOwn(mention) ? " " : name;
   });
-  // Some clients write the name without a tag; the entity says what it is.
+  // Some clients write the name without a tag; the entity identifies it.
   return [...open.values()].flat().filter((each) => isOwn(each) && !each.text.startsWith("<"))
     .slice(0, UNTAGGED_MAX).reduce((rest, each) => rest.replace(each.text, () => " "), text);
 }
-/** Each is looked for in the whole text. */
+/** Limit, because each untagged mention requires a search of the whole text. */
 const UNTAGGED_MAX = 8;
 
-/** A message that this one answers to. */
+/** A message that this one replies to. */
 interface Quote {
   readonly author: string | undefined;
   readonly text: string;
@@ -93,8 +96,8 @@ function quoteText({ author, text }: Quote): string {
 }
 
 /**
- * The quoted messages: in the rich-text copy as blockquotes of the kind `schema.skype.com/Reply`,
- * or as entities `quotedReply`, which newer clients send.
+ * Returns the quoted messages: blockquotes of the type `schema.skype.com/Reply` in the rich-text
+ * copy, or `quotedReply` entities from newer clients.
  */
 function quotesOf(activity: Activity): readonly Quote[] {
   const html = (activity.attachments ?? []).find(({ contentType }) => contentType === HTML)
@@ -110,7 +113,7 @@ const BLOCKQUOTE = /<blockquote\b([^<>]{0,1000})>([\s\S]*?)<\/blockquote>/gi;
 const REPLY = /\bitemtype=["']https?:\/\/schema\.skype\.com\/Reply["']/i;
 const AUTHOR =
   /<strong\b[^<>]{0,500}\bitemprop=["']mri["'][^<>]{0,500}>([\s\S]{0,1000}?)<\/strong>/i;
-/** The whole text is in `copy`, the beginning of a longer one in `preview`. */
+/** `copy` has the whole text; `preview` has the beginning of a longer one. */
 const COPY = /<p\b[^<>]{0,500}\bitemprop=["']copy["'][^<>]{0,500}>([\s\S]*?)<\/p>/i;
 const PREVIEW = /<p\b[^<>]{0,500}\bitemprop=["']preview["'][^<>]{0,500}>([\s\S]*?)<\/p>/i;
 
@@ -139,10 +142,11 @@ function entityQuotes(activity: Activity): readonly Quote[] {
   });
 }
 
-/** Text of a piece of HTML: lines kept, everything else taken out. */
+/** Returns the plain text of an HTML fragment, with its line breaks. */
 function plainText(html: string): string {
   const lines = html.replace(/<(?:br|\/p|\/div|\/li)\b[^<>]{0,500}>/gi, "\n").replace(TAG, "");
-  // Line by line: a pattern with space on both sides of its end takes the square of a long blank.
+  // Trim line by line: a pattern that trims around line breaks takes quadratic time on long
+  // whitespace.
   return decodeEntities(lines).replace(/[\u00a0\u200b \t]+/g, " ").split("\n")
     .map((line) => line.trim()).filter((line) => line !== "").join("\n");
 }

@@ -1,12 +1,12 @@
 /**
- * Ids of the chat platform that become a part of an address. Pure.
+ * Ids of the chat platform that become part of a URL. Pure.
  *
  * @module
  */
 
 /**
- * Tells whether an id can be one segment of a path: half a surrogate pair has no encoding, and what
- * stands for a folder is folded away by whoever reads the path.
+ * Tells whether an id can be one path segment. An unpaired surrogate has no encoding, and URL
+ * parsers remove `.` and `..`.
  */
 export function isPathId(id: string): boolean {
   return id !== "" && id !== "." && id !== ".." && id.isWellFormed();

@@ -1,9 +1,9 @@
 /**
- * The registration token of an agent at the team-chat gateway: who registers, for
- * whom, at which gateway, until when, signed with the agent's dial key. Pure apart from WebCrypto.
+ * The registration token of an agent at the team-chat gateway. It states the agent, its owner, the
+ * gateway and the expiry time, and is signed with the agent's dial key. Pure apart from WebCrypto.
  *
  * Form: `fleetctl.register.1.<base64url of JSON>.<base64url signature>`. The signature covers
- * everything before its dot. A token is used once: the gateway remembers its nonce until it
+ * everything before its dot. A token is valid once: the gateway remembers its nonce until it
  * expires.
  *
  * @module
@@ -26,7 +26,7 @@ const statement = z.object({
   agent: z.string().min(1).max(64),
   /** Object id of the owner. */
   owner: z.string().min(1).max(64),
-  /** `host:port` of the gateway as the agent dials it. */
+  /** `host:port` of the gateway, as the agent dials it. */
   gateway: z.string().min(1).max(300),
   /** Seconds since the epoch. */
   iat: z.number().int(),
@@ -34,7 +34,7 @@ const statement = z.object({
   nonce: z.string().min(16).max(64),
   key: z.string().max(64),
 });
-/** What a token states. */
+/** The claims of a token. */
 export type Registration = z.infer<typeof statement>;
 
 /** Why a token is refused; for the log. */
@@ -45,7 +45,7 @@ export type RegistrationFault =
   | "token-too-long-lived"
   | "token-signature-invalid";
 
-/** Makes a token; it is good for a minute. */
+/** Creates a token that is valid for one minute. */
 export async function signRegistration(
   of: Pick<Registration, "agent" | "owner" | "gateway" | "nonce">,
   key: DialKey,
@@ -62,7 +62,7 @@ export async function signRegistration(
   return `${body}.${await signProof(key, body)}`;
 }
 
-/** Checks form, times and signature; whether the key counts is for the caller to say. */
+/** Checks form, times and signature. The caller decides whether to trust the key. */
 export async function readRegistration(
   token: string,
   nowMs: number,

@@ -1,14 +1,14 @@
 /**
- * Where an activity goes: the agent of its owner, nowhere, or back with a refusal. Pure; the one
- * decision behind `POST /api/messages` and `teams-gateway explain`. Every type of activity takes
- * the same way, invokes and reactions included.
+ * Routes an activity: to its owner's agent, to no agent, or back with a refusal. Pure. `POST
+ * /api/messages` and `teams-gateway explain` share this decision. It applies to every type of
+ * activity, including invokes and reactions.
  *
- * | Found | Decision |
+ * | Condition | Decision |
  * |---|---|
  * | channel is not the chat platform, or the key is not endorsed for it | 403 |
  * | token and body name different service URLs, or one that is not allowed | 403 |
  * | tenant absent, foreign, or named twice differently | 403 |
- * | conversation of a kind that is not switched on | ignored |
+ * | conversation of a kind that is not enabled | ignored |
  * | sender without an object id, or not an owner | ignored and counted |
  * | group, and the bot is not mentioned | ignored |
  * | otherwise | the owner's agent |
@@ -29,19 +29,19 @@ import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
 /** Channel id of the chat platform. */
 export const PLATFORM_CHANNEL = "msteams";
 const CLOUD_CHANNELS: ReadonlySet<string> = new Set([PLATFORM_CHANNEL]);
-/** Channel ids that the vendor's local test clients use besides. */
+/** Further channel ids that the vendor's local test clients use. */
 const LOCAL_CHANNELS: ReadonlySet<string> = new Set([PLATFORM_CHANNEL, "emulator", "test"]);
 
-/** What the verified token says; none in local mode. */
+/** Claims of the verified token; absent in local mode. */
 export interface TokenFacts {
   readonly serviceUrl: string | undefined;
   readonly endorsements: readonly string[];
 }
 
-/** What an activity is judged by. */
+/** The rules that an activity is checked against. */
 export interface RouteRules {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
-  /** Lowercase; undefined takes any tenant, for a bot that serves several. */
+  /** Lowercase; undefined accepts any tenant, for a bot that serves several. */
   readonly tenantId: string | undefined;
   readonly hosts: ServiceHosts;
   readonly conversations: ReadonlySet<ConversationType>;
@@ -59,7 +59,7 @@ export type RefuseReason =
   | "tenant-foreign"
   | "tenant-disagrees";
 
-/** Why an activity that is accepted goes nowhere. */
+/** Why an accepted activity is not delivered. */
 export type IgnoreReason =
   | "conversation-not-enabled"
   | "sender-without-object-id"
@@ -72,7 +72,7 @@ export type RouteDecision =
   | {
     readonly kind: "ignore";
     readonly reason: IgnoreReason;
-    /** Where the sender could be told, for `owner-unknown`. */
+    /** Address for a reply to the sender, for `owner-unknown`. */
     readonly base: string;
     readonly conversation: ConversationType | undefined;
   }
@@ -80,16 +80,16 @@ export type RouteDecision =
     readonly kind: "route";
     readonly owner: ObjectId;
     readonly agent: AgentName;
-    /** Checked base of answers. */
+    /** Checked base URL for answers. */
     readonly base: string;
     readonly tenantId: string | undefined;
     readonly conversation: ConversationType;
   };
 
 /**
- * What is known of the token of an activity: undefined in local mode only, `judged`
- * where the receiving half has held it against the activity and this is the sending
- * half, which decides the rest again.
+ * The state of an activity's token. `undefined` is for local mode only. `judged` means that the
+ * receiver has checked the token against the activity; the sender then makes all other decisions
+ * again.
  */
 export type TokenState = TokenFacts | "judged" | undefined;
 
@@ -125,7 +125,7 @@ type Origin =
   | { readonly ok: true; readonly base: string; readonly tenantId: string | undefined }
   | { readonly ok: false; readonly reason: RefuseReason };
 
-/** Whether the activity comes from where its token may speak for. */
+/** Checks that the token may speak for the activity's origin. */
 function checkOrigin(
   activity: Activity,
   rules: RouteRules,
@@ -135,7 +135,7 @@ function checkOrigin(
   const channels = rules.hosts.mode === "local" ? LOCAL_CHANNELS : CLOUD_CHANNELS;
   if (!channels.has(activity.channelId)) return refuse("channel-foreign");
   if (rules.hosts.mode === "cloud" && token !== "judged") {
-    // Tokens of other channels of the same bot have the same audience; only this tells them apart.
+    // Tokens of the bot's other channels have the same audience; only the endorsement differs.
     if (token?.endorsements.includes(PLATFORM_CHANNEL) !== true) return refuse("key-not-endorsed");
     const claim = token.serviceUrl;
     if (claim === undefined || !isSameServiceUrl(claim, activity.serviceUrl)) {

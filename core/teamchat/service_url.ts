@@ -1,17 +1,17 @@
 /**
- * Which `serviceUrl` an answer may go to. Pure. Answers carry a bearer token, so the address is
- * compared as a whole origin with a fixed list: no suffixes, no redirects, no addresses
- * (Bot Connector authentication, rule 7, and the setting `service_hosts`).
+ * Checks the `serviceUrl` that an answer is sent to. Pure. Answers carry a bearer token, so the
+ * whole origin must be in a fixed list: no suffixes, no redirects, no IP addresses (Bot Connector
+ * authentication, rule 7, and the setting `service_hosts`).
  *
  * @module
  */
 
 import { isLoopbackName } from "core/net/host_name.ts";
 
-/** Longest `serviceUrl` that is looked at. */
+/** Longest accepted `serviceUrl`. */
 const LENGTH_MAX = 512;
 
-/** How a `serviceUrl` is judged. */
+/** The rules for a `serviceUrl`. */
 export type ServiceHosts =
   | { readonly mode: "cloud"; readonly origins: ReadonlySet<string> }
   /** Local test mode: plain http to this machine only. */
@@ -20,7 +20,7 @@ export type ServiceHosts =
 /** Why a `serviceUrl` is refused; for the log. */
 export type ServiceUrlFault = "service-url-unreadable" | "service-url-foreign";
 
-/** Returns the base for answers, without a slash at its end, or why there is none. */
+/** Returns the base URL for answers, without a trailing slash, or the reason for a refusal. */
 export function checkServiceUrl(
   text: string,
   hosts: ServiceHosts,
@@ -33,23 +33,23 @@ export function checkServiceUrl(
   return isAllowed ? { ok: true, base: place.base } : { ok: false, why: "service-url-foreign" };
 }
 
-/**
- * Tells whether the token's claim and the activity name the same place; a final slash is the same.
- */
+/** Tells whether the token's claim and the activity name the same URL; ignores a trailing slash. */
 export function isSameServiceUrl(claim: string, body: string): boolean {
   const [left, right] = [readPlace(claim), readPlace(body)];
   return left !== undefined && right !== undefined && left.base === right.base;
 }
 
-/** What a `serviceUrl` names. */
+/** A parsed `serviceUrl`. */
 interface Place {
   readonly origin: string;
   readonly hostname: string;
-  /** Origin and path, without a slash at its end. */
+  /** Origin and path, without a trailing slash. */
   readonly base: string;
 }
 
-/** Places by their texts: the platform has few, and each message names one of them twice. */
+/**
+ * Cache of parsed URLs by text: the platform has few, and each message contains one of them twice.
+ */
 const places = new Map<string, Place>();
 const PLACES_KEPT = 64;
 
@@ -65,16 +65,16 @@ function readPlace(text: string): Place | undefined {
   return place;
 }
 
-/** A URL of the plain kind: nothing in it may be read in two ways. */
+/** Parses a URL that has only one interpretation; undefined for any other text. */
 function readUrl(text: string): URL | undefined {
-  // What the parser would mend or fold (spaces, backslashes, non-ASCII names) is refused as it is.
+  // Refuse what the URL parser would repair or normalize: spaces, backslashes, non-ASCII names.
   if (text.length > LENGTH_MAX || !/^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/.test(text)) {
     return undefined;
   }
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
   const authority = /^https?:\/\/([^/?#]*)/.exec(text)?.[1] ?? "";
-  // Any other spelling of a host (octal numbers, a final dot, a user) is not what it seems.
+  // Refuse any other spelling of the host (octal numbers, a trailing dot, a user): it can deceive.
   const port = url.port || (url.protocol === "http:" ? "80" : "443");
   const spelled = authority.toLowerCase();
   if (spelled !== url.host && spelled !== `${url.hostname}:${port}`) return undefined;

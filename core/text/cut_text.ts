@@ -1,11 +1,11 @@
 /**
- * Cutting text to a number of UTF-8 bytes without breaking a character. No I/O.
- * Every text that leaves a runtime passes here, so that one huge tool result cannot fill a queue.
+ * Truncates text to a number of UTF-8 bytes without breaking a character. No I/O. Every text that
+ * leaves a runtime is truncated here, so that one huge tool result cannot fill a queue.
  *
  * @module
  */
 
-/** A text within its limit, and how many bytes of the original are missing. */
+/** A text within its limit, and the number of bytes removed from the original. */
 export interface CutText {
   readonly text: string;
   readonly cutBytes: number;
@@ -15,7 +15,7 @@ const encoder = new TextEncoder();
 
 /** Returns the number of UTF-8 bytes of a text. */
 export function byteLength(text: string): number {
-  // A text of n code units has between n and 3n bytes: most texts need no encoding to be judged.
+  // ASCII needs no encoding to be counted.
   return isAscii(text) ? text.length : encoder.encode(text).length;
 }
 
@@ -26,7 +26,7 @@ function isAscii(text: string): boolean {
   return ASCII.test(text);
 }
 
-/** Keeps the first bytes of a text, at most `bytesMax`. */
+/** Keeps the beginning of a text, at most `bytesMax` bytes. */
 export function cutText(text: string, bytesMax: number): CutText {
   if (text.length * 3 <= bytesMax) return { text, cutBytes: 0 };
   const bytes = encoder.encode(text);
@@ -38,7 +38,7 @@ export function cutText(text: string, bytesMax: number): CutText {
   };
 }
 
-/** Keeps the beginning and the end of a text and says in between how much is missing. */
+/** Keeps the beginning and the end of a text, with a note between them of how much is missing. */
 export function cutMiddle(text: string, bytesMax: number): CutText {
   if (text.length * 3 <= bytesMax) return { text, cutBytes: 0 };
   const bytes = encoder.encode(text);
@@ -52,7 +52,7 @@ export function cutMiddle(text: string, bytesMax: number): CutText {
   return { text: `${head}\n[… ${cutBytes} bytes left out …]\n${tail}`, cutBytes };
 }
 
-/** Splits a text into pieces of at most `bytesMax` bytes; at least one piece. */
+/** Splits a text into pieces of at most `bytesMax` bytes; returns at least one piece. */
 export function splitText(text: string, bytesMax: number): readonly string[] {
   if (text.length * 3 <= bytesMax) return [text];
   const bytes = encoder.encode(text);

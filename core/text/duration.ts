@@ -1,6 +1,6 @@
 /**
- * Spans of time as people and settings write them: `30d`, `15m`, `1h30m`, `500ms`.
- * No I/O and no clock. Used by settings such as `WEBVIEW_SESSION_TTL`.
+ * Durations as people and settings write them: `30d`, `15m`, `1h30m`, `500ms`. No I/O and no clock.
+ * Used by settings such as `WEBVIEW_SESSION_TTL`.
  *
  * @module
  */
@@ -8,12 +8,12 @@
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Spans in milliseconds. */
+/** Durations in milliseconds. */
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** Units from large to small; a duration names each at most once and in this order. */
+/** Units from large to small; a duration uses each at most once, in this order. */
 const UNITS = [
   ["w", 7 * DAY_MS],
   ["d", DAY_MS],
@@ -25,7 +25,7 @@ const UNITS = [
 
 const WANTED = 'must be numbers with units, such as "30d", "15m" or "1h30m"';
 
-/** Parses a duration into milliseconds; `0` needs no unit, everything else does. */
+/** Parses a duration to milliseconds; only `0` may omit the unit. */
 export function parseDuration(text: string): Result<number> {
   const given = text.trim();
   if (given === "0") return ok(0);

@@ -1,7 +1,7 @@
 /**
- * Text of environment files as systemd reads them (`EnvironmentFile=`, systemd.exec(5)), printed
- * and parsed so that every value comes back as it was, quotes, spaces and `#` included.
- * No I/O. Rule: "Secret store and rendered files" (values are opaque, names are not).
+ * Environment files in systemd's format (`EnvironmentFile=`, systemd.exec(5)). Printing and parsing
+ * preserve every value, including quotes, spaces and `#`. No I/O. Rule: "Secret store and rendered
+ * files" (values are opaque, names are not).
  *
  * @module
  */
@@ -10,16 +10,16 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Values that systemd reads as they are, without quotes. */
+/** Values that systemd reads verbatim without quotes. */
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
 /** Names and values in file order. */
 export type EnvEntries = readonly (readonly [name: string, value: string])[];
 
 /**
- * Prints entries, one per line. Refuses names that are none, and values with a NUL; a newline in
- * a value is kept inside its quotes, which systemd reads, and a name twice is refused because
- * readers differ on which one wins.
+ * Prints entries, one per line. Refuses invalid names and values with a NUL. Refuses a duplicate
+ * name, because readers differ on which value wins. Keeps a newline inside the quotes of its value,
+ * which systemd reads.
  */
 export function printEnvFile(entries: EnvEntries): Result<string> {
   const faults: string[] = [];
@@ -40,13 +40,13 @@ export function printEnvFile(entries: EnvEntries): Result<string> {
   );
 }
 
-/** Inside double quotes systemd unescapes these four characters, and no others. */
+/** Inside double quotes, systemd unescapes only these four characters. */
 function quoteValue(value: string): string {
   if (value === "" || PLAIN.test(value)) return value;
   return `"${value.replace(/["\\`$]/g, (character) => `\\${character}`)}"`;
 }
 
-/** Parses text as systemd does, but refuses what systemd would skip in silence. */
+/** Parses text like systemd, but refuses what systemd would silently skip. */
 export function parseEnvFile(text: string): Result<ReadonlyMap<string, string>> {
   const values = new Map<string, string>();
   const faults: string[] = [];
@@ -91,7 +91,10 @@ function take(reader: Reader): string {
   return character;
 }
 
-/** False when the comment ends in a backslash: releases of systemd differ on what follows. */
+/**
+ * Skips a comment. Returns false when it ends in a backslash, because systemd releases differ on
+ * what follows.
+ */
 function skipComment(reader: Reader): boolean {
   let last = "";
   while (reader.at < reader.text.length) {
@@ -114,13 +117,13 @@ function readName(reader: Reader): string | undefined {
 }
 
 /**
- * Reads up to the end of the line; undefined when a quote stays open. Quotes count only at the
- * beginning and right after another quoted part; inside a plain word they are characters.
+ * Reads to the end of the line; undefined when a quote stays open. Quotes count only at the
+ * beginning and right after a quoted part; within a plain word they are literal.
  */
 function readValue(reader: Reader): string | undefined {
   let value = "";
   let isPlain = false;
-  /** Length of what trailing white space must not be cut from. */
+  /** Length up to which trailing whitespace is kept. */
   let kept = 0;
   while (reader.at < reader.text.length) {
     const character = take(reader);

@@ -1,7 +1,7 @@
 /**
- * Reads fields out of a parsed YAML file and collects every fault, each with file, line and key.
- * No I/O. A reader never stops at the first fault: the author sees all of them at once.
- * Why it is our own: ADR 0023.
+ * Reads fields from a parsed YAML file and collects every fault with file, line and key. No I/O. A
+ * reader does not stop at the first fault, so that the author sees all of them at once. Why this is
+ * our own code: ADR 0023.
  *
  * @module
  */
@@ -10,15 +10,18 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { YamlFile, YamlPath } from "core/text/yaml.ts";
 
-/** Checks one string; returns what it must be when it is not, else undefined. */
+/** Checks one string; returns the rule that it breaks, or undefined. */
 export type StringRule = (text: string) => string | undefined;
 
-/** Reads typed values at paths of one file. A wrong value is a fault and reads as absent. */
+/**
+ * Reads typed values at paths of one file. A wrong value is recorded as a fault and treated as
+ * absent.
+ */
 export interface FieldReader {
   readonly faults: readonly string[];
   /** Adds a fault about the value at `path`. */
   fault(path: YamlPath, text: string): void;
-  /** Whether there is a value other than null at `path`. */
+  /** Whether a value other than null exists at `path`. */
   has(path: YamlPath): boolean;
   string(path: YamlPath, rule?: StringRule): string | undefined;
   strings(path: YamlPath, rule?: StringRule): readonly string[];
@@ -27,20 +30,20 @@ export interface FieldReader {
   choice<const T extends string>(path: YamlPath, choices: readonly T[]): T | undefined;
   /** Entries of a mapping, in order; empty when absent. */
   entries(path: YamlPath): readonly (readonly [string, unknown])[];
-  /** Faults every key of the mapping at `path` that is not in `known`. */
+  /** Records a fault for every key of the mapping at `path` that is not in `known`. */
   onlyKeys(path: YamlPath, known: readonly string[]): void;
   /** Length of the list at `path`; 0 when absent. */
   count(path: YamlPath): number;
 }
 
-/** Faults kept for one file; a file with more is not worth more lines. */
+/** Number of faults kept for one file; more do not help the author. */
 const FAULTS_MAX = 50;
-/** Items of one list and entries of one mapping. */
+/** Limit for the items of one list and the entries of one mapping. */
 const ITEMS_MAX = 256;
-/** Bytes of one string value. */
+/** Longest string value, in characters. */
 const STRING_LENGTH_MAX = 4096;
 
-/** Refuses a text that a file which is read with this reader cannot hold. */
+/** Refuses a text that is too long for a string value in a file of this reader. */
 export function parseFieldText(text: string): Result<string> {
   return text.length <= STRING_LENGTH_MAX ? ok(text) : err(refusal(
     "text-too-long",

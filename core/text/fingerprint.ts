@@ -1,6 +1,6 @@
 /**
- * A short text in place of a long one, to tell texts apart where nobody gains by two that are
- * alike: two FNV-1a sums beside one another. No cryptography. Pure.
+ * A short text in place of a long one, to compare texts where a collision benefits no attacker: two
+ * concatenated FNV-1a hashes. Not cryptographic. Pure.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 const PRIME = 0x01000193;
 const OFFSETS = [0x811c9dc5, 0x050c5d1f];
 
-/** Returns sixteen hexadecimal digits, the same for the same text. */
+/** Returns sixteen hexadecimal digits; the same text gives the same digits. */
 export function fingerprint(text: string): string {
   return OFFSETS.map((offset) => {
     let sum = offset;

@@ -1,12 +1,12 @@
 /**
- * Newline-delimited JSON: one value a line. No I/O of its own; `core/text/lines.ts` cuts the lines.
+ * Newline-delimited JSON: one value per line. No I/O; `core/text/lines.ts` splits the lines.
  *
  * @module
  */
 
 import { parseJsonObject } from "core/text/json_object.ts";
 
-/** Parses one line as a JSON object; undefined when it is none. */
+/** Parses one line as a JSON object; undefined for anything else. */
 export function parseJsonLine(line: string): Record<string, unknown> | undefined {
   return parseJsonObject(line);
 }

@@ -1,5 +1,5 @@
 /**
- * Which line of a program's stderr explains its end. Pure.
+ * Finds the line of a program's stderr that explains its end. Pure.
  *
  * @module
  */
@@ -7,18 +7,20 @@
 import { cutText } from "core/text/cut_text.ts";
 
 const BYTES_MAX = 500;
-/** Colours and cursor movements. */
+/** Escape sequences for colours and cursor movements. */
 // deno-lint-ignore no-control-regex
 const ESCAPES = /\x1b\[[0-9;?]*[ -/]*[@-~]/g;
 // deno-lint-ignore no-control-regex
 const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f]/g;
-/** A frame of a stack trace says where, not what; its interpreter adds its own version below. */
+/**
+ * Stack trace frames, which show where and not what, and the interpreter's version line below them.
+ */
 const FRAME = /^(at\s|\^+$|\.\.\. \d+ more|Node\.js v\d|[{}]$)/;
-/** Rust numbers its frames, but also the causes of an error, which are sentences. */
+/** Rust numbers its stack frames, but also the causes of an error, which are sentences. */
 const RUST_FRAME =
   /^(stack backtrace:$|\d+:\s+(0x[\da-f]+ - )?(<unknown>|<.+>::.+|[^\s:]+::.+|[a-z_]\w*)$)/i;
 
-/** Returns a line ready to be shown, or undefined when it explains nothing. */
+/** Returns a line cleaned for display; undefined when it explains nothing. */
 export function tellingLine(line: string): string | undefined {
   const text = line.replace(ESCAPES, "").replace(CONTROLS, " ").trim();
   return text === "" || FRAME.test(text) || RUST_FRAME.test(text)

@@ -1,11 +1,11 @@
 /**
- * Cuts a byte stream into lines of bounded length. Lines are cut before they are decoded, so a
- * character may come in two chunks. No I/O of its own.
+ * Splits a byte stream into lines of bounded length. Lines are split before they are decoded, so a
+ * character may span two chunks. No I/O.
  *
  * @module
  */
 
-/** Thrown when a peer sends a line that is longer than it may be. */
+/** Thrown when a peer sends a line above the limit. */
 export class LineTooLong extends Error {
   override readonly name = "LineTooLong";
   constructor(readonly lineBytesMax: number) {
@@ -13,27 +13,28 @@ export class LineTooLong extends Error {
   }
 }
 
-/** How to cut. */
+/** How to split. */
 export interface LineOptions {
-  /** Does not count the end of a line. */
+  /** Does not include the line ending. */
   readonly lineBytesMax: number;
   /**
-   * What becomes of a longer line: pieces, or its beginning. If absent, `LineTooLong` is thrown.
+   * How to return a longer line: in pieces (`split`), or only its beginning (`cut`). If absent,
+   * `LineTooLong` is thrown.
    */
   readonly longLines?: "split" | "cut";
-  /** Drops a last line without its end: it is a message that was cut off. */
+  /** Drops a last line without a line ending: it is a truncated message. */
   readonly mustEnd?: boolean;
 }
 
 const NEWLINE = 10;
 const RETURN = 13;
 
-/** Cuts chunks that are pushed. */
+/** Splits pushed chunks into lines. */
 export class LineSplitter {
   readonly #options: LineOptions;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
-  /** What was given out or dropped of the line that has not ended yet. */
+  /** Whether the unfinished line was partly returned or truncated. */
   #isSplit = false;
   #isCut = false;
 
@@ -42,15 +43,15 @@ export class LineSplitter {
   }
 
   /**
-   * Yields the lines that end in a chunk, without their ends. They may be views of the chunk, of
-   * which nothing else is kept. Take all of them before the next chunk.
+   * Yields the lines that end in this chunk, without their endings. A line may be a view of the
+   * chunk. Consume all of them before the next push.
    */
   *push(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       const part = chunk.subarray(start, end);
       start = end + 1;
-      // The usual case: the whole line in one chunk.
+      // The usual case: the whole line is in one chunk.
       if (this.#heldBytes === 0 && part.length <= this.#options.lineBytesMax) {
         yield* this.#end(part);
       } else {
@@ -61,7 +62,7 @@ export class LineSplitter {
     yield* this.#take(chunk.subarray(start));
   }
 
-  /** Yields what is left when the stream has ended. */
+  /** Yields the rest after the stream has ended. */
   *end(): Generator<Uint8Array, void, undefined> {
     if (this.#options.mustEnd !== true && this.#heldBytes > 0) yield* this.#end(this.#release());
   }
@@ -114,11 +115,11 @@ export class LineSplitter {
   }
 }
 
-/** How many bytes hold whole characters, when the text goes on behind them. */
+/** Returns the length of the prefix with only whole characters. */
 function wholeLength(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
-    // The bytes of a character after its first are 10xxxxxx.
+    // Continuation bytes of a character are 10xxxxxx.
     if ((byte & 0xc0) === 0x80) continue;
     const wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
     return wanted > back && bytes.length > back ? bytes.length - back : bytes.length;
@@ -127,8 +128,8 @@ function wholeLength(bytes: Uint8Array): number {
 }
 
 /**
- * Yields each line of a byte stream as bytes, pulled: no line is read before the last one was
- * taken. Leaving the loop cancels the stream.
+ * Yields each line of a byte stream as bytes, on demand: it reads the next line only after the last
+ * one was consumed. Leaving the loop cancels the stream.
  */
 export async function* readLineBytes(
   stream: ReadableStream<Uint8Array>,
@@ -144,12 +145,12 @@ export async function* readLineBytes(
     }
     yield* splitter.end();
   } finally {
-    // The consumer stopped early or the stream failed: whoever writes must notice.
+    // The consumer stopped early or the stream failed: the writer must notice.
     await reader.cancel().catch(() => {});
   }
 }
 
-/** The same as text. */
+/** Like `readLineBytes`, but yields text. */
 export async function* readLines(
   stream: ReadableStream<Uint8Array>,
   options: LineOptions,

@@ -1,7 +1,7 @@
 /**
- * Quoting of words for those who parse them again: a POSIX shell (hints that people paste) and
- * systemd command lines (`ExecStart=`). No I/O. Both are total for text without NUL and newline,
- * which neither can carry.
+ * Quotes words for parsers: a POSIX shell (hints that people paste) and systemd command lines
+ * (`ExecStart=`). No I/O. Both work for every text without NUL and newline, which neither format
+ * can contain.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 const SHELL_SAFE = /^[A-Za-z0-9_@%+=:,./-]+$/;
 const SYSTEMD_SAFE = /^[A-Za-z0-9_@%$+=:,./{}<>()-]+$/;
 
-/** Quotes one word for a POSIX shell; a word that needs no quotes stays as it is. */
+/** Quotes one word for a POSIX shell; returns a safe word unchanged. */
 export function quoteShell(word: string): string {
   return SHELL_SAFE.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
@@ -20,16 +20,16 @@ export function printShell(words: readonly string[]): string {
 }
 
 /**
- * Quotes one argument of a systemd command line, so that no specifier (`%`) and no variable (`$`)
- * in it is expanded.
+ * Quotes one argument of a systemd command line, so that systemd expands no specifier (`%`) and no
+ * variable (`$`) in it.
  */
 export function quoteExec(word: string): string {
   return quoteSystemd(word.replaceAll("%", "%%").replaceAll("$", "$$$$"));
 }
 
 /**
- * Joins a program and its arguments into the value of `ExecStart=`. The program is an absolute
- * path: other first characters have meanings of their own, and `$` is no variable there.
+ * Joins a program and its arguments into the value of `ExecStart=`. The program must be an absolute
+ * path: other first characters are special prefixes, and `$` is not expanded there.
  */
 export function printExec(program: string, args: readonly string[]): string {
   if (!program.startsWith("/")) {
@@ -38,17 +38,17 @@ export function printExec(program: string, args: readonly string[]): string {
   return [quoteSystemd(program.replaceAll("%", "%%")), ...args.map(quoteExec)].join(" ");
 }
 
-/** Prints `name=value` for `Environment=`, where specifiers are expanded and variables are not. */
+/** Prints `name=value` for `Environment=`, where systemd expands specifiers but not variables. */
 export function quoteAssignment(name: string, value: string): string {
   return quoteSystemd(`${name}=${value.replaceAll("%", "%%")}`);
 }
 
-/** Takes a word whose specifiers and variables are escaped already. */
+/** Quotes a word whose specifiers and variables are already escaped. */
 function quoteSystemd(word: string): string {
   if (/[\0\n\r]/.test(word)) {
     throw new RangeError("Cannot quote a word for a unit file: it has a NUL or a line break");
   }
   if (SYSTEMD_SAFE.test(word)) return word;
-  // A lone `;` is a separator and a trailing backslash joins lines, so both go into quotes.
+  // A lone `;` is a separator and a trailing backslash joins lines, so both need quotes.
   return `"${word.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\t", "\\t")}"`;
 }

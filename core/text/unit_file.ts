@@ -1,7 +1,7 @@
 /**
- * Ordered model of a systemd unit file, with print and parse that are inverse to each other.
- * No I/O, and no opinion about keys: renderers choose them, the service managers interpret them.
- * Syntax: systemd.syntax(7), the part that we render (no line continuations inside quotes).
+ * Ordered model of a systemd unit file; print and parse are inverse to each other. No I/O. Does not
+ * check keys: renderers choose them, the service managers interpret them. Syntax:
+ * systemd.syntax(7), the subset that we render (no line continuations inside quotes).
  *
  * @module
  */
@@ -22,13 +22,13 @@ export interface UnitSection {
   readonly entries: readonly UnitEntry[];
 }
 
-/** One unit file; `name` carries the suffix: `mcp-git-ada.socket`, `mcp-git-ada@.service`. */
+/** One unit file; `name` includes the suffix: `mcp-git-ada.socket`, `mcp-git-ada@.service`. */
 export interface Unit {
   readonly name: string;
   readonly sections: readonly UnitSection[];
 }
 
-/** Prints a unit, each section separated by an empty line. */
+/** Prints a unit, with an empty line between sections. */
 export function printUnit(unit: Unit): string {
   return unit.sections.map((section) =>
     `[${section.name}]\n` +

@@ -1,7 +1,7 @@
 /**
- * The one door to YAML: bounded parse with line numbers, and edits that keep comments and order.
- * No I/O. Refuses what a config file never needs: several documents, alias bombs, huge input.
- * Only this file imports the package `yaml` (docs/dependencies.md).
+ * The only access to YAML: bounded parsing with line numbers, and edits that keep comments and
+ * order. No I/O. Refuses what a config file never needs: several documents, alias bombs, huge
+ * input. Only this file imports the package `yaml` (docs/dependencies.md).
  *
  * @module
  */
@@ -20,42 +20,49 @@ import {
 import { errorText, refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Largest YAML text that is read; a shard or a manifest is a few KiB. */
+/** Largest accepted YAML text; a shard or a manifest is a few KiB. */
 export const YAML_BYTES_MAX = 256 * 1024;
-/** Aliases that may be expanded in one file: enough for a few anchors, too few for a bomb. */
+/**
+ * Number of aliases that may be expanded in one file: enough for a few anchors, too few for a bomb.
+ */
 const ALIASES_MAX = 32;
-/** Faults shown for one file. */
+/** Number of faults shown for one file. */
 const FAULTS_MAX = 20;
 
-/** Where a value stands: keys of mappings and indexes of lists from the root. */
+/** Path of a value: mapping keys and list indexes from the root. */
 export type YamlPath = readonly (string | number)[];
 
-/** A parsed file: its plain value, and the line of each part of it. */
+/** A parsed file: its plain value, and the line of each part. */
 export interface YamlFile {
-  /** Name for messages. */
+  /** File name for messages. */
   readonly file: string;
   /** Plain data; `null` for an empty file. */
   readonly value: unknown;
-  /** Line (from 1) of the key or list item at `path`; that of the nearest parent when absent. */
+  /**
+   * Line (from 1) of the key or list item at `path`; the line of the nearest parent when absent.
+   */
   lineOf(path: YamlPath): number;
 }
 
-/** What `editYaml` hands to its callback. A missing parent mapping is created. */
+/** Editing operations for the callback of `editYaml`. Missing parent mappings are created. */
 export interface YamlEditor {
   /** Plain value at `path`, or undefined. */
   get(path: YamlPath): unknown;
   set(path: YamlPath, value: unknown): void;
-  /** Removes the key or item; absence is no fault. */
+  /** Removes the key or item; a missing one is not an error. */
   remove(path: YamlPath): void;
-  /** Removes a top key; the comment above it stays, because it may be about more than that key. */
+  /**
+   * Removes a top-level key. The comment above it stays, because it may apply to more than that
+   * key.
+   */
   removeSection(name: string): void;
-  /** Adds to the list at `path`, creating it, unless it already holds the scalar. */
+  /** Appends to the list at `path`, creating it, unless it already contains the scalar. */
   addToList(path: YamlPath, item: string): void;
-  /** Takes every equal scalar out of the list at `path`. */
+  /** Removes every equal scalar from the list at `path`. */
   removeFromList(path: YamlPath, item: string): void;
 }
 
-/** Parses one YAML document; every syntax fault is named by file and line. */
+/** Parses one YAML document; reports every syntax error with file and line. */
 export function parseYaml(text: string, file: string): Result<YamlFile> {
   const parsed = parseChecked(text, file);
   if (!parsed.ok) return parsed;
@@ -68,8 +75,8 @@ export function parseYaml(text: string, file: string): Result<YamlFile> {
 }
 
 /**
- * Applies `edit` to a YAML text and prints it again. Comments, order and quoting survive; an edit
- * that changes nothing returns the very same text.
+ * Applies `edit` to a YAML text and prints it. Keeps comments, order and quoting; an edit without a
+ * change returns the same text.
  */
 export function editYaml(
   text: string,
@@ -81,7 +88,7 @@ export function editYaml(
   const { document, value } = parsed.value;
   if (document.contents === null) document.contents = document.createNode({});
   edit(createEditor(document));
-  // A file that was empty fills in block style, also when its emptiness is written as `{}`.
+  // Fill an empty file in block style, even when it is written as `{}`.
   const wasEmpty = Object.keys(value ?? {}).length === 0;
   if (wasEmpty && isMap(document.contents)) document.contents.flow = false;
   const after: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
@@ -203,7 +210,7 @@ function createEditor(document: Document): YamlEditor {
   };
 }
 
-/** Moves the comment above a top key to what follows it. */
+/** Moves the comment above a top-level key to the next key. */
 function keepCommentAbove({ contents: parent }: Document, name: string): void {
   if (!isMap(parent)) return;
   const at = parent.items.findIndex(({ key }) => (isScalar(key) ? key.value : key) === name);
@@ -217,7 +224,7 @@ function keepCommentAbove({ contents: parent }: Document, name: string): void {
   else parent.comment = join(parent.comment);
 }
 
-/** Like `document.setIn`, but a parent that is empty (`tools:`) becomes a mapping. */
+/** Like `document.setIn`, but an empty parent (`tools:`) becomes a mapping. */
 function setIn(document: Document, path: YamlPath, value: unknown): void {
   for (let length = 1; length < path.length; length++) {
     const parent = path.slice(0, length);
@@ -227,12 +234,12 @@ function setIn(document: Document, path: YamlPath, value: unknown): void {
   }
   const before = document.getIn([...path], true);
   const after = document.createNode(value);
-  // A scalar is changed in place: its comments hang on the node.
+  // Change a scalar in place, because its comments belong to the node.
   if (isScalar(before) && isScalar(after)) before.value = after.value;
   else document.setIn([...path], after);
 }
 
-/** Keeps the author's indent and bracket habits, and never folds long lines. */
+/** Keeps the author's indentation and bracket spacing, and never folds long lines. */
 function printOptions(text: string) {
   const indent = /^( +)\S/m.exec(text.replace(/^ *-.*$/gm, ""))?.[1]?.length ?? 2;
   const indentSeq = !/^( *)[\w"'.-]+:[^\S\n]*(#.*)?\n(?:[^\S\n]*(#.*)?\n)*\1- /m.test(text);

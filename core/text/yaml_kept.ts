@@ -1,7 +1,7 @@
 /**
- * Values of YAML texts that an earlier run of a verb parsed. A host of hundreds of agents has as
- * many shards, which hardly ever change, and parsing one takes a millisecond. The text itself is
- * the key, so a value never belongs to another text. Nothing is kept before `openKept`. No I/O.
+ * A cache of parsed YAML texts across runs of a verb. A host with hundreds of agents has as many
+ * shards, which rarely change, and parsing one takes a millisecond. The text itself is the key, so
+ * a value always belongs to its text. Does nothing before `openKept`. No I/O.
  *
  * @module
  */
@@ -13,7 +13,10 @@ import { parseYaml, type YamlFile } from "core/text/yaml.ts";
 /** A text and its value, which is plain JSON. */
 export type KeptYaml = readonly [text: string, value: unknown];
 
-/** Texts that are kept beside those that a run used; a text of a removed agent goes at last. */
+/**
+ * Number of cached texts kept beyond those of the last run, so that texts of removed agents
+ * eventually disappear.
+ */
 const UNUSED_MAX = 1_000;
 
 interface Kept {
@@ -24,12 +27,12 @@ interface Kept {
 
 let kept: Kept | undefined;
 
-/** From now on texts are looked up, and remembered, in this process. */
+/** Enables the cache in this process with the given entries. */
 export function openKept(entries: readonly KeptYaml[]): void {
   kept = { values: new Map(entries), used: new Set(), isChanged: false };
 }
 
-/** Ends it; returns what is to be kept, or undefined when nothing new was parsed. */
+/** Disables the cache; returns the entries to store, or undefined when nothing new was parsed. */
 export function closeKept(): readonly KeptYaml[] | undefined {
   const closing = kept;
   kept = undefined;
@@ -39,7 +42,7 @@ export function closeKept(): readonly KeptYaml[] | undefined {
   return [...unused, ...entries.filter(([text]) => closing.used.has(text))];
 }
 
-/** `parseYaml`, without parsing a text that is kept. A faulty text is never kept. */
+/** Like `parseYaml`, but returns a cached value for a known text. Never caches a faulty text. */
 export function parseKeptYaml(text: string, file: string): Result<YamlFile> {
   if (kept === undefined) return parseYaml(text, file);
   const now = kept;
@@ -48,7 +51,7 @@ export function parseKeptYaml(text: string, file: string): Result<YamlFile> {
     let whole: Result<YamlFile> | undefined;
     return ok({
       file,
-      // The caller may change its value, and the next one gets its own.
+      // A copy, because the caller may modify its value.
       value: structuredClone(now.values.get(text)),
       lineOf: (path) => {
         whole ??= parseYaml(text, file);
@@ -65,7 +68,7 @@ export function parseKeptYaml(text: string, file: string): Result<YamlFile> {
   return parsed;
 }
 
-/** Tells whether JSON says the same: YAML also has `.inf` and `.nan`. */
+/** Tells whether JSON can represent the value: YAML also has `.inf` and `.nan`. */
 function isPlain(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
