@@ -1,10 +1,10 @@
 /**
- * The text of `fleetctl-checked`, which stands before every vendored server: it compares the tree
- * with its record and then becomes the server. No I/O.
+ * The text of `fleetctl-checked`, which runs before every vendored server: it compares the tree
+ * with its record and then executes the server. No I/O.
  *
- * In `sh`, because a second Deno would cost more than the comparison: GNU find reads what the
- * kernel knows of each file, and that must add up to the recorded fingerprint
- * (`core/ports/trees.ts`). When it does not, `fleetctl-mcp check` reads every byte and decides.
+ * It is in `sh`, because a second Deno would cost more than the comparison. GNU find reads the
+ * kernel's metadata of each file, which must match the recorded fingerprint
+ * (`core/ports/trees.ts`). If it does not, `fleetctl-mcp check` reads every byte and decides.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { Paths } from "core/paths.ts";
 import { STAMP_END, STAMP_FORMAT } from "core/ports/trees.ts";
 import { quoteShell } from "core/text/quote.ts";
 
-/** Renders the script. Standard input and output are the client's: the check gets neither. */
+/** Renders the script. Standard input and output belong to the client: the check gets neither. */
 export function checkedText(paths: Paths): string {
   return `#!/bin/sh
 # usage: fleetctl-checked MCP program [arguments]

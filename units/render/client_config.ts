@@ -1,11 +1,11 @@
 /**
- * The MCP entries of an agent's client config, and the edit that touches only those that are ours.
- * No I/O. Two shapes: a project-scoped `mcpServers` in
- * `~/.runtime-a.json`, the top-level `mcpServers` of `~/.runtime-b/agent/mcp.json`.
+ * The MCP entries of an agent's client config, and the edit that changes only fleetctl's entries.
+ * No I/O. Two shapes: a project-scoped `mcpServers` in `~/.runtime-a.json`, the top-level
+ * `mcpServers` of `~/.runtime-b/agent/mcp.json`.
  *
- * Ours are the entries whose command is our proxy, and those (http) whose names were recorded when
- * they were written. No key is in a client config: an MCP by URL that needs one is reached through
- * our proxy, and so is one that marks a tool, so that the gate holds for every runtime.
+ * An entry is fleetctl's if its command is the proxy, or (http) if its name was recorded when it
+ * was written. A client config contains no keys. An MCP by URL is reached through the proxy if it
+ * needs a key, or if it marks a tool, so that the gate holds for every runtime.
  *
  * @module
  */
@@ -21,17 +21,17 @@ import { ourEnv } from "core/runtimes/mcp_entries.ts";
 import { editJson, readJsonObject } from "units/render/json_edit.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 
-/** What an agent's client config should hold of ours. */
+/** fleetctl's entries in an agent's client config. */
 export interface ClientConfig {
   readonly agent: AgentName;
   readonly path: string;
   readonly shape: ClientConfigShape;
-  /** Where in the file the entries are. */
+  /** Path of the entries inside the file. */
   readonly at: readonly string[];
   readonly entries: ReadonlyMap<McpName, Readonly<Record<string, unknown>>>;
 }
 
-/** What an entry is rendered from. */
+/** Context of an entry. */
 export interface ClientEntrySite {
   readonly paths: Paths;
   readonly agent: AgentName;
@@ -39,7 +39,7 @@ export interface ClientEntrySite {
 }
 
 const PLACEHOLDER = /\{[A-Z][A-Z0-9_]*\}/;
-/** Where our proxy is under any root, so that a moved root still knows its own entries. */
+/** Path of the proxy under any root, so that a moved root still recognizes its entries. */
 const PROXY_SUFFIX = "/usr/lib/fleetctl/fleetctl-mcp";
 
 /** Renders the entry of one MCP. */
@@ -65,7 +65,7 @@ export function renderClientEntry(
 }
 
 /**
- * Whether an MCP by URL has anything that a client entry cannot hold to: marks, keys or a sign-in.
+ * Whether an MCP by URL has settings that a client entry cannot enforce: marks, keys or a sign-in.
  */
 function needsProxy(manifest: Manifest): boolean {
   const { source, risk, auth, requiredEnv, userEnv, optionalEnv, headers } = manifest;
@@ -74,7 +74,7 @@ function needsProxy(manifest: Manifest): boolean {
     [requiredEnv, userEnv, optionalEnv].some((keys) => keys.length > 0);
 }
 
-/** Both keys are read by runtime-b only, and neither is a security control. */
+/** Only runtime-b reads these keys, and neither is a security control. */
 function renderExposure(manifest: Manifest): Readonly<Record<string, unknown>> {
   return {
     exposure: manifest.exposure,
@@ -84,17 +84,17 @@ function renderExposure(manifest: Manifest): Readonly<Record<string, unknown>> {
   };
 }
 
-/** What is known of the entries of a client config besides their text. */
+/** Facts about the entries of a client config that are not in its text. */
 export interface KnownEntries {
-  /** Names that we wrote before. */
+  /** Names that fleetctl wrote before. */
   readonly recorded: ReadonlySet<string>;
-  /** Names that are left as they are. */
+  /** Names that are left unchanged. */
   readonly held: ReadonlySet<string>;
 }
 
 /**
- * Returns the new text of a client config: our entries as wanted, ours that are no longer wanted
- * removed, everything else byte for byte as it was.
+ * Returns the new text of a client config: wanted entries of fleetctl set, its unwanted ones
+ * removed, everything else unchanged byte for byte.
  */
 export function editClientConfig(
   text: string | undefined,

@@ -6,10 +6,10 @@
 
 import { printExec } from "core/text/quote.ts";
 
-/** Stands for the folder of `LoadCredential=`; no manifest can hold it, so it is ours alone. */
+/** Placeholder for the folder of `LoadCredential=`; only fleetctl can use it, never a manifest. */
 export const CREDENTIALS = "{credentials}";
 
-/** Doubles `%`, so that a path or name is never taken for a specifier. */
+/** Doubles `%`, so that a path or name is never read as a specifier. */
 export function escapeSpecifiers(text: string): string {
   return text.replaceAll("%", "%%");
 }

@@ -1,17 +1,17 @@
 /**
- * The sandbox around each kind of service, as data: every key with the reason that stands above it
- * in the rendered unit. No I/O. Deno confines JavaScript; these keys confine what Deno starts and
- * Deno itself.
+ * The sandbox around each kind of service, as data: every key with its reason, which the rendered
+ * unit shows above the key. No I/O. Deno confines JavaScript; these keys confine Deno itself and
+ * its child processes.
  *
- * Not in the list on purpose: `MemoryDenyWriteExecute` (V8 compiles at run time) and
- * `IPAddressDeny` (the servers' hosts are names, and Deno already holds them to those).
+ * Intentionally absent: `MemoryDenyWriteExecute` (V8 compiles at run time) and `IPAddressDeny`
+ * (servers' hosts are names, and Deno already restricts servers to those).
  *
  * @module
  */
 
 import type { UnitEntry } from "core/text/unit_file.ts";
 
-/** Keys that every service of ours can bear. */
+/** Keys that suit every fleetctl service. */
 const COMMON: readonly UnitEntry[] = [
   { key: "NoNewPrivileges", value: "yes", why: "No setuid program gives more than the user has" },
   { key: "ProtectClock", value: "yes", why: "Time decides expiries; no service sets it" },
@@ -21,7 +21,7 @@ const COMMON: readonly UnitEntry[] = [
   { key: "LockPersonality", value: "yes", why: "Only odd execution domains are lost" },
 ];
 
-/** Keys for services that need nothing of the machine but files and sockets. */
+/** Keys for services that need only files and sockets of the machine. */
 const CONFINED: readonly UnitEntry[] = [
   { key: "CapabilityBoundingSet", value: "", why: "No capability is needed or can be regained" },
   { key: "AmbientCapabilities", value: "", why: "Nor handed to children" },
@@ -40,7 +40,7 @@ const STRICT_SYSTEM: UnitEntry = {
   why: "The file system is read-only except for the folders named here",
 };
 
-/** Seccomp and namespaces: for services whose children build no sandbox of their own. */
+/** Seccomp and namespaces, for services whose children build no sandbox. */
 const NO_OWN_SANDBOX: readonly UnitEntry[] = [
   { key: "RestrictNamespaces", value: "yes", why: "User namespaces open much kernel code" },
   { key: "SystemCallArchitectures", value: "native", why: "No second system-call table" },
@@ -52,7 +52,9 @@ const NO_OWN_SANDBOX: readonly UnitEntry[] = [
   { key: "SystemCallErrorNumber", value: "EPERM", why: "A refused call is an error, not a crash" },
 ];
 
-/** Seccomp for services whose children may build a sandbox: calls that none of them ever needs. */
+/**
+ * Seccomp for services whose children may build a sandbox: forbids calls that no child ever needs.
+ */
 const NO_MACHINE_CALLS: readonly UnitEntry[] = [
   { key: "SystemCallArchitectures", value: "native", why: "No second system-call table" },
   {
@@ -64,7 +66,7 @@ const NO_MACHINE_CALLS: readonly UnitEntry[] = [
 ];
 
 /**
- * What the daemon's verbs need of root: files of every owner, becoming an agent, ending a child.
+ * Capabilities of the daemon's verbs: access files of every owner, become an agent, end a child.
  */
 const VERB_CAPABILITIES: UnitEntry = {
   key: "CapabilityBoundingSet",
@@ -74,8 +76,8 @@ const VERB_CAPABILITIES: UnitEntry = {
 };
 
 /**
- * Keys that put something in front of a part of `/proc`. A user namespace may mount a `/proc` of
- * its own only where it sees a whole one (mount_namespaces(7)).
+ * Keys that cover a part of `/proc`. A user namespace may mount its own `/proc` only where it sees
+ * an uncovered one (mount_namespaces(7)).
  */
 const COVERS_PROC = ["ProtectKernelLogs", "ProtectKernelTunables", "ProtectHostname"];
 
@@ -84,14 +86,14 @@ const NO_FOREIGN_PROCESSES: readonly UnitEntry[] = [
   { key: "ProcSubset", value: "pid", why: "Nor what /proc tells about the machine" },
 ];
 
-/** A browser confines its renderers in these; none of a browser's other children needs another. */
+/** A browser confines its renderers in these namespaces; its other children need no more. */
 const SANDBOX_NAMESPACES: UnitEntry = {
   key: "RestrictNamespaces",
   value: "user pid net",
   why: "What a browser's own sandbox is built from, and no other kind",
 };
 
-/** bubblewrap makes one of each kind, and forbids the server to make another one. */
+/** bubblewrap creates one of each kind, and then forbids the server to create another. */
 const VIEW_NAMESPACES: UnitEntry = {
   key: "RestrictNamespaces",
   value: "user mnt pid ipc uts net cgroup",
@@ -107,7 +109,7 @@ const INET_FAMILIES = families(
   "Unix sockets, IP, and asking for the addresses of this host; no raw sockets",
 );
 
-/** Returns the block of a role that listens on IP and owns a state folder: the gateway. */
+/** Returns the block of a role that listens on IP and owns a state folder, such as the gateway. */
 export function roleHardening(): readonly UnitEntry[] {
   return [
     ...COMMON,
@@ -123,7 +125,8 @@ export function roleHardening(): readonly UnitEntry[] {
 
 /**
  * Returns the block of an agent's dial unit. The agent works on this host with its own tools, so
- * the file system stays as its Unix user sees it; what it may not gain is privilege.
+ * the file system stays as its Unix user sees it. The block only prevents it from gaining
+ * privileges.
  */
 export function agentHardening(): readonly UnitEntry[] {
   return [
@@ -167,13 +170,13 @@ export function daemonHardening(): readonly UnitEntry[] {
   ];
 }
 
-/** An entry with paths that need not exist. */
+/** Returns an entry with paths that need not exist. */
 function paths(key: string, list: readonly string[], why: string): readonly UnitEntry[] {
   const words = list.map((path) => path.includes(" ") ? `"-${path}"` : `-${path}`);
   return words.length === 0 ? [] : [{ key, value: words.join(" "), why }];
 }
 
-/** What decides the block of an MCP server. */
+/** Input of an MCP server's block. */
 export interface ServerSandbox {
   /** Runs under a dynamic user, not as an agent. */
   readonly isShared: boolean;
@@ -181,7 +184,9 @@ export interface ServerSandbox {
   readonly isRoot: boolean;
   /** Starts other programs (a browser builds its own sandbox from namespaces and seccomp). */
   readonly startsPrograms: boolean;
-  /** Its command builds its view with bubblewrap, which needs namespaces and a whole `/proc`. */
+  /**
+   * Its command builds its view with bubblewrap, which needs namespaces and an uncovered `/proc`.
+   */
   readonly buildsView: boolean;
   /** Reaches hosts over the network. */
   readonly usesNetwork: boolean;
@@ -199,9 +204,9 @@ export function serverHardening(of: ServerSandbox): readonly UnitEntry[] {
 
 function serverEntries(of: ServerSandbox): readonly UnitEntry[] {
   if (of.isRoot) return COMMON;
-  // Programs that a server starts, and bubblewrap, need more of the kernel than the server.
+  // bubblewrap, and programs that a server starts, need more of the kernel than the server itself.
   const startsPrograms = of.startsPrograms || of.buildsView;
-  // ProtectSystem=strict leaves /home, /root and /run/user as they are.
+  // ProtectSystem=strict does not cover /home, /root and /run/user.
   const home: UnitEntry = of.isShared
     ? { key: "ProtectHome", value: "yes", why: "A shared server reads no home" }
     : {
@@ -231,8 +236,8 @@ function serverEntries(of: ServerSandbox): readonly UnitEntry[] {
 }
 
 /**
- * Returns the block of a server that is tried out: a stranger's code that nobody has looked at. It
- * has no network, no host but its own folders, and nothing of it is there when it has ended.
+ * Returns the block of a server that is tried out: unreviewed third-party code. It has no network,
+ * sees only its own folders of the host, and leaves nothing behind.
  */
 export function tryHardening(): readonly UnitEntry[] {
   return [

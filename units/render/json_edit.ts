@@ -1,8 +1,8 @@
 /**
- * Edits members of one object inside a JSON text and keeps every other byte: foreign entries, the
- * order of keys, numbers too long for a double, the owner's formatting. No I/O.
- * The text is checked with `JSON.parse` first, so the scanner below only has to find spans.
- * Why it is our own: ADR 0024.
+ * Edits members of one object inside a JSON text and keeps every other byte: other entries, the
+ * order of keys, numbers too long for a double, the owner's formatting. No I/O. The text is checked
+ * with `JSON.parse` first, so the scanner below only has to find spans. ADR 0024 explains why
+ * fleetctl has its own editor.
  *
  * @module
  */
@@ -30,8 +30,8 @@ interface ObjectSpan {
 export type MemberChanges = ReadonlyMap<string, unknown>;
 
 /**
- * Applies `changes` to the object at `path`, creating it when something is set. Text that is
- * empty or absent counts as `{}`. A text that already says the same is returned as it is.
+ * Applies `changes` to the object at `path`, creating it when a member is set. An empty or absent
+ * text counts as `{}`. Returns the text unchanged when it already has these values.
  */
 export function editJson(
   text: string | undefined,
@@ -50,7 +50,7 @@ export function editJson(
   return ok(edited);
 }
 
-/** Returns the object at `path` as a value; empty when there is none. */
+/** Returns the object at `path` as a value; empty when it does not exist. */
 export function readJsonObject(
   text: string | undefined,
   path: readonly string[],
@@ -86,7 +86,7 @@ function setMember(
   member: { readonly key: string; readonly value: unknown },
 ): string {
   const { span, depth } = deepestObject(text, path);
-  // Wrap the value in the objects of the path that are not there yet.
+  // Wrap the value in the missing objects of the path.
   let value = member.value;
   const missing = path.slice(depth);
   const key = missing[0] ?? member.key;
@@ -122,7 +122,7 @@ function removeMember(text: string, path: readonly string[], key: string): strin
   }
 }
 
-/** Follows `path` as far as there are objects. */
+/** Returns the deepest existing object on `path`. */
 function deepestObject(
   text: string,
   path: readonly string[],
@@ -197,7 +197,7 @@ function printValue(value: unknown, depth: number): string {
   return JSON.stringify(value, null, 2).replaceAll("\n", `\n${indent(depth)}`);
 }
 
-/** Compares by value and key order, so that formatting alone is no change. */
+/** Compares by value and key order, so that formatting alone is not a change. */
 function isSame(text: string, value: unknown): boolean {
   return JSON.stringify(JSON.parse(text)) === JSON.stringify(value);
 }

@@ -1,6 +1,6 @@
 /**
- * The `sh` launchers under `{lib}` that start each program with its permission set, from the source
- * tree or from one bundled file. No I/O. They start the pinned Deno.
+ * The `sh` launchers under `{lib}`. They start each program with its permission set and the pinned
+ * Deno, from the source tree or from one bundled file. No I/O.
  *
  * @module
  */
@@ -18,11 +18,11 @@ export interface Program {
   readonly name: string;
   readonly entry: string;
   readonly set: string;
-  /** Its set holds one agent's paths, so it is in that agent's file. */
+  /** Its set contains one agent's paths, so it is in that agent's file. */
   readonly isAgents?: boolean;
 }
 
-/** Every program, in the order of the architecture's table. */
+/** Every program, ordered as in docs/design.md#programs. */
 export const PROGRAMS: readonly Program[] = [
   { name: "fleetctl", entry: "cli/main.ts", set: "fleetctl" },
   { name: "fleetctl-help", entry: "cli/help/main.ts", set: "fleetctl" },
@@ -41,7 +41,7 @@ export const PROGRAMS: readonly Program[] = [
   { name: "fleetctl-mcp", entry: "units/mcp/main.ts", set: "mcp", isAgents: true },
 ];
 
-/** Writes launchers and permission sets of a root; has no launcher and no set of its own. */
+/** Writes launchers and permission sets of a root; it has no launcher and no set itself. */
 export const PREPARE = { name: "fleetctl-prepare", entry: "units/prepare/main.ts" } as const;
 
 /** How programs are started. */
@@ -52,9 +52,9 @@ export interface LauncherShape {
 }
 
 /**
- * Drops every variable that is not listed, then becomes the command: for MCP servers that Deno does
- * not confine, or whose children it does not. Names come from awk, so that values with line breaks
- * cannot pass for names.
+ * Drops every variable that is not listed, then executes the command. It is for MCP servers that
+ * Deno does not confine, or whose children Deno does not confine. Names come from awk, so that
+ * values with line breaks cannot pass for names.
  */
 const KEEP_ENV = `#!/bin/sh
 # usage: fleetctl-keep-env NAME,NAME,... program [arguments]
@@ -77,8 +77,9 @@ exec "$@"
 `;
 
 /**
- * Starts Chromium under whatever name the host has it, for the `browser` server; what it prints
- * when there is none reaches the model. Root is refused Chromium's sandbox by Chromium itself.
+ * Starts Chromium for the `browser` server, under any name that the host uses for it. If Chromium
+ * is missing, the printed message reaches the model. Chromium refuses to run as root in its
+ * sandbox.
  */
 const CHROMIUM = `#!/bin/sh
 # Rendered by fleetctl; changes are overwritten.
@@ -94,8 +95,8 @@ exit 127
 `;
 
 /**
- * Renders the launchers of every program, and `fleetctl-checked`, `fleetctl-keep-env`,
- * `fleetctl-chromium` and what pi loads.
+ * Renders the launchers of every program, `fleetctl-checked`, `fleetctl-keep-env`,
+ * `fleetctl-chromium` and the files that pi loads.
  */
 export function renderLaunchers(shape: LauncherShape, paths: Paths): readonly RenderedFile[] {
   return [
@@ -130,7 +131,8 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     "#!/bin/sh",
     `# Starts ${program.name} with its permission set. Rendered by fleetctl; changes are ` +
     "overwritten.",
-    // A program of the tree finds its packages only in the tree's cache, whatever its unit says.
+    // A program of the tree finds its packages only in the tree's cache, so the unit cannot change
+    // it.
     ...(shape.kind === "tree"
       ? [`export DENO_DIR=${quoteShell(shape.denoDir)}`]
       : unlessSet("DENO_DIR", quoteShell(shape.denoDir))),
@@ -144,16 +146,14 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     ...(isFleetctl ? choiceOfSet(paths) : []),
     ...(isExec ? execSets(paths) : []),
     `exec ${quoteShell(paths.deno)} run -q --no-prompt --cached-only${
-      // Else Deno reads the code of all verbs before one of them runs.
+      // Without the flag, Deno reads the code of all verbs before it runs one.
       isFleetctl ? " --unstable-lazy-dynamic-imports" : ""} --config ${config} \\`,
     `  -P=${isFleetctl || isDial ? '"$set"' : program.set} ${quoteShell(entry)} "$@"`,
   ];
   return `${lines.join("\n")}\n`;
 }
 
-/**
- * What began before an upgrade may name a set where older versions kept it, beside the programs.
- */
+/** A process started before an upgrade may name the set's former path, beside the programs. */
 function choiceOfAgent(paths: Paths): readonly string[] {
   const own = `${quoteShell(`${paths.permissionsDir}/agent-`)}"\${FLEETCTL_AGENT:-$(id -un)}".json`;
   return [
@@ -164,7 +164,7 @@ function choiceOfAgent(paths: Paths): readonly string[] {
   ];
 }
 
-/** A program of an agent has nothing to start with for a user who is none. */
+/** Refuses to start an agent's program for a user that is not an agent. */
 function unlessAgent(name: string): readonly string[] {
   return [
     'if [ ! -r "$FLEETCTL_PERMISSIONS" ]; then',
@@ -183,8 +183,8 @@ function entryPath(program: Pick<Program, "name" | "entry">, shape: LauncherShap
 }
 
 /**
- * Help and the version are answered by a program that loads the verb table alone: Deno reads the
- * whole module graph before a program starts, dynamic imports included, and that of all verbs
+ * A separate program with only the verb table answers `--help` and `--version`. Deno reads the
+ * whole module graph before a program starts, dynamic imports included. The graph of all verbs
  * doubles the time of `--help`.
  */
 function helpProgram(shape: LauncherShape, paths: Paths): readonly string[] {
@@ -206,9 +206,9 @@ function helpProgram(shape: LauncherShape, paths: Paths): readonly string[] {
 }
 
 /**
- * Under another root the operator runs verbs in this process, which takes the rights
- * of a verb. Under / the same words go through the daemon; who may write there anyway, root, can do
- * without one, as it must before the first daemon has a key.
+ * Under another root, verbs run in this process, which gets the permissions of a verb. Under `/`,
+ * verbs go through the daemon. Root, who may write there anyway, can do without the daemon, and
+ * must do so before the first daemon has a key.
  */
 function choiceOfSet(paths: Paths): readonly string[] {
   const own = `sets=${quoteShell(paths.programPermissions)}`;
@@ -223,7 +223,7 @@ function choiceOfSet(paths: Paths): readonly string[] {
     : [`set=${EXEC_SET} ${own}`, '[ "${1:-}" != up ] || set=fleetctl-up'];
 }
 
-/** The rendered set reaches the agents of this host; the shipped one can render it again. */
+/** The rendered set covers the agents of this host; the shipped set can render it again. */
 function execSets(paths: Paths): readonly string[] {
   return [
     `sets=${quoteShell(paths.permissions)}`,
@@ -231,7 +231,7 @@ function execSets(paths: Paths): readonly string[] {
   ];
 }
 
-/** The host's own unit is no agent's: its set is one of the host's. */
+/** The host's own dial unit does not belong to an agent: it uses a set of the host. */
 function hostMode(paths: Paths): readonly string[] {
   return [
     "set=dial",
@@ -241,14 +241,14 @@ function hostMode(paths: Paths): readonly string[] {
   ];
 }
 
-/** `up`, and verbs of another root, are for the launcher of that root, with that root's sets. */
+/** `up`, and verbs of another root, use the launcher of that root, with that root's sets. */
 function otherRoot(shape: LauncherShape, paths: Paths): readonly string[] {
   const words = [
     paths.program("fleetctl-under-root"),
     shape.kind,
     shape.dir,
     paths.deno,
-    // A build's programs need no packages, so each root keeps what Deno caches to itself.
+    // A build's programs need no packages, so each root keeps its own Deno cache.
     shape.kind === "tree" ? shape.denoDir : "",
     "fleetctl",
   ];

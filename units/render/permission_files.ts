@@ -1,7 +1,7 @@
 /**
- * The files with filled-in permission sets: one for the host's own roles, one per agent, each with
- * the import map and the frozen lock that a program of the source tree needs beside its set. No
- * I/O. Design: architecture 4a. Why each permission is there: docs/permissions.md.
+ * The files with the expanded permission sets: one for the host's own roles, one per agent. Each
+ * also contains the import map and the frozen lock that a program of the source tree needs. No I/O.
+ * docs/permissions.md explains each permission.
  *
  * @module
  */
@@ -31,7 +31,7 @@ import {
 
 type Sets = Readonly<Record<string, PermissionSet>>;
 
-/** What the sets of a host are filled in from. */
+/** Input of a host's sets. */
 export interface HostSite {
   readonly paths: Paths;
   readonly shape: LauncherShape;
@@ -41,7 +41,7 @@ export interface HostSite {
     readonly gateway?: { readonly cockpitListen: string; readonly dialListen: string };
     readonly login?: {
       readonly listen: string;
-      /** `host:port` of its cockpit; absent: this host's, or where that is by default. */
+      /** `host:port` of its cockpit; when absent, this host's cockpit or the default address. */
       readonly upstream?: string;
       readonly settings?: Readonly<Record<string, string>>;
       readonly providerHosts?: readonly string[];
@@ -62,37 +62,37 @@ export interface HostSite {
   };
 }
 
-/** What the sets of one agent are filled in from. */
+/** Input of one agent's sets. */
 export interface AgentSite {
   readonly facts: HostSite;
   readonly runtime: Pick<RuntimeDefinition, "command" | "clientConfig">;
   readonly manifests: readonly Manifest[];
-  /** Values of the agent's env file; they decide which model endpoint its runtime may reach. */
+  /** Values of the agent's env file; they determine which model endpoint its runtime may reach. */
   readonly secrets: ReadonlyMap<string, string>;
 }
 
 const AGENT_SETS = ["dial", "runtime", "mcp"];
 /** C libraries that the adapters open by absolute path. */
 const LIBC = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6"];
-/** Stands for the home of what has none. */
+/** The home of programs that have none. */
 const NO_HOME = "/nonexistent";
 const PROVIDER_HOSTS: Readonly<Record<string, string>> = {
   anthropic: "api.anthropic.com:443",
   openai: "api.openai.com:443",
 };
-/** The demo model is an endpoint of the runtime itself, on a port that the system picks. */
+/** The demo model is an endpoint of the runtime itself, on a port that the system assigns. */
 const DEMO_HOST = "127.0.0.1";
 
-/** Where the login proxy finds a cockpit that this host does not run. */
+/** Address of a cockpit that this host does not run. */
 const COCKPIT_DEFAULT = "127.0.0.1:8731";
 
-/** Fills in the sets of the host's roles; those of gateway and login proxy only where they run. */
+/** Expands the sets of the host's roles; those of gateway and login proxy only where they run. */
 export function hostPermissions(site: HostSite): Result<Sets> {
   const { gateway, login, teamchat, host } = site.roles;
   const register = hostPort(host?.registerUrl ?? "");
   const values: PermissionValues = {
     ...hostValues(site),
-    // `mcp` of the host is for shared servers, which belong to no agent.
+    // The host's `mcp` set is for shared servers, which belong to no agent.
     home: NO_HOME,
     mcp_nets: [],
     mcp_sockets: [],
@@ -122,8 +122,8 @@ export function hostPermissions(site: HostSite): Result<Sets> {
 }
 
 /**
- * The team-chat gateway is one process or two: where its receiving half is apart, the public
- * listener and the host of the keys are that one's alone, and the socket between them is added.
+ * The team-chat gateway is one process or two. If the receiver is separate, only it gets the public
+ * listener and the host of the keys, and both get the socket between them.
  */
 function teamchatValues(
   teamchat: NonNullable<HostSite["roles"]["teamchat"]>,
@@ -144,15 +144,15 @@ function teamchatValues(
   };
 }
 
-/** Renders the file of the host's roles, and of verbs that run as root: they reach its agents. */
+/** Renders the file of the host's roles, and of verbs that run as root: they access its agents. */
 export function renderHostPermissions(site: HostSite, sets: Sets): RenderedFile {
   const isRendered = (name: string) => name === EXEC_SET || !isProgramSet(name);
   return configFile(site.paths.permissions, site, chooseSets(sets, isRendered));
 }
 
 /**
- * Renders the sets that the package ships with its programs: a host whose rendered files are lost
- * or damaged still starts `fleetctl` and its daemon. Every user's `fleetctl` reads it.
+ * Renders the sets that the package ships with its programs. A host whose rendered files are lost
+ * or damaged can therefore still start `fleetctl` and its daemon. Every user's `fleetctl` reads it.
  */
 export function renderProgramPermissions(site: HostSite, sets: Sets): RenderedFile {
   return configFile(site.paths.programPermissions, site, chooseSets(sets, isProgramSet));
@@ -183,7 +183,8 @@ export function renderAgentPermissions(
         "must be ws://host:port or wss://host:port",
     ));
   }
-  // Only an agent of that channel dials there: the others neither may, nor restart for its address.
+  // Only agents of that channel connect there: others get no permission, and no restart when it
+  // changes.
   const isInTeams = agent.channel === "teamchat";
   const teamchat = isInTeams ? hostPort(facts.roles.dial?.teamchatUrl ?? "") : undefined;
   const stdio = site.manifests.filter((manifest) => manifest.transport === "stdio");
@@ -202,7 +203,7 @@ export function renderAgentPermissions(
     model_hosts: modelHosts(agent, site),
     mcp_sockets: sockets,
     mcp_nets: [...sockets.map((path) => `unix:${path}`), ...urlHosts],
-    // Its own keys, and only where a URL takes them: servers on sockets get theirs from their unit.
+    // Only where a URL needs the agent's keys: servers on sockets get their keys from their unit.
     mcp_env_files: urlHosts.length === 0 ? [] : [paths.sharedEnv, paths.agentEnv(agent.name)],
   };
   const sets = expandAll(AGENT_SETS, values);
@@ -213,11 +214,12 @@ function hostValues(site: HostSite): PermissionValues {
   const { paths } = site;
   return {
     root: paths.root === "/" ? "" : paths.root,
-    // Where verbs may write: all of a root of its own, our own folders of a real host.
+    // Where verbs may write: everything below a separate root, only fleetctl's folders under `/`.
     writable: paths.root === "/"
       ? [paths.etc, paths.units, paths.state, paths.run, paths.logs, paths.mcpRun]
       : [paths.root],
-    // Verbs ask dial units. Their sockets are in homes, where verbs write nothing else.
+    // Verbs send requests to dial units. Their sockets are in homes, where verbs write nothing
+    // else.
     dial_sockets: paths.root === "/"
       ? (site.agents ?? []).map(({ name }) => paths.dialSocket(name))
       : [],
@@ -229,7 +231,7 @@ function hostValues(site: HostSite): PermissionValues {
     mcp_run: paths.mcpRun,
     tree: site.shape.dir,
     deno_dir: site.shape.denoDir,
-    // `fleetctl` loads a verb's code when it runs, which Deno asks the right to read for.
+    // `fleetctl` loads a verb's code at run time, for which Deno needs the read permission.
     programs: site.shape.kind === "tree"
       ? [site.shape.dir, site.shape.denoDir]
       : [`${site.shape.dir}/programs/fleetctl`],
@@ -255,7 +257,10 @@ function configFile(path: string, site: HostSite, sets: Sets): RenderedFile {
   return { path, content, mode: 0o644, owner: ROOT_OWNER, secret: false };
 }
 
-/** Prints a Deno config with these sets, and what a program of the tree needs beside its set. */
+/**
+ * Prints a Deno config with these sets, and with the other entries that a program of the tree
+ * needs.
+ */
 export function printPermissions(site: Pick<HostSite, "shape">, sets: Sets): string {
   const { shape } = site;
   const source = shape.kind === "bundle" ? { lock: false } : {
@@ -275,7 +280,7 @@ function fileUrl(path: string): string {
   return `file://${path.split("/").map(encodeURIComponent).join("/")}`;
 }
 
-/** Hosts of the model endpoint, and of MCPs that the runtime reaches by URL. */
+/** Returns the hosts of the model endpoint, and of MCPs that the runtime reaches by URL. */
 function modelHosts(agent: AgentRecord, site: AgentSite): readonly string[] {
   const dial = site.facts.roles.dial;
   const settings = dial?.settings?.get(agent.name) ?? {};
@@ -295,7 +300,7 @@ function modelHosts(agent: AgentRecord, site: AgentSite): readonly string[] {
   return [...new Set([DEMO_HOST, ...hosts.filter((host) => host !== undefined)])];
 }
 
-/** Hosts of the MCPs that are reached by URL; a key never stands in a host. */
+/** Returns the hosts of the MCPs that are reached by URL; a host never contains a key. */
 function mcpHosts(manifests: readonly Manifest[]): readonly string[] {
   const hosts = manifests.map(({ source }) =>
     source.kind === "http" ? hostPort(source.url.replace(/\{[A-Z0-9_]+\}/g, "x")) : undefined

@@ -1,9 +1,9 @@
 /**
- * Deno permission sets with run-time paths (architecture 4a): the templates of `deno.json` with
- * every `{placeholder}` filled in for one root and, for an agent's programs, one agent. No I/O.
+ * Deno permission sets with run-time paths: the templates of `deno.json` with every `{placeholder}`
+ * replaced for one root and, for an agent's programs, one agent. No I/O.
  *
- * An entry that is one placeholder alone may stand for a list: `"{model_hosts}"`. A placeholder
- * that nobody fills in is a refusal, never an empty or literal path.
+ * An entry that consists of one placeholder may expand to a list: `"{model_hosts}"`. A placeholder
+ * without a value is a refusal, never an empty or literal path.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import projectConfig from "deno.json" with { type: "json" };
 
-/** A kind of permission in a set: all, none, a list, or (for `env`) a list and what is ignored. */
+/** A permission of a set: all, none, a list, or (for `env`) a list and the ignored names. */
 export type PermissionValue =
   | boolean
   | readonly string[]
@@ -35,17 +35,17 @@ export const PROGRAM_SETS: readonly string[] = [
   "daemon",
 ];
 
-/** Returns the templates of every set of the product, as `deno.json` states them. */
+/** Returns the templates of all permission sets, from `deno.json`. */
 export function permissionTemplates(): Readonly<Record<string, PermissionSet>> {
   return projectConfig.permissions;
 }
 
-/** Returns the import map of the tree, as `deno.json` states it. */
+/** Returns the import map of the tree, from `deno.json`. */
 export function projectImports(): Readonly<Record<string, string>> {
   return projectConfig.imports;
 }
 
-/** Fills in one set; refuses an unknown placeholder and a value that Deno would split. */
+/** Expands one set; refuses an unknown placeholder and a value that Deno would split. */
 export function expandSet(
   name: string,
   template: PermissionSet,

@@ -1,5 +1,5 @@
 /**
- * The slices of the service manager that hold agents to their limits. No I/O.
+ * The systemd slices that enforce the agents' limits. No I/O.
  *
  * ```
  * fleetctl.slice                 everything that works for agents
@@ -8,9 +8,9 @@
  *   mcp-notes@….service          servers that agents share
  * ```
  *
- * The limits of an agent are a drop-in: of all agents one file, of an agent whose record says more
- * a file of the same name, which takes its place (systemd.unit(5)). A changed file needs a reload
- * of the manager and no restart of an agent.
+ * The limits of agents are drop-ins: one file for all agents, and a file of the same name for an
+ * agent whose record sets its own limits, which replaces it (systemd.unit(5)). A changed file needs
+ * a reload of the manager, but no restart of an agent.
  *
  * @module
  */
@@ -23,12 +23,12 @@ import { printUnit, type Unit, type UnitEntry } from "core/text/unit_file.ts";
 import { agentSlice, FLEET_SLICE } from "units/render/unit_name.ts";
 
 const DROP_IN = "50-limits.conf";
-/** Drop-ins of a name that ends so are for every slice whose name begins with it. */
+/** Drop-ins of a name with this ending apply to every slice whose name begins with it. */
 const EVERY_AGENT = "fleetctl-agents-.slice";
-/** Part of an agent's memory that may be swapped out besides. */
+/** Part of an agent's memory limit that may additionally be swapped out. */
 const SWAP_SHARE = 1 / 4;
 
-/** Returns the keys of a service that put it where its agent's limits hold. */
+/** Returns the keys that place a service in its agent's slice. */
 export function agentPlace(agent: AgentName | undefined): readonly UnitEntry[] {
   return [
     {
@@ -46,7 +46,7 @@ export function agentPlace(agent: AgentName | undefined): readonly UnitEntry[] {
   ];
 }
 
-/** Renders `fleetctl.slice`: what all agents may take together. */
+/** Renders `fleetctl.slice`: the limits of all agents together. */
 export function renderFleetSlice(limits: FullLimits): Unit {
   return {
     name: FLEET_SLICE,
@@ -60,12 +60,12 @@ export function renderFleetSlice(limits: FullLimits): Unit {
   };
 }
 
-/** Renders the drop-in with what each agent may take that says nothing else. */
+/** Renders the drop-in with the default limits of each agent. */
 export function renderAgentLimits(limits: FullLimits, paths: Paths): RenderedFile {
   return dropIn(EVERY_AGENT, limits, paths);
 }
 
-/** Renders the drop-in of an agent whose record states limits; undefined for any other. */
+/** Renders the drop-in of an agent whose record sets limits; undefined for any other. */
 export function renderOwnLimits(
   agent: { readonly name: AgentName; readonly limits?: AgentLimits },
   defaults: FullLimits,

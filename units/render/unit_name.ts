@@ -1,6 +1,6 @@
 /**
- * Names of the units that we render. One place, because the planner recognizes a unit's kind and
- * agent by its name. No I/O. See ADR 0003.
+ * Names of fleetctl's units. They are in one place, because the planner derives a unit's kind and
+ * agent from its name. No I/O. See ADR 0003.
  *
  * @module
  */
@@ -13,13 +13,13 @@ export const GATEWAY_UNIT = "fleetctl-gateway.service";
 export const LOGIN_UNIT = "fleetctl-login.service";
 /** The team-chat gateway. */
 export const TEAMCHAT_UNIT = "fleetctl-teamchat.service";
-/** Its receiving half, where that is a process of its own. */
+/** Its receiver, where that is a separate process. */
 export const TEAMCHAT_RECEIVER_UNIT = "fleetctl-teamchat-receiver.service";
 
 /** The host's own dial unit. */
 export const HOST_UNIT = "fleetctl-host.service";
 
-/** Units of the host's roles, by the word that people use for them. */
+/** Units of the host's roles, by their user-visible name. */
 export const ROLE_UNITS: Readonly<Record<string, string>> = {
   daemon: DAEMON_UNIT,
   gateway: GATEWAY_UNIT,
@@ -35,8 +35,8 @@ export function dialUnit(agent: string): string {
 }
 
 /**
- * Everything that works for agents: their dial units, their MCP servers, servers that are shared
- * or tried out. The host's own roles are not in it.
+ * The slice of everything that works for agents: their dial units, their MCP servers, and servers
+ * that are shared or tried out. The host's own roles are outside it.
  */
 export const FLEET_SLICE = "fleetctl.slice";
 
@@ -56,7 +56,7 @@ export function mcpSocketUnit(mcp: string, agent: string | undefined): string {
   return `${mcpStem(mcp, agent)}.socket`;
 }
 
-/** Returns the name of the template that one connection's server is an instance of. */
+/** Returns the name of the template whose instances serve single connections. */
 export function mcpServiceUnit(mcp: string, agent: string | undefined): string {
   return `${mcpStem(mcp, agent)}@.service`;
 }

@@ -1,7 +1,7 @@
 /**
- * Paths of a home that are closed to the agent's MCP servers, whatever a manifest grants: the state
- * of the dial unit, of its runtimes, and sign-ins of other MCPs. A server that could write to them
- * would run commands as the agent, or speak in its name. No I/O.
+ * Paths of a home that are closed to the agent's MCP servers, regardless of their grants: the state
+ * of the dial unit and of its runtimes, and sign-ins of other MCPs. A server that could write to
+ * them could run commands as the agent, or impersonate it. No I/O.
  *
  * @module
  */
@@ -11,11 +11,11 @@ import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
 
-/** What decides which paths are closed. */
+/** Input that determines the closed paths. */
 export interface ClosedSite {
   readonly paths: Paths;
   readonly agent: AgentName;
-  /** Definitions of the host: an agent that changed its runtime keeps the state of the old one. */
+  /** Definitions of the host: an agent whose runtime was changed keeps the state of the old one. */
   readonly runtimes: Iterable<RuntimeDefinition>;
   /** OAuth providers of the catalog. */
   readonly providers: Iterable<string>;
@@ -24,7 +24,7 @@ export interface ClosedSite {
 /** Returns the paths that are closed to a server of this MCP, sorted. */
 export function closedPaths(manifest: Manifest, site: ClosedSite): readonly string[] {
   const { paths, agent } = site;
-  // Our own servers speak with the dial unit; they hold no foreign code.
+  // Builtin servers connect to the dial unit; they contain no third-party code.
   if (manifest.source.kind === "builtin") return [];
   const home = paths.home(agent);
   const states = [...site.runtimes].flatMap(({ state, clientConfig }) =>

@@ -1,12 +1,11 @@
 /**
- * The command line of an MCP server: exactly what its manifest grants, and nothing by default. No
- * I/O.
+ * The command line of an MCP server: exactly the permissions that its manifest grants. No I/O.
  *
- * An npm server runs under the pinned Deno. `--ignore-env` makes every variable that is not listed
- * read as undefined; what Deno starts (`run`) still inherits the real environment, so such servers,
- * and those of `engine: node`, go through `fleetctl-keep-env`, which drops the rest before. All go
- * through `fleetctl-checked`, which compares the tree with its record first. A Python server is
- * confined by the view of `units/render/mcp/python.ts`.
+ * An npm server runs under the pinned Deno. With `--ignore-env`, unlisted variables read as
+ * undefined. Programs that Deno starts (`run`) still inherit the real environment. Such servers,
+ * and those of `engine: node`, therefore start through `fleetctl-keep-env`, which drops the other
+ * variables. All start through `fleetctl-checked`, which first compares the tree with its record. A
+ * Python server is confined by the view of `units/render/mcp/python.ts`.
  *
  * @module
  */
@@ -20,7 +19,7 @@ import { closedWithin } from "units/render/mcp/closed_paths.ts";
 import { CREDENTIALS } from "units/render/exec_line.ts";
 import { bubblewrapWords, pythonWords, type SandboxView } from "units/render/mcp/python.ts";
 
-/** What the placeholders of a manifest stand for in one service. */
+/** Values of a manifest's placeholders in one service. */
 export interface ServerPlace {
   readonly paths: Paths;
   /** Undefined for a shared server. */
@@ -31,24 +30,24 @@ export interface ServerPlace {
    * Paths that no grant opens (`closed_paths.ts`); none for a shared server, which sees no home.
    */
   readonly closed: readonly string[];
-  /** What `{project}` stands for; the workspace when absent. */
+  /** Value of `{project}`; the workspace when absent. */
   readonly project?: string;
 }
 
-/** Share of the memory limit that V8 may fill before the server ends with a readable error. */
+/** Share of the memory limit that V8 may use before the server ends with a readable error. */
 const HEAP_SHARE = 0.75;
 const MIB = 1024 * 1024;
-/** What a program needs to be found and to find itself; not secret. */
+/** Non-secret variables that programs need to find other programs, their home and caches. */
 const BASE_VARIABLES = ["HOME", "PATH", "LANG", "TMPDIR", "DENO_DIR", "DENO_NO_UPDATE_CHECK"];
 
-/** Returns the folder that `{home}` and `$HOME` mean: the agent's, or a shared server's own. */
+/** Returns the folder of `{home}` and `$HOME`: the agent's, or a shared server's own. */
 export function serverHome(manifest: Manifest, place: ServerPlace): string {
   return place.agent === undefined
     ? place.paths.at(`/var/cache/fleetctl/mcp-${manifest.name}`)
     : place.paths.home(place.agent);
 }
 
-/** Fills in `{tree}`, `{home}`, `{workdir}`, `{project}` and `{lib}`. */
+/** Replaces `{tree}`, `{home}`, `{workdir}`, `{project}` and `{lib}`. */
 export function expandPlaceholders(text: string, manifest: Manifest, place: ServerPlace): string {
   const home = serverHome(manifest, place);
   const workdir = place.workdir ?? home;
@@ -66,8 +65,8 @@ export function expandPlaceholders(text: string, manifest: Manifest, place: Serv
 }
 
 /**
- * Set for every server and readable by it: what it prints is kept in logs and read by models, where
- * the codes of a terminal's colors are noise.
+ * Set for every server and readable by it: its output goes to logs and to models, where terminal
+ * color codes are noise.
  */
 export const NO_COLOR = ["NO_COLOR", "1"] as const;
 
@@ -85,16 +84,16 @@ function declaredVariables(manifest: Manifest): readonly string[] {
   ].sort();
 }
 
-/** Tells whether the server, or what it starts, is confined by the unit alone. */
+/** Returns whether only the unit confines the server or the programs that it starts. */
 export function startsPrograms(manifest: Manifest): boolean {
   return manifest.permissions.run.length > 0 || isSandboxed(manifest);
 }
 
 /**
- * Tells whether the command of a sandboxed server builds its own view of the host. The embedded
- * manager cannot build one. systemd can, but it resolves the paths of a view as root: a link in a
- * folder of an agent would lead into files of another user. So a server with paths builds its view
- * with the rights that it runs with.
+ * Returns whether the command of a sandboxed server builds its own view of the host. The embedded
+ * manager cannot build one. systemd can, but resolves the paths of a view as root: a link in a
+ * folder of an agent would lead into files of another user. A server with paths therefore builds
+ * its view with its own rights.
  */
 export function buildsOwnView(manifest: Manifest, place: ServerPlace): boolean {
   if (!isSandboxed(manifest)) return false;
@@ -104,8 +103,8 @@ export function buildsOwnView(manifest: Manifest, place: ServerPlace): boolean {
 }
 
 /**
- * Returns the command line of one connection's server. `ownView` is false where something else
- * builds the view of a sandboxed server.
+ * Returns the command line of one connection's server. `ownView` is false where the manager builds
+ * the view of a sandboxed server.
  */
 export function serverCommand(
   manifest: Manifest,
@@ -138,9 +137,9 @@ export function serverCommand(
 }
 
 /**
- * Sets variables of the manifest that a secret could carry the name of. A unit reads its env files
- * after `Environment=`, so an agent's secret would replace them there. The values are no secrets:
- * the catalog and the unit show them to every user of the host, as the process list does.
+ * Returns words that set variables of the manifest whose names a secret could also have. A unit
+ * reads its env files after `Environment=`, so an agent's secret would replace them there. The
+ * values are not secret: the catalog, the unit and the process list show them to every user.
  */
 function fixedWords(manifest: Manifest, place: ServerPlace): readonly string[] {
   const fixed = Object.entries(manifest.environment).filter(([name]) => checkSecretKey(name).ok);
@@ -155,7 +154,7 @@ function serverFile(manifest: Manifest, place: ServerPlace): string {
   return `${treePath(place.paths, manifest.name)}/${manifest.command ?? manifest.name}`;
 }
 
-/** Returns what a server in a sandbox sees. */
+/** Returns the view of a server in a sandbox. */
 export function sandboxView(manifest: Manifest, place: ServerPlace): SandboxView {
   const folders = (list: readonly string[]) =>
     list.map((text) => expandPlaceholders(text, manifest, place));
@@ -186,7 +185,7 @@ function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {
     "--node-modules-dir=manual",
     "--no-lock",
     `--v8-flags=${heapFlag(manifest)}`,
-    // The folder above the link: packages find their own files by real paths, too.
+    // The folder above the link: packages also find their own files by real paths.
     ...allow("read", [
       place.paths.deploy(manifest.name),
       ...folders(granted.read),
@@ -203,13 +202,15 @@ function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {
   ];
 }
 
-/** Returns the flag for one kind; an empty list grants nothing, `*` everything of that kind. */
+/**
+ * Returns the flag of one permission; an empty list grants nothing, `*` everything of that kind.
+ */
 function allow(kind: string, values: readonly string[]): readonly string[] {
   const flag = `--allow-${kind}`;
   return values.includes("*") ? [flag] : list(flag, values);
 }
 
-/** Returns a flag with its values; none without values, because Deno reads that as all of them. */
+/** Returns a flag with its values; no flag without values, because Deno would read that as all. */
 function list(flag: string, values: readonly string[]): readonly string[] {
   if (values.length === 0) return [];
   return [`${flag}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];

@@ -1,7 +1,7 @@
 /**
  * The rendered rules of the runtime permission gate, one file per MCP: which tools are refused and
- * which ask a human first. Read by `fleetctl-mcp` and by `mcp call`; `block` beats `ask` there.
- * No I/O.
+ * which need a human's approval. `fleetctl-mcp` and `mcp call` read them; there `block` overrides
+ * `ask`. No I/O.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
 import { gateOf } from "core/risk/rules.ts";
 
-/** Renders the rules of one MCP; readable by everyone, because they are no secret. */
+/** Renders the rules of one MCP; readable by all users, because they are not secret. */
 export function renderGate(manifest: Manifest, paths: Paths): RenderedFile {
   const gate = gateOf(manifest);
   const sorted = (names: Iterable<string>) => [...names].sort();

@@ -1,13 +1,13 @@
 /**
- * What confines a server under Python or Node: it has no permissions of its own as Deno gives
- * them, so everything about it is the sandbox around the process. One view, written for the two
- * service managers. No I/O. Why: ADR 0013.
+ * Confines a server under Python or Node. Deno's permissions do not apply to it, so the sandbox
+ * around the process is its only confinement. One view, rendered for both service managers. No I/O.
+ * ADR 0013 explains why.
  *
  * | A manifest says | The process has |
  * |---|---|
  * | nothing | programs of the host, its own tree, an empty home and `/tmp` in memory, no network |
  * | `permissions.read`, `write` | those files and folders, and no others |
- * | `permissions.net: ["*"]` | the network as its user has it; single hosts cannot be told apart |
+ * | `permissions.net: ["*"]` | its user's network; single hosts cannot be distinguished |
  * | `permissions.env`, keys, `environment` | those variables, and no others (`fleetctl-keep-env`) |
  *
  * | Who builds the view | For which server | How |
@@ -15,7 +15,7 @@
  * | systemd, as root | one without paths | `RootDirectory`, `PrivateNetwork` |
  * | the command, as its user | one with paths, and each under the embedded manager | bubblewrap |
  *
- * Where bubblewrap is missing the server does not start.
+ * Without bubblewrap the server does not start.
  *
  * @module
  */
@@ -26,13 +26,13 @@ import { sandboxRoot } from "core/catalog/vendor.ts";
 import type { UnitEntry } from "core/text/unit_file.ts";
 import { escapeSpecifiers } from "units/render/exec_line.ts";
 
-/** Builds a sandbox for whoever starts it, without privileges. */
+/** Builds a sandbox with the rights of its caller, without privileges. */
 const BUBBLEWRAP = "/usr/bin/bwrap";
 
-/** What the process sees besides programs of the host. Absolute paths. */
+/** The process's view, besides programs of the host. Absolute paths. */
 export interface SandboxView {
   readonly manifest: Manifest;
-  /** Everything below is its own, the record of the tree included. */
+  /** Folder of the server's deployment, including the record of the tree. */
   readonly deploy: string;
   readonly home: string;
   /** The home is a folder of the server's user, not an empty one in memory. */
@@ -41,10 +41,10 @@ export interface SandboxView {
   readonly writes: readonly string[];
 }
 
-/** Memory that files of its home and of `/tmp` may take each. */
+/** Maximum memory for files of its home, and for those of `/tmp`. */
 const HOME_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Programs and what they need to start: no configuration of the host that could hold a secret. */
+/** Programs and the files that they need to start; no configuration that could contain a secret. */
 export const HOST_FILES = [
   "/usr",
   "/bin",
@@ -67,9 +67,8 @@ export const HOST_FILES = [
 ] as const;
 
 /**
- * Starts a script of the tree with the tree's packages and the standard library, and
- * nothing else to import from: neither the distribution's packages (`-S`) nor the current
- * folder or variables (`-I`).
+ * Starts a script of the tree. It can import only the tree's packages and the standard library: not
+ * the distribution's packages (`-S`), nor modules from the current folder or from variables (`-I`).
  */
 const START = "import runpy,sys;sys.path.insert(0,sys.argv[1]);del sys.argv[:2];" +
   'runpy.run_path(sys.argv[0],run_name="__main__")';
@@ -79,12 +78,12 @@ export function pythonWords(tree: string, own: readonly string[]): readonly stri
   return [PYTHON, "-I", "-S", "-B", "-c", START, `${tree}/${SITE}`, ...own];
 }
 
-/** Tells whether the server has a network at all. */
+/** Returns whether the server has network access. */
 function reachesNetwork(manifest: Manifest): boolean {
   return manifest.permissions.net.length > 0;
 }
 
-/** Returns the words before a server's own that build the view without the manager. */
+/** Returns the words that precede the server's command and build the view without the manager. */
 export function bubblewrapWords(view: SandboxView): readonly string[] {
   const { manifest, deploy, home, keepsHome } = view;
   const bind = (how: string, path: string) => [how, path, path];
@@ -115,8 +114,8 @@ export function bubblewrapWords(view: SandboxView): readonly string[] {
 }
 
 /**
- * Returns the entries of a unit that build the view under systemd. `reads` are paths in folders of
- * root: the manager follows links as root.
+ * Returns the unit entries that build the view under systemd. `reads` are paths in folders of root,
+ * because the manager follows links as root.
  */
 export function sandboxEntries(
   view: Pick<SandboxView, "deploy" | "home" | "keepsHome" | "reads">,

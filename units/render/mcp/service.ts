@@ -30,7 +30,7 @@ import { sandboxEntries } from "units/render/mcp/python.ts";
 import { agentPlace } from "units/render/slices.ts";
 import { dialUnit, mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
-/** Where programs are looked for by servers that start some. */
+/** Search path of servers that start programs. */
 export const PROGRAM_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 /** Renders the template of an MCP's servers. */
@@ -74,7 +74,7 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
           ...serverHardening({
             isShared: place.agent === undefined,
             isRoot: place.agent === undefined && manifest.runAs === "root",
-            // What a sandboxed server starts stays in its view, and builds no sandbox of its own.
+            // Programs of a sandboxed server stay in its view, and build no further sandbox.
             startsPrograms: startsPrograms(manifest) && !isSandboxed(manifest),
             buildsView: buildsOwnView(manifest, place),
             usesNetwork: manifest.permissions.net.length > 0 ||
@@ -88,16 +88,16 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
   };
 }
 
-/** What a sandboxed server without paths sees. */
+/** Returns the view of a sandboxed server without paths. */
 function viewEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
   if (!isSandboxed(manifest) || buildsOwnView(manifest, place)) return [];
   const { deploy, home, keepsHome } = sandboxView(manifest, place);
-  // `fleetctl-checked` looks whether the whole MCP is held back, and may start `fleetctl-mcp`.
+  // `fleetctl-checked` checks whether the whole MCP is held back, and may start `fleetctl-mcp`.
   const reads = [place.paths.gate(manifest.name), permissionsOf(place)];
   return sandboxEntries({ deploy, home, keepsHome, reads });
 }
 
-/** Returns the file with the permission sets of what runs here. */
+/** Returns the file with the permission sets of the unit's programs. */
 function permissionsOf({ paths, agent }: ServerPlace): string {
   return agent === undefined ? paths.permissions : paths.agentPermissions(agent);
 }
@@ -142,7 +142,8 @@ function environmentEntries(manifest: Manifest, place: ServerPlace): readonly Un
     ...Object.entries(manifest.environment).map(([name, value]) =>
       [name, expandPlaceholders(value, manifest, place)] as const
     ),
-    // Ours come last: no manifest moves the permission set or the place of the programs.
+    // fleetctl's variables come last: a manifest cannot change the permission set or the program
+    // folder.
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
     ["DENO_DIR", denoCache(manifest, place)],
@@ -153,7 +154,7 @@ function environmentEntries(manifest: Manifest, place: ServerPlace): readonly Un
     ...(place.agent === undefined ? [] : [["FLEETCTL_AGENT", place.agent] as const]),
   ];
   return [
-    // Order decides: a later file wins, so the agent's own key stands above the shared one.
+    // Order matters: a later file wins, so the agent's own key overrides the shared one.
     ...shared,
     ...own,
     ...fixed.map(([name, value]) => ({
@@ -164,8 +165,8 @@ function environmentEntries(manifest: Manifest, place: ServerPlace): readonly Un
 }
 
 /**
- * Compiled code is kept here and run from here, so each server has its own: what one server writes
- * is never run by another one, nor by the dial unit, which holds the keys of the model.
+ * Returns the server's own cache of compiled code. Each server has its own, so that code which one
+ * server writes is never run by another server, nor by the dial unit, which has the model's keys.
  */
 function denoCache(manifest: Manifest, place: ServerPlace): string {
   const home = serverHome(manifest, place);
@@ -175,19 +176,21 @@ function denoCache(manifest: Manifest, place: ServerPlace): string {
 }
 
 /**
- * What the kernel closes: all for a server that starts programs, because Deno confines
- * none of them.
+ * Returns the paths that the kernel closes: all of them for a server that starts programs, because
+ * Deno does not confine those.
  */
 function closedFolders(manifest: Manifest, place: ServerPlace): readonly string[] {
   const { read, write } = manifest.permissions;
-  // A view without paths holds nothing of the home.
+  // A view without paths contains no part of the home.
   if (isSandboxed(manifest) && !buildsOwnView(manifest, place)) return [];
   if (startsPrograms(manifest)) return place.closed;
   const granted = [...read, ...write].map((path) => expandPlaceholders(path, manifest, place));
   return closedWithin(place.closed, granted);
 }
 
-/** The folders that an agent's server may write to: its cache, and what the manifest says. */
+/**
+ * Returns the folders that an agent's server may write to: its cache, and those of its manifest.
+ */
 export function writableFolders(manifest: Manifest, place: ServerPlace): readonly string[] {
   return [
     ...manifest.permissions.write.map((path) => expandPlaceholders(path, manifest, place)),

@@ -21,7 +21,7 @@ import { mcpSocketUnit } from "units/render/unit_name.ts";
 /** Group of every agent on a host. */
 export const AGENTS_GROUP = "agents";
 
-/** Returns where clients reach the server of an MCP; `agent` is undefined for a shared one. */
+/** Returns the socket path of an MCP's server; `agent` is undefined for a shared one. */
 export function mcpSocketPath(paths: Paths, mcp: string, agent: AgentName | undefined): string {
   return agent === undefined ? paths.sharedMcpSocket(mcp) : paths.agentMcpSocket(mcp, agent);
 }

@@ -1,15 +1,15 @@
 /**
- * The transient unit in which systemd runs a server that is tried out: as a user of its own,
- * with no network, no capability, an empty home in memory, and of the host only programs and
- * the one tree. The verb that asks for it may itself stand in the daemon's sandbox, which
- * forbids namespaces: the manager makes them. Nothing is written below `/etc` or `/run`, and no
- * unit file either. No I/O.
+ * The transient unit in which systemd runs a server for a trial. The server has its own user, no
+ * network, no capability, and an empty home in memory. Of the host it sees only programs and its
+ * own tree. The requesting verb may run in the daemon's sandbox, which forbids namespaces, so the
+ * manager creates them. Nothing is written below `/etc` or `/run`, not even a unit file. No I/O.
  *
  * | Left when | the server | its unit | its home |
  * |---|---|---|---|
  * | the try has ended | stopped | unloaded | was memory |
  * | the daemon was killed | stopped with it (`BindsTo`) | unloaded | was memory |
- * | a verb without the daemon was killed | after `TRY_SECONDS_MAX`, or at the next try | unloaded | was memory |
+ * | a verb without the daemon was killed | after `TRY_SECONDS_MAX`, or at the next try | unloaded |
+ * was memory |
  *
  * @module
  */
@@ -19,36 +19,36 @@ import type { UnitEntry } from "core/text/unit_file.ts";
 import { tryHardening } from "units/render/hardening.ts";
 import { HOST_FILES } from "units/render/mcp/python.ts";
 
-/** What one start is given. Paths are absolute. */
+/** Input of one start. Paths are absolute. */
 export interface TryUnit {
-  /** Name with its suffix; no other unit has it. */
+  /** Unique name, with its suffix. */
   readonly unit: string;
-  /** Unit whose end is its end; undefined when nobody's is. */
+  /** The unit whose end also ends this one; undefined when there is none. */
   readonly boundTo: string | undefined;
   readonly limits: Manifest["limits"];
-  /** An empty folder; the root of what the server sees. */
+  /** An empty folder; the root of the server's view. */
   readonly root: string;
-  /** Files that it may read. */
+  /** The server's files, read-only. */
   readonly tree: string;
-  /** Its home as it sees it. */
+  /** The path of its home in its view. */
   readonly home: string;
-  /** Its workspace, a folder of that home. */
+  /** Its workspace, a folder in that home. */
   readonly workdir: string;
-  /** A file that anybody may write to, and its name as the server sees it. */
+  /** A file that every user may write to, and its path in the server's view. */
   readonly audit: { readonly file: string; readonly seenAs: string };
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Every try is in it: stopping it ends them all. */
+/** Contains every try: a stop of the slice ends them all. */
 export const TRY_SLICE = "fleetctl-try.slice";
 
-/** Longest life of one start; listing and calling end long before. */
+/** Maximum duration of one start; listing and calling end long before. */
 const TRY_SECONDS_MAX = 120;
-/** Memory that files of its home may take, which counts against its limit. */
+/** Maximum memory for files of its home, which counts against its limit. */
 const HOME_BYTES_MAX = 256 * 1024 * 1024;
 const AUDIT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What a browser needs that a server may start. */
+/** Files for a browser that a server may start. */
 const BROWSER_FILES = ["-/etc/fonts", "-/etc/chromium", "-/etc/chromium.d"];
 
 /** Returns the words before a server's own, the first of them `systemd-run`. */
@@ -72,7 +72,8 @@ export function tryUnitWords(systemdRun: string, of: TryUnit): readonly string[]
 }
 
 /**
- * The manager expands variables in the words of a command; a server's own are taken as they stand.
+ * The manager expands variables in the words of a command; escapes keep the server's words
+ * unchanged.
  */
 export function escapeWord(word: string): string {
   return word.replaceAll("$", "$$$$");

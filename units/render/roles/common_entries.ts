@@ -6,17 +6,17 @@
 
 import type { UnitEntry } from "core/text/unit_file.ts";
 
-/** The embedded manager takes the log line `ready` for the start being done; systemd ignores it. */
+/** The embedded manager treats the log line `ready` as the end of the start; systemd ignores it. */
 export const READY_LOG: UnitEntry = { key: "X-FleetctlReady", value: "log" };
 
-/** `[Unit]` of what must come back by itself, however long it cannot. */
+/** `[Unit]` entries of a service that must keep restarting without a limit. */
 export const NEVER_GIVE_UP: UnitEntry = {
   key: "StartLimitIntervalSec",
   value: "0",
   why: "A full disk or a network that is away may last; five starts in a row must not end it",
 };
 
-/** A role comes back whatever ended it, except when its settings are unusable (exit 2). */
+/** A role restarts after any end, except when its settings are unusable (exit 2). */
 export const RESTART_ALWAYS: readonly UnitEntry[] = [
   { key: "Restart", value: "always" },
   { key: "RestartSec", value: "1" },

@@ -1,6 +1,6 @@
 /**
- * The unit of the root daemon, the only service of ours that runs as root. It reads who is at the
- * other end of its socket and re-executes verbs through `fleetctl-exec`, nothing else. No I/O.
+ * The unit of the root daemon, fleetctl's only service that runs as root. It identifies the peer of
+ * its socket and re-executes verbs through `fleetctl-exec`, nothing else. No I/O.
  *
  * @module
  */

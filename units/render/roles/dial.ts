@@ -1,5 +1,5 @@
 /**
- * The dial unit of one agent: it holds the agent's session with the gateway and supervises its
+ * The dial unit of one agent. It keeps the agent's session with the gateway and supervises its
  * runtime, as the agent's own user. No I/O.
  *
  * @module
@@ -16,7 +16,7 @@ import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/com
 import { agentPlace } from "units/render/slices.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
-/** What a dial unit is rendered from. */
+/** Input of a dial unit. */
 export interface DialSite {
   readonly paths: Paths;
   readonly registerUrl: string;
@@ -68,7 +68,7 @@ export function renderDial(agent: AgentRecord, site: DialSite): Unit {
           { key: "Group", value: agent.name },
           { key: "WorkingDirectory", value: escapeSpecifiers(home) },
           ...RESTART_ALWAYS,
-          // The later file wins: the agent's own key stands above the shared one.
+          // The later file wins: the agent's own key overrides the shared one.
           { key: "EnvironmentFile", value: escapeSpecifiers(paths.sharedEnv) },
           { key: "EnvironmentFile", value: escapeSpecifiers(paths.agentEnv(agent.name)) },
           ...variables.flatMap(([name, value]) =>

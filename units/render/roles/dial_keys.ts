@@ -1,6 +1,6 @@
 /**
- * The enrolled dial keys of the fleet, as the gateway reads them. Public keys, so the
- * file is readable by all; only root writes it. No I/O.
+ * The enrolled dial keys of the fleet, in the gateway's format. The keys are public, so all users
+ * may read the file; only root writes it. No I/O.
  *
  * @module
  */
@@ -10,8 +10,8 @@ import type { Paths } from "core/paths.ts";
 
 /**
  * Renders `dial-keys.json`: agent or `host:<hostname>` to list of keys, sorted. An agent that never
- * had a key is not in it; one whose keys were all revoked is, with an empty list, and then nobody
- * registers as it.
+ * had a key is absent. An agent whose keys were all revoked has an empty list, and no one can then
+ * register as it.
  */
 export function renderDialKeys(
   keys: ReadonlyMap<string, readonly string[]>,

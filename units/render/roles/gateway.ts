@@ -1,6 +1,6 @@
 /**
- * The unit of the webview gateway: an own user, its state folder, two listeners, nothing else.
- * No I/O. See docs/design.md#programs.
+ * The unit of the webview gateway: its own user, its state folder and two listeners. No I/O. See
+ * docs/design.md#programs.
  *
  * @module
  */

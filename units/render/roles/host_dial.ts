@@ -1,8 +1,8 @@
 /**
- * The host's own dial unit: one per host, hosts without an agent included, for jobs across hosts.
- * It runs as a user of its own that owns nothing and may ask the root daemon for the verbs of its
- * jobs: a gateway in foreign hands is then no root here (docs/adr/0014-the-unit-of-a-host.md). No
- * I/O.
+ * The host's own dial unit, for jobs across hosts: one per host, including hosts without an agent.
+ * It runs as its own user, which owns nothing and may request only the verbs of its jobs from the
+ * root daemon. A compromised gateway therefore does not become root here
+ * (docs/adr/0014-the-unit-of-a-host.md). No I/O.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { roleHardening } from "units/render/hardening.ts";
 import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
 import { DAEMON_UNIT, HOST_UNIT } from "units/render/unit_name.ts";
 
-/** What the unit is rendered from. */
+/** Input of the unit. */
 export interface HostDialSite {
   readonly paths: Paths;
   readonly hostname: HostName;

@@ -1,6 +1,6 @@
 /**
- * The unit of the login proxy: an own user, its state folder, one listener, the cockpit. No I/O.
- * See docs/design.md#programs.
+ * The unit of the login proxy: its own user, its state folder, one listener, and access to the
+ * cockpit. No I/O. See docs/design.md#programs.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Env file of the login proxy: its settings, and the keys that it shares with the
- * cockpit. No I/O. A file without its keys is not rendered, so that the old one stays.
+ * Env file of the login proxy: its settings, and the keys that it shares with the cockpit. No I/O.
+ * A file with missing keys is not rendered, so that the old one stays.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export const LOGIN_USER = "fleetctl-login";
 export const LOGIN_ENV = "webview-login";
 const HEADER = "# Rendered by fleetctl; changes are overwritten.\n";
 
-/** What the env file is rendered from. */
+/** Input of the env file. */
 export interface LoginSettings {
   readonly listen: string;
   readonly driver: "basic" | "oidc";

@@ -1,22 +1,23 @@
 /**
- * A map of the ledger as the value of a setting: in the environment file while it fits there, else
- * in a file of its own, whose path is the value then (`core/settings/setting_files.ts`). No I/O.
+ * A map of the ledger as the value of a setting: in the environment file if it fits there,
+ * otherwise in a separate file, whose path is then the value (`core/settings/setting_files.ts`). No
+ * I/O.
  *
  * @module
  */
 
 import type { RenderedFile } from "core/files/rendered_file.ts";
 
-/** Longest value that stays in the environment; the kernel takes 128 KiB for one variable. */
+/** Longest value in the environment; the kernel accepts 128 KiB for one variable. */
 const VALUE_LENGTH_MAX = 96 * 1024;
 
-/** A value, and the file that it names. */
+/** A value, and the file that it refers to. */
 export interface MapSetting {
   readonly value: string;
   readonly files: readonly RenderedFile[];
 }
 
-/** Decides where a map goes; `at` is its file. */
+/** Decides where a map is stored; `at` is the path of its file. */
 export function mapSetting(
   text: string,
   at: Pick<RenderedFile, "path" | "mode" | "owner">,

@@ -1,6 +1,6 @@
 /**
- * The unit that the roles with listeners share: an own user, its state folder, nothing else. No
- * I/O. See docs/design.md#programs.
+ * The common unit of roles with listeners: its own user and its state folder. No I/O. See
+ * docs/design.md#programs.
  *
  * @module
  */
@@ -12,24 +12,24 @@ import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { roleHardening } from "units/render/hardening.ts";
 import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
 
-/** What tells one such role from another. */
+/** The differences between these roles. */
 export interface NetworkRole {
-  /** Word of the role in its program, its state folder and its cache folder. */
+  /** Name of the role in its program, its state folder and its cache folder. */
   readonly role: "gateway" | "login" | "teamchat" | "teamchat-receiver";
   readonly unit: string;
   readonly description: string;
-  /** Account it runs as; its group has the same name. */
+  /** Account that it runs as; its group has the same name. */
   readonly user: string;
   /** File name of its settings in the env folder. */
   readonly env: string;
-  /** Mode of its state folder, and why it is not the usual one. */
+  /** Mode of its state folder, and why it differs from the usual one. */
   readonly stateMode?: Omit<UnitEntry, "key">;
-  /** A group besides its own, and what it is in it for. */
+  /** An additional group, and why the role is a member. */
   readonly group?: Omit<UnitEntry, "key">;
-  /** Units of ours that it starts after. */
+  /** fleetctl units that it starts after. */
   readonly after?: readonly string[];
   readonly stopTimeout: Omit<UnitEntry, "key">;
-  /** Why it holds many sockets. */
+  /** Why it opens many sockets. */
   readonly socketsWhy: string;
 }
 

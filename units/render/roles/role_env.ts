@@ -1,9 +1,9 @@
 /**
- * Env files of the roles, and what the agents' env files carry besides secrets
- * (`CHANNEL_USER_EMAIL`, `CHANNEL_WEBVIEW_GATEWAY_URL`). No I/O.
+ * Env files of the roles, and the non-secret part of the agents' env files (`CHANNEL_USER_EMAIL`,
+ * `CHANNEL_WEBVIEW_GATEWAY_URL`). No I/O.
  *
- * The agent's env file has two sources and one writer: the secret store renders the keys, this adds
- * the channel, and the reconcile writes the sum.
+ * The agent's env file has two sources and one writer: the secret store renders the keys, this
+ * module adds the channel, and the reconcile writes the result.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import { type MapSetting, mapSetting } from "units/render/roles/map_setting.ts";
 export const GATEWAY_ENV = "webview-gateway";
 const HEADER = "# Rendered by fleetctl; changes are overwritten.\n";
 
-/** What the gateway's env file is rendered from. */
+/** Input of the gateway's env file. */
 export interface GatewaySettings {
   readonly cockpitListen: string;
   readonly dialListen: string;
@@ -57,7 +57,9 @@ export function renderGatewayEnv(gateway: GatewaySettings, paths: Paths): Result
   return printed(path, values, { user: "root", group: GATEWAY_USER });
 }
 
-/** `WEBVIEW_LEDGER`, which holds e-mail addresses: a file of it is the gateway's to read. */
+/**
+ * Returns `WEBVIEW_LEDGER`. It contains e-mail addresses, so only the gateway may read its file.
+ */
 export function ledgerSetting(
   { ledgerJson }: Pick<GatewaySettings, "ledgerJson">,
   paths: Paths,
@@ -67,8 +69,8 @@ export function ledgerSetting(
 }
 
 /**
- * Renders `agent-<name>.env`, 0640 root:<name>: the agent's keys as the secret store rendered them
- * (undefined when it has none), and its channel.
+ * Renders `agent-<name>.env`, 0640 root:<name>: the agent's keys from the secret store (undefined
+ * when it has none), and its channel.
  */
 export function renderAgentEnv(
   agent: AgentRecord,
@@ -85,7 +87,7 @@ export function renderAgentEnv(
   if (secrets !== undefined && channel.every(([name, value]) => values.get(name) === value)) {
     return ok(secrets);
   }
-  // Set last: the ledger says who the owner is, a key of the same name does not.
+  // Set last, so that the owner comes from the ledger and not from a key of the same name.
   for (const [name, value] of channel) {
     values.delete(name);
     if (value !== undefined) values.set(name, value);
@@ -93,7 +95,7 @@ export function renderAgentEnv(
   return printed(site.paths.agentEnv(agent.name), values, { user: "root", group: agent.name });
 }
 
-/** Renders an empty `mcp-shared.env`, for a host whose shared shard holds nothing. */
+/** Renders an empty `mcp-shared.env`, for a host whose shared shard is empty. */
 export function renderEmptySharedEnv(paths: Paths): RenderedFile {
   return {
     path: paths.sharedEnv,

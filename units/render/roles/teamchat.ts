@@ -1,7 +1,7 @@
 /**
- * The units of the team-chat gateway: its receiving half (the public listener, the host of the
- * keys, no client secret) and the half that keeps turns, agents and the secret; one unit where
- * messages and agents come to one address. No I/O. See docs/design.md#programs.
+ * The units of the team-chat gateway: the receiver (the public listener, the host of the keys, no
+ * client secret) and the sender, which keeps turns, agents and the secret. They are one unit where
+ * messages and agents use one address. No I/O. See docs/design.md#programs.
  *
  * @module
  */

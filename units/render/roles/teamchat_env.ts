@@ -12,19 +12,19 @@ import { printEnvFile } from "core/text/env_file.ts";
 
 /** User and group of the team-chat gateway. */
 export const TEAMCHAT_USER = "fleetctl-teamchat";
-/** User and group of its receiving half. */
+/** User and group of its receiver. */
 export const RECEIVER_USER = "fleetctl-teamchat-receiver";
-/** Names of their env files. */
+/** Names of the gateway's env files. */
 export const TEAMCHAT_ENV = "teams-gateway";
 export const RECEIVER_ENV = "teams-receiver";
 const HEADER = "# Rendered by fleetctl; changes are overwritten.\n";
 
-/** What the env file is rendered from. */
+/** Input of the env file. */
 export interface TeamchatSettings {
   readonly listen: string;
   readonly registerListen: string;
   readonly cloud: string;
-  /** JSON object, object id of an owner to agent. */
+  /** JSON object that maps an owner's object id to an agent. */
   readonly agentsJson: string;
   /** The `TEAMS_…` keys of the secret store, and other settings. */
   readonly settings: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ export function renderTeamchatEnv(
   return text.ok ? ok(envFile(TEAMCHAT_ENV, TEAMCHAT_USER, text.value, paths)) : text;
 }
 
-/** Settings that both halves go by; none of them is a secret. */
+/** Settings that receiver and sender share; none is a secret. */
 const RECEIVER_KEYS = [
   "TEAMS_APP_ID",
   "TEAMS_APP_TENANT_ID",
@@ -54,7 +54,7 @@ const RECEIVER_KEYS = [
   "TEAMS_CONVERSATIONS",
 ];
 
-/** Renders `teams-receiver.env`, 0640 for the receiving half's group. */
+/** Renders `teams-receiver.env`, 0640 for the receiver's group. */
 export function renderReceiverEnv(
   teamchat: TeamchatSettings,
   paths: Paths,
@@ -70,8 +70,8 @@ export function renderReceiverEnv(
 }
 
 /**
- * The file of `TEAMS_AGENTS`, which both halves read, and go on reading: an owner who comes or goes
- * restarts nobody. It names no secret.
+ * Returns the file of `TEAMS_AGENTS`. Receiver and sender watch it, so that a new or removed owner
+ * needs no restart. It contains no secret.
  */
 export function agentsFile(
   { agentsJson }: Pick<TeamchatSettings, "agentsJson">,
