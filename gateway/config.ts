@@ -100,7 +100,7 @@ export interface GatewayConfig {
   readonly hosts: readonly string[] | undefined;
   /** Present whenever `trust` is "assertion". */
   readonly assertionKeys: AssertionKeys | undefined;
-  /** Soft or rewritten settings, one sentence each; logged at start. */
+  /** Warnings about settings, one sentence each; logged at start. */
   readonly warnings: readonly string[];
 }
 

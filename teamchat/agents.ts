@@ -80,7 +80,9 @@ export interface AgentsParts {
 interface Handed {
   readonly turnId: string;
   readonly hasFiles: boolean;
-  /** Whether the queue behind it was empty at the last check; a later turn sets this to false. */
+  /**
+   * Whether no turn was queued behind it at the last check; `wake` updates it for each new turn.
+   */
   isLast: boolean;
 }
 

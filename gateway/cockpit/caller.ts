@@ -1,6 +1,7 @@
 /**
- * Identifies the sender of a request: the viewer by header and assertion, whether it is a program
- * of this host, and whether it came from a page of another site. Decisions are in `core/access/`.
+ * Identifies the sender of a request. Finds the viewer by header and assertion, whether it is a
+ * program of this host, and whether a page of another site sent it. Decisions are in
+ * `core/access/`.
  *
  * @module
  */

@@ -96,7 +96,7 @@ export function openEventLog(
     Number(cursor.get(agent, agentEpoch)?.acked_seq ?? 0);
 
   /**
-   * An agent may only report on its own turns: an event that names another agent's turn is stored
+   * An agent may only report on its own turns. An event that names another agent's turn is stored
    * without that turn, or dropped if it means nothing without one.
    */
   function storeOne(agent: string, agentEpoch: string, event: DurableEvent) {

@@ -1,7 +1,7 @@
 /**
- * Downloads one file of an owner: from an address that the settings allow, without the gateway's
- * token unless it is the connector itself, without redirects, limited in bytes and time, with its
- * content checked. An address grants access to the file, so none appears in a log or a fault.
+ * Downloads one file of an owner, from an address that the settings allow, without redirects. Size
+ * and time are limited, and the content is checked. Only the connector itself gets the gateway's
+ * token. An address grants access to the file, so none appears in a log or a fault.
  *
  * @module
  */

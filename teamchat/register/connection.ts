@@ -1,6 +1,6 @@
 /**
  * One connection at `/register`: the team-chat parts beside `core/dial/serve_session.ts`. The gate
- * has authenticated the agent; the register frame must not contradict it.
+ * has authenticated the connection; the register frame must not contradict it.
  *
  * @module
  */

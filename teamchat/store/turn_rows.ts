@@ -2,7 +2,7 @@
  * Rows of turns as values. Turns that agents have are cached as last read or changed. Several
  * changes to a row in one transaction are written once.
  *
- * The cache is never newer than the open transaction, nor older than the last one: it is saved
+ * The cache is never newer than the open transaction, nor older than the last one. It is saved
  * before the end of each, and cleared after a rollback. A queued turn is never cached, because a
  * delivery may change it (`teamchat/store/intake.ts`).
  *

@@ -1,7 +1,7 @@
 /**
- * Keeps the page up to date: fetches the newest page of the open transcript, then reads one
- * stream, resumed after the last event when it is lost. Never requires the user to reload. Why
- * without a library for data: ADR 0026.
+ * Keeps the page up to date. Fetches the newest page of the open transcript, then reads one
+ * stream, and resumes it after the last event when it is lost. Never requires the user to reload.
+ * Why without a library for data: ADR 0026.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Detects that another person has signed in on this browser: another tab announces it through
- * local storage, the cockpit refuses a call, or a page that becomes visible again reads the
+ * Detects that another person has signed in on this browser. Another tab announces it through
+ * local storage, or the cockpit refuses a call, or a page that becomes visible again reads the
  * storage. The page then hides everything of the former viewer and reloads for the new one.
  *
  * @module
