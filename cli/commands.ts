@@ -12,7 +12,7 @@ import type { Command } from "cli/context.ts";
 // deno-lint-ignore no-explicit-any -- each file knows its own options; run.ts passes them through.
 export type LoadCommand = () => Promise<Command<any>>;
 
-/** Verb name → its file. */
+/** The loader of each verb's file, by verb name. */
 export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "access explain": () => import("cli/verbs/access/explain.ts"),
   "agents add": () => import("cli/verbs/agents/add.ts"),

@@ -44,7 +44,7 @@ export interface VerbContext {
   readonly secretValue: string | undefined;
 }
 
-/** One verb's file: `parseOptions` never acts, `run` never parses. */
+/** The contract of a verb's file: `parseOptions` performs no action, and `run` parses nothing. */
 export interface Command<Options> {
   parseOptions(invocation: Invocation): Result<Options>;
   run(context: VerbContext, options: Options): Promise<Result<VerbReport>>;

@@ -1,6 +1,6 @@
 /**
- * Maps a refusal to lines, JSON and an exit code. No other file of `cli/` knows exit codes. Design:
- * models.md §7.
+ * Maps a refusal to lines, JSON and an exit code. No other file of `cli/` knows exit codes
+ * (docs/errors.md).
  *
  * @module
  */

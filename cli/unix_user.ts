@@ -14,7 +14,7 @@ import { err, ok, type Result } from "core/result.ts";
 /** Group of all agents of a host. */
 const AGENTS_GROUP = "agents";
 const PROGRAM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin";
-/** Accounts below this belong to the system; an agent is never one of them. */
+/** Accounts with a lower uid belong to the system. An agent never uses one of them. */
 const UID_MIN = 1000;
 
 /** Refuses a name that is an account of the system, before anything is recorded. */

@@ -95,7 +95,7 @@ function keyHeaders({ provider, key }: Checked): Readonly<Record<string, string>
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** Judges the answer; undefined means that the endpoint has no list. */
+/** Judges the answer. Returns undefined when the endpoint has no list. */
 export function judgeList(
   of: Checked,
   answer: { readonly status: number; readonly body: string },

@@ -35,7 +35,7 @@ export interface SoftSite {
   readonly hostname: HostName;
   /** Number of fleet hosts in the ledger, including this one. */
   readonly hosts: number;
-  /** Present when the shared shard has such a value, which makes the host less strict. */
+  /** Values of the shared shard whose presence makes the host less strict. */
   readonly basicUsers: string | undefined;
   readonly teamsRegisterToken: string | undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Resolves the argument of `fleetctl logs`, a role, an agent or an MCP, to the units whose log it
- * means, and checks whether the caller may read them. Pure. The rendered files name the units, so
- * an unreadable ledger or catalog hides no log.
+ * Resolves the argument of `fleetctl logs`, a role, an agent or an MCP, to units. Checks whether
+ * the caller may read their logs. Pure. The rendered files name the units, so an unreadable ledger
+ * or catalog hides no log.
  *
  * | Word | Units | May be read by |
  * |---|---|---|

@@ -19,7 +19,7 @@ import { err, ok, type Result } from "core/result.ts";
 /** Answers one question. */
 export type Answerer = (question: McpQuestion) => Promise<McpReply>;
 
-/** How often a person is asked for one field. */
+/** Maximum number of attempts that a person has per field. */
 const TRIES = 3;
 
 /** Parses `--answer name=value`. */

@@ -17,7 +17,7 @@ export interface ChildWords {
   read(clock: Pick<Clock, "after">): Promise<string>;
 }
 
-/** Starts reading. */
+/** Starts reading a program's stderr. */
 export function keepWords(readable: ReadableStream<Uint8Array>): ChildWords {
   let kept = new Uint8Array();
   const ended = readable.pipeTo(

@@ -31,7 +31,8 @@ const ANSWER_MS_MAX = 3_000;
 const HTTPS_PORT = 443;
 const LOOPBACK = "127.0.0.1";
 /**
- * Automatic renewal happens at a third of the lifetime, so less than this share means it failed.
+ * Automatic renewal happens with a third of the lifetime left. Below this share it has probably
+ * failed.
  */
 const PART_LEFT_MIN = 0.1;
 

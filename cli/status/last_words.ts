@@ -52,7 +52,10 @@ export function lastWords(lines: readonly string[]): LastWords | undefined {
   return plain === undefined ? undefined : wordsOf(plain);
 }
 
-/** `cannot serve: Cannot listen on 127.0.0.1:8735: the port is taken` */
+/**
+ * Returns a log entry as one sentence: `cannot serve: Cannot listen on 127.0.0.1:8735: the port is
+ * taken`.
+ */
 function sentence(fields: Readonly<Record<string, unknown>>): string {
   const words = [fields.event, fields.error, fields.reason, fields.code]
     .filter((word) => typeof word === "string" && word !== "");

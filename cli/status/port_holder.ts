@@ -67,7 +67,7 @@ export function parseListener(
 ): { readonly uid: number; readonly inode: number } | undefined {
   const wanted = port.toString(16).toUpperCase().padStart(4, "0");
   for (const line of tables.split("\n")) {
-    // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
+    // Columns: sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
     const [, local = "", , state, , , , uid, , inode] = line.trim().split(/\s+/);
     if (state !== LISTEN || !local.endsWith(`:${wanted}`)) continue;
     return { uid: Number(uid), inode: Number(inode) };

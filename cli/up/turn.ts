@@ -138,7 +138,7 @@ export async function runTurn(
   }
 }
 
-/** Calls `say` once per period of silence. */
+/** Starts a timer that calls `say` once per silence. `restart` begins the next silence. */
 function quietNote(
   clock: Pick<Clock, "after">,
   say: () => void,

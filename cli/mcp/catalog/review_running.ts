@@ -48,7 +48,7 @@ interface Entry {
   readonly lock: ToolLock | undefined;
 }
 
-/** Shows or accepts. */
+/** Shows the review, or accepts it by its hash. */
 export async function reviewRunning(
   context: VerbContext,
   asked: Asked,

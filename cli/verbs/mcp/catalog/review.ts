@@ -59,7 +59,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({ mcp: mcp.value, accept, from: agent.value, marks: marks.value });
 }
 
-/** Shows or accepts. */
+/** Shows the review, or accepts it by its hash. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   return await underVerbLock(context, async () => {
     const stored = await readStored(context, options.mcp);
