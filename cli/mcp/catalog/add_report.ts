@@ -143,7 +143,7 @@ export function everyLines(mcp: string, everyAsks: boolean): readonly Cell[] {
   return [`every tool still asks; leave it to the marks of single tools: ${lift}`];
 }
 
-/** Returns the same as JSON. */
+/** Returns the proposed marks as JSON. */
 export function marksJson(proposed: readonly ProposedMark[]) {
   return Object.fromEntries(proposed.map(({ tool, risk, why }) => [tool, { risk, why }]));
 }

@@ -102,7 +102,7 @@ function grantHint(mcp: string, { version, held }: ToolLock): readonly string[] 
     : [`grant with: fleetctl mcp catalog upgrade ${mcp} --to ${version}${words.join("")}`];
 }
 
-/** Returns the same as JSON. */
+/** Returns what waits for a review as JSON. */
 export async function heldJson(lock: ToolLock) {
   const { held } = lock;
   return {

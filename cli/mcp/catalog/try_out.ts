@@ -1,6 +1,6 @@
 /**
  * Tries out a vendored server. It starts with made-up keys in an empty home. Where this host can
- * isolate it, it has no network, and where this program is root it runs as the user `nobody`. It
+ * isolate it, it has no network. Where this program is root, it runs as an unprivileged user. It
  * lists its tools and gets one call of a read-only tool. Deno's permission audit records what it
  * requested.
  *
