@@ -1,7 +1,7 @@
 /**
  * Builds the container image of the team-chat gateway (docs/teamchat.md#container-image). It
  * assembles a root file system from the build's own files and the C library that the shipped Deno
- * is linked with, and a list of the contents. buildah then makes the image. Nothing is pulled.
+ * is linked with. It adds a list of the contents, and buildah makes the image. Nothing is pulled.
  *
  * @module
  */

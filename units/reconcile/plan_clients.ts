@@ -67,7 +67,7 @@ export function planClients(desired: Desired, observed: Observed, site: ClientSi
     const now = observed.clients.get(config.path);
     const isHeld = desired.held.agents.has(config.agent) || observed.unreadable.has(config.path) ||
       isOutside(site.scope, { agent: config.agent });
-    // If the account of an agent is gone, no one may edit its home.
+    // A home that cannot be read (for example, the account is gone) is not edited.
     if (observed.unreadable.has(config.path)) unsettled.add(config.agent);
     if (isHeld || (now === undefined && !wanted.has(config.path))) {
       if (isHeld && before !== undefined) recorded.push(before);

@@ -34,7 +34,7 @@ export async function stampWritten(
     const text = written.get(client.path);
     if (text === undefined) return client;
     const settled = await stampOf(files, configs.get(client.path), { held, paths: of.paths });
-    // If the owner has changed the file since, its length differs.
+    // A different length shows that the owner has changed the file since the write.
     const length = byteLength(text);
     return settled?.split(":")[1] === String(length) ? { ...client, settled } : client;
   }));

@@ -5,7 +5,7 @@
  *
  * An entry is fleetctl's if its command is the proxy, or (http) if its name was recorded when it
  * was written. A client config contains no keys. An MCP by URL is reached through the proxy if it
- * needs a key, or if it marks a tool, so that the gate holds for every runtime.
+ * needs a key or marks a tool. The gate then holds for every runtime.
  *
  * @module
  */

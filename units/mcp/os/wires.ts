@@ -83,7 +83,7 @@ function inOrder(
   return {
     isBusy: () => last !== undefined,
     settled: async () => {
-      await last?.catch(() => {/* whoever wrote was told */});
+      await last?.catch(() => {/* the caller of write has the fault */});
     },
     write(bytes) {
       const written = writeAll(bytes, last);

@@ -3,9 +3,9 @@
  * identified by its pid *and* its start time, so that a reused pid is never mistaken for the old
  * process. This module only reads; it sends no signals.
  *
- * Membership replaces the control group, which an ordinary user does not have. A process belongs to
- * a unit when it is in the unit's group or session, is a descendant of a member, or was a member
- * before. A process that leaves its parent, group and session between two checks is lost.
+ * Membership replaces the control group, which an ordinary user does not have. A member of a unit
+ * is in the unit's group or session, is a descendant of a member, or was a member before. A process
+ * that leaves its parent, group and session between two checks is lost.
  *
  * @module
  */
