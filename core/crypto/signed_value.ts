@@ -1,11 +1,10 @@
 /**
  * Signed values that clients keep and send back: purpose, expiry, principal and an optional id
- * under an HMAC-SHA256. No clock, no randomness: `now` is passed in.
+ * under an HMAC-SHA256. No clock, no randomness: callers pass `now`.
  *
  * A value is `base64url(purpose|expiry|principal[|id]).base64url(mac)`, unpadded. Keys are derived
  * per purpose (HKDF-SHA256), so a value is valid for its own purpose only. The secret may be a ring
- * `kid:key,kid:key`: the first key signs, all of them verify.
- * Why it is our own: ADR 0033.
+ * `kid:key,kid:key`: the first key signs, all of them verify. Why this is our own code: ADR 0033.
  *
  * @module
  */

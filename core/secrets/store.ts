@@ -246,7 +246,7 @@ function absent(ref: SecretRef, where: string): Refusal {
   });
 }
 
-/** Refusal of everything that needs a store. */
+/** Returns the refusal of operations that need a store. */
 export function missingStore(paths: Paths): Refusal {
   return refusal(
     "store-missing",

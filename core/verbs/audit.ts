@@ -1,8 +1,8 @@
 /**
  * The audit log: one row per decision about a verb that needs root, written before anything runs,
- * and how it ended. Rows name the verb, the target and the options by name; never the value of an
- * option. A decision that cannot be recorded is not carried out, because what is not in the log
- * cannot be answered for.
+ * and completed with its outcome. Rows contain the verb, the target and the names of the options,
+ * never an option's value. A decision that cannot be recorded is not carried out, because every
+ * privileged action must be auditable.
  *
  * @module
  */
@@ -13,22 +13,22 @@ import type { Caller } from "core/verbs/caller.ts";
 import type { Addressed } from "core/verbs/rewrite.ts";
 import { verbName } from "core/verbs/verb.ts";
 
-/** Returns the file of the log. */
+/** Returns the path of the log. */
 export function auditFile(paths: Pick<Paths, "role">): string {
   return `${paths.role("daemon")}/audit.sqlite`;
 }
 
-/** Rows kept; the oldest go first. */
+/** Number of rows kept; the oldest are deleted first. */
 export const AUDIT_ROWS_MAX = 100_000;
-/** Old rows are looked for once in so many. */
+/** Old rows are pruned once per this many rows. */
 const PRUNE_EVERY = 256;
-/** A row tells what was asked, not all of it: the log of a flood stays small. */
+/** Longest text of a request in a row, so that a flood of requests does not bloat the log. */
 const WORDS_LENGTH_MAX = 512;
 
-/** Who wrote the row: the daemon, or a verb that an operator ran without it. */
+/** The writer of the row: the daemon, or a verb that an operator ran without it. */
 export type AuditVia = "daemon" | "direct";
 
-/** One decision. Fields that are not known, because the request could not be read, are empty. */
+/** One decision. Fields are empty when the request could not be parsed. */
 export interface AuditRow {
   readonly atMs: number;
   readonly via: AuditVia;
@@ -43,18 +43,18 @@ export interface AuditRow {
   readonly reason: string;
 }
 
-/** A row as it is read back; `exit` is absent while the verb runs, and for what was denied. */
+/** A row as read back; `exit` is absent while the verb runs, and for a denied request. */
 export interface AuditEntry extends AuditRow {
   readonly id: number;
   readonly endedAtMs: number | undefined;
   readonly exit: string | undefined;
 }
 
-/** Which rows to read; the newest `limit` of those that match. */
+/** Selects rows: the newest `limit` of those that match. */
 export interface AuditQuery {
   /** A kind (`operator`), the name of an agent, or a uid. */
   readonly caller?: string | undefined;
-  /** Words that the verb starts with: `mcp` stands for all of them. */
+  /** First words of the verb: `mcp` matches all of its verbs. */
   readonly verb?: string | undefined;
   readonly isDeniedOnly: boolean;
   readonly sinceMs?: number | undefined;
@@ -63,11 +63,11 @@ export interface AuditQuery {
 
 /** The log; `close` closes its database. */
 export interface Audit {
-  /** Records a decision and returns its number. */
+  /** Records a decision and returns its row id. */
   decided(row: AuditRow): number;
-  /** Records how the verb of that decision ended. */
+  /** Records the outcome of that decision's verb. */
   ended(id: number, outcome: { readonly atMs: number; readonly exit: string }): void;
-  /** Returns the rows that match, oldest first. */
+  /** Returns the matching rows, oldest first. */
   read(query: AuditQuery): readonly AuditEntry[];
   close(): void;
 }
@@ -96,7 +96,7 @@ const INSERT =
 /** Opens the log in a database. */
 export function openAudit(database: Database): Audit {
   database.exec(CREATE);
-  // A log that an older version began has every column but the last.
+  // A log from an older version lacks only the last column.
   const columns = database.prepare("PRAGMA table_info(audit)").all();
   if (!columns.some(({ name }) => name === "via")) {
     database.exec("ALTER TABLE audit ADD COLUMN via TEXT NOT NULL DEFAULT 'daemon'");
@@ -125,7 +125,7 @@ function readRows(database: Database, query: AuditQuery): readonly AuditEntry[] 
   const wheres: string[] = [];
   const values: SqlValue[] = [];
   if (query.caller !== undefined) {
-    // A caller is written as kind:agent:uid or kind:uid; any one of the parts names it.
+    // A caller has the form kind:agent:uid or kind:uid; match any one of the parts.
     wheres.push("instr(':' || caller || ':', ':' || ? || ':') > 0");
     values.push(query.caller);
   }
@@ -164,7 +164,8 @@ function entryOf(row: Readonly<Record<string, SqlValue>>): AuditEntry {
 }
 
 /**
- * Returns what the log says of an invocation: words and names of options, no value of an option.
+ * Returns the description of an invocation for the log: words and option names, without option
+ * values.
  */
 export function auditedWords(addressed: Addressed): Pick<AuditRow, "verb" | "target" | "words"> {
   const { invocation, target } = addressed;
@@ -182,7 +183,7 @@ export function auditedWords(addressed: Addressed): Pick<AuditRow, "verb" | "tar
   };
 }
 
-/** Returns how the log names a caller: `operator:0`, `admin:ada:1001`, `other:1004`. */
+/** Returns the name of a caller in the log: `operator:0`, `admin:ada:1001`, `other:1004`. */
 export function auditedCaller(caller: Caller): string {
   return "agent" in caller
     ? `${caller.kind}:${caller.agent}:${caller.uid}`

@@ -1,6 +1,6 @@
 /**
- * Who may run what: one ladder for every verb, default deny, each answer with its reason.
- * No I/O; it trusts `Caller` and `Target` and nothing that the client says about itself.
+ * Who may run what: one ordered list of rules for every verb, default deny, and a reason with each
+ * answer. No I/O. It trusts only `Caller` and `Target`, not what the client claims about itself.
  * See `docs/access.md`.
  *
  * @module
@@ -12,29 +12,29 @@ import type { Invocation } from "core/verbs/invocation.ts";
 import type { Addressed, Target } from "core/verbs/rewrite.ts";
 import { type Verb, verbName, type VerbScope } from "core/verbs/verb.ts";
 
-/** The answer; `reason` goes to the audit log either way. */
+/** The decision; its `reason` is always written to the audit log. */
 export type Decision =
   | { readonly allowed: true; readonly reason: string }
   | { readonly allowed: false; readonly reason: string; readonly refusal: Refusal };
 
-/** One question of the ladder and its answer, in the order in which they were asked. */
+/** One question of the ladder and its answer; questions are in the order of their evaluation. */
 export interface Rung {
   readonly question: string;
   readonly holds: boolean;
 }
 
-/** What a question may look at. */
+/** Input of a question. */
 interface Asked {
   readonly caller: Caller;
   readonly invocation: Invocation;
   readonly target: Target;
-  /** The scope of the verb's row, with `self_or_host` settled by the target. */
+  /** The scope of the verb's row, with `self_or_host` resolved by the target. */
   readonly needs: Exclude<VerbScope, "self_or_host">;
 }
 
 /**
- * The ladder: the first question that holds decides. `authorize` enforces it and `access explain`
- * narrates it, so that neither can say what the other does not do.
+ * The ladder: the first question with the answer yes decides. `authorize` enforces it and `access
+ * explain` prints it, so the two cannot differ.
  */
 const LADDER: readonly {
   readonly question: string;
@@ -110,7 +110,7 @@ const LADDER: readonly {
   },
 ];
 
-/** Walks the ladder to its first question that holds; none of them is a denial. */
+/** Evaluates the ladder up to the first question that is true; denies when none is. */
 export function walkLadder(
   caller: Caller,
   { invocation, target }: Addressed,
@@ -127,12 +127,12 @@ export function walkLadder(
   return { walked, decision: deny("operator only", operatorOnly(caller, invocation)) };
 }
 
-/** Decides whether `caller` may run what it asks for. */
+/** Decides whether `caller` may run the addressed verb. */
 export function authorize(caller: Caller, addressed: Addressed): Decision {
   return walkLadder(caller, addressed).decision;
 }
 
-/** Returns whether the work needs the rights of root rather than those of the caller itself. */
+/** Returns whether the verb needs root's permissions instead of the caller's. */
 export function needsRoot(verb: Verb, caller: Caller, target: Target): boolean {
   if (verb.runs !== "root_for_peer") return verb.runs === "root";
   return !("agent" in caller && target.kind === "agent" && target.agent === caller.agent);
@@ -202,7 +202,9 @@ function targetText(target: Target): string {
   return target.kind === "agent" ? `agent "${target.agent}"` : "the whole host";
 }
 
-/** The words of an invocation, ready to paste; never the value of an option but the target. */
+/**
+ * Returns the words of an invocation, ready to paste. Contains no option value except the target.
+ */
 function typedWords(invocation: Invocation, target?: string): string {
   const { verb, args, options } = invocation;
   const words = verb.args.flatMap((row) => {

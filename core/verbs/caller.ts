@@ -1,7 +1,7 @@
 /**
- * Who acts: a value made once from what the kernel says, and passed on explicitly. There is no
- * caller with silent rights; one that nobody knows is `other` and may do next to nothing.
- * No I/O. See `docs/access.md`.
+ * The caller of a verb: created once from the kernel's credentials, and passed explicitly. No
+ * caller has implicit permissions. An unknown one is `other` and may run almost nothing. No I/O.
+ * See `docs/access.md`.
  *
  * @module
  */
@@ -10,41 +10,39 @@ import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Who acts. */
+/** The caller of a verb. */
 export type Caller =
   | { readonly kind: "operator"; readonly uid: number }
   | { readonly kind: "admin"; readonly uid: number; readonly agent: AgentName }
   | { readonly kind: "agent"; readonly uid: number; readonly agent: AgentName }
   /**
-   * The gateway's own user, which may enroll the first dial key of an agent and show and choose its
-   * model for an owner, and nothing else.
+   * The gateway's own user. It may only enroll an agent's first dial key, and show and choose an
+   * agent's model for its owner.
    */
   | { readonly kind: "gateway"; readonly uid: number }
-  /**
-   * The host's own dial unit, which may run the verbs that are jobs of a host, and nothing else.
-   */
+  /** The host's own dial unit. It may only run the verbs that are jobs of a host. */
   | { readonly kind: "host"; readonly uid: number }
   | { readonly kind: "other"; readonly uid: number };
 
-/** What is known about the agent behind a uid or a name. */
+/** Facts about the agent of a uid or a name. */
 export interface KnownAgent {
   readonly name: AgentName;
   readonly isAdmin: boolean;
 }
 
-/** The facts that decide who a uid is. */
+/** The facts that determine the caller of a uid. */
 export interface CallerFacts {
   readonly uid: number;
   readonly root: string;
-  /** Owner of the root folder; read only under a root other than `/`. */
+  /** Owner of the root folder; only read for a root other than `/`. */
   readonly rootOwner: number | undefined;
-  /** The agent whose Unix user has this uid, in the ledger of this host. */
+  /** The agent in this host's ledger whose Unix user has this uid. */
   readonly agent: KnownAgent | undefined;
-  /** Root of another user or process namespace: a container's, not this host's. */
+  /** Root of another user or process namespace, such as a container's, not this host's. */
   readonly isForeignRoot?: boolean;
-  /** Whether this uid is that of the user `GATEWAY_USER`. */
+  /** Whether this uid is the user `GATEWAY_USER`. */
   readonly isGateway?: boolean;
-  /** Whether this uid is that of the user `HOST_USER`. */
+  /** Whether this uid is the user `HOST_USER`. */
   readonly isHost?: boolean;
 }
 
@@ -55,9 +53,9 @@ export const GATEWAY_USER = "fleetctl-gateway";
 export const HOST_USER = "fleetctl-host";
 
 /**
- * Returns who a uid is: root, then the owner of a root folder other than `/`, then the gateway or
- * the host's own unit, then the agent of that uid, then nobody. Agents of another root have no Unix
- * users, so a uid names none of them.
+ * Returns the caller for a uid. Checked in order: root, the owner of a root folder other than `/`,
+ * the gateway, the host's own unit, the agent of that uid; otherwise `other`. Under another root,
+ * agents have no Unix users, so no uid is an agent.
  */
 export function callerFor(facts: CallerFacts): Caller {
   const { uid } = facts;
@@ -78,8 +76,8 @@ function agentCaller(uid: number, agent: KnownAgent): Caller {
 }
 
 /**
- * Returns the caller acting as `agent` (`--as`), which only ever takes rights away: an operator may
- * act as anyone, an admin as itself or an ordinary agent, an agent as itself.
+ * Returns the caller acting as `agent` (`--as`), which can only remove permissions. An operator may
+ * act as any agent, an admin as itself or an ordinary agent, an agent as itself.
  */
 export function actAs(caller: Caller, agent: KnownAgent): Result<Caller> {
   const isOwn = "agent" in caller && caller.agent === agent.name;
@@ -89,7 +87,7 @@ export function actAs(caller: Caller, agent: KnownAgent): Result<Caller> {
   return err(actAsDenied(caller, agent.name));
 }
 
-/** Returns the refusal to act as somebody; it does not tell whether there is such an agent. */
+/** Returns the refusal to act as another agent. It does not reveal whether that agent exists. */
 export function actAsDenied(caller: Caller, as: string): Refusal {
   return refusal(
     "act-as-denied",
@@ -99,17 +97,17 @@ export function actAsDenied(caller: Caller, as: string): Refusal {
   );
 }
 
-/** Returns the agent that a caller is, or undefined for an operator and for nobody. */
+/** Returns the agent of a caller; undefined for a caller that is not an agent. */
 export function callerAgent(caller: Caller): AgentName | undefined {
   return "agent" in caller ? caller.agent : undefined;
 }
 
-/** Returns whether the caller may see and change what belongs to others on this host. */
+/** Returns whether the caller may see and change other agents' data on this host. */
 export function isOperator(caller: Caller): boolean {
   return caller.kind === "operator" || caller.kind === "admin";
 }
 
-/** Returns whether the caller may see how every agent and role of this host is doing. */
+/** Returns whether the caller may see the state of every agent and role of this host. */
 export function seesHost(caller: Caller): boolean {
   return isOperator(caller) || caller.kind === "host";
 }

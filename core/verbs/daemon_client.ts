@@ -1,6 +1,6 @@
 /**
- * The client side of the daemon's socket: sends one request and passes the output on as it comes.
- * Decides nothing; the daemon does.
+ * The client side of the daemon's socket: sends one request and forwards the output as it arrives.
+ * It makes no decisions; the daemon does.
  *
  * @module
  */
@@ -22,12 +22,12 @@ export interface ForwardOutput {
   err(text: string): Promise<void>;
 }
 
-/** What the system calls a socket that is not there, or that nobody listens on. */
-/** A frame holds what a verb printed at once, which is far less. */
+/** Far above the largest frame, which is the output of one print. */
 const FRAMES = { lineBytesMax: 4 * 1024 * 1024, mustEnd: true };
+/** Error names for a missing socket, or one without a listener. */
 const NOBODY = ["NotFound", "ConnectionRefused"];
 
-/** Returns the connection, or undefined when nobody answers on the socket. */
+/** Returns the connection; undefined when no process listens on the socket. */
 export async function connectDaemon(
   sockets: Pick<Sockets, "connectUnix">,
   socket: string,
@@ -36,12 +36,13 @@ export async function connectDaemon(
     return await sockets.connectUnix(socket);
   } catch (thrown) {
     if (thrown instanceof Error && NOBODY.includes(thrown.name)) return undefined;
-    // A missing right is no missing daemon: who reads that looks in the wrong place.
+    // A missing permission does not mean a missing daemon. Reporting it as one would mislead the
+    // user.
     throw thrown;
   }
 }
 
-/** Sends the request and returns the exit code of the verb. */
+/** Sends the request, forwards the output, and returns the exit code of the verb. */
 export async function forward(
   stream: ByteStream,
   request: VerbRequest,

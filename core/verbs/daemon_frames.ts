@@ -1,7 +1,7 @@
 /**
- * What travels over the daemon's socket: newline-delimited JSON, one request from the client, then
- * output and one `exit` from the daemon. Parsing refuses all that a verb could trip over (NUL,
- * control characters, bad UTF-8, too many or too long arguments). No I/O.
+ * The protocol of the daemon's socket: newline-delimited JSON with one request from the client,
+ * then output and one `exit` from the daemon. The parser refuses input that could break a verb:
+ * NUL, control characters, bad UTF-8, too many or too long arguments. No I/O.
  *
  * | Direction | Frame |
  * |---|---|
@@ -19,18 +19,18 @@ import { err, ok, type Result } from "core/result.ts";
 import { isRecord } from "core/text/json_object.ts";
 import { strictUtf8 } from "core/text/utf8.ts";
 
-/** The terminal of the client, so that output looks as it would without the daemon. */
+/** The terminal of the client, so that the output is the same as without the daemon. */
 export interface Terminal {
-  /** Width of stdout; 0 when it is no terminal, and then nothing is cut. */
+  /** Width of stdout; 0 when it is not a terminal, and then nothing is truncated. */
   readonly columns: number;
   readonly color: boolean;
   /** Whether stderr can redraw a line. */
   readonly live: boolean;
-  /** The tree that the client was started from, so that hints can be pasted there. */
+  /** The source tree that the client runs from, so that hints can be pasted there. */
   readonly tree?: string;
 }
 
-/** Output into pipes and files. */
+/** For output to pipes and files. */
 export const NO_TERMINAL: Terminal = { columns: 0, color: false, live: false };
 
 /** One verb to run. */
@@ -41,7 +41,7 @@ export interface VerbRequest {
   readonly stdin?: string;
 }
 
-/** What the daemon answers with. */
+/** One frame from the daemon. */
 export type DaemonFrame =
   | { readonly type: "out" | "err"; readonly text: string }
   | { readonly type: "exit"; readonly code: number }
@@ -50,7 +50,7 @@ export type DaemonFrame =
 const COLUMNS_MAX = 1000;
 const KINDS: readonly RefusalKind[] = ["refused", "usage", "settings", "denied"];
 
-/** Prints a request with its keys in one order, so that its digest is one value. */
+/** Prints a request with its keys in a fixed order, so that equal requests have equal digests. */
 export function requestText(request: VerbRequest): string {
   const { argv, as, tty, stdin } = request;
   return JSON.stringify({
@@ -68,7 +68,7 @@ export function requestText(request: VerbRequest): string {
   });
 }
 
-/** Parses one request line; every fault is a refusal that repeats no value. */
+/** Parses one request line; a refusal never repeats a value. */
 export function parseVerbRequest(line: Uint8Array): Result<VerbRequest> {
   if (line.length > DAEMON_LIMITS.requestBytesMax) {
     return err(badRequest(`it is longer than ${DAEMON_LIMITS.requestBytesMax} bytes`));
@@ -98,7 +98,7 @@ export function frameLine(frame: DaemonFrame): string {
   return `${JSON.stringify(frame)}\n`;
 }
 
-/** Parses one line from the daemon; undefined for anything else than a frame. */
+/** Parses one line from the daemon; undefined for anything but a frame. */
 export function parseDaemonFrame(line: string): DaemonFrame | undefined {
   let value: unknown;
   try {
@@ -140,7 +140,7 @@ function argvFault(argv: unknown): string | undefined {
     const fault = textFault(item);
     if (fault !== undefined) return `argv item ${index} ${fault}`;
   }
-  // The first word must be a verb: no option can come before the daemon knows what runs.
+  // The first word must be a verb, because the daemon must know the verb before its options.
   return String(argv[0]).startsWith("-") ? "argv must start with a verb, not an option" : undefined;
 }
 

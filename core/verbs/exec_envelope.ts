@@ -1,7 +1,7 @@
 /**
- * What the daemon writes to the stdin of `fleetctl-exec`: the request, who asked, and the grant
- * that binds the two. One line of JSON, then end of file; nothing of it is ever an argument.
- * No I/O.
+ * The input that the daemon writes to the stdin of `fleetctl-exec`: the request, its caller, and
+ * the grant that binds the two. One line of JSON, then end of file. No part of it is passed as an
+ * argument. No I/O.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export function printEnvelope(envelope: ExecEnvelope): string {
   return `${JSON.stringify({ request: requestText(envelope.request), caller, grant })}\n`;
 }
 
-/** Parses an envelope; it is not trusted before its grant was checked. */
+/** Parses an envelope. It must not be trusted before its grant is checked. */
 export function parseEnvelope(text: string): Result<ExecEnvelope> {
   let value: unknown;
   try {

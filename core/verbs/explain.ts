@@ -1,6 +1,6 @@
 /**
- * The decision about a command line, step by step: the very functions that decide are called here,
- * so that what is told is what would happen. No I/O, and nothing is run or recorded.
+ * Explains the decision about a command line step by step. It calls the functions that make the
+ * real decision, so that the explanation matches it. No I/O; runs and records nothing.
  *
  * @module
  */
@@ -13,13 +13,13 @@ import type { Request } from "core/verbs/invocation.ts";
 import { type Addressed, addressFor, type Target } from "core/verbs/rewrite.ts";
 import { verbName, type VerbScope } from "core/verbs/verb.ts";
 
-/** One step: what was looked at, and what was found. */
+/** One step: what was checked, and the result. */
 export interface ExplainedStep {
   readonly step: string;
   readonly found: string;
 }
 
-/** The steps, and how they ended; `refusal` is what the caller would read. */
+/** The steps and their outcome; `refusal` is the one that the caller would get. */
 export interface Explanation {
   readonly steps: readonly ExplainedStep[];
   readonly verb: string | undefined;
@@ -40,7 +40,9 @@ const SCOPES: Readonly<Record<VerbScope, string>> = {
   self_or_host: "an agent's own: itself; the whole host's: root or an admin agent",
 };
 
-/** Explains what `caller` would be told about what was typed; `isRealRoot`: the root is `/`. */
+/**
+ * Explains the decision about a command line for `caller`. `isRealRoot` means that the root is `/`.
+ */
 export function explain(
   caller: Caller,
   typed: Result<Request>,

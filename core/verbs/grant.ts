@@ -1,9 +1,8 @@
 /**
- * Signed root execution: what the daemon hands to the one program that it may run as root, and
- * what that program checks before it does anything. A grant names the request by digest, the
- * caller, an expiry and a nonce, under an HMAC key that only root can read.
- * No I/O, no clock: `now` and randomness come in. The key is
- * `FLEETCTL_HOST_OP_GRANT_SECRET`.
+ * Signed root execution: the grant that the daemon passes to the one program that it may run as
+ * root, and the check that this program makes first. A grant binds the digest of the request, the
+ * caller, an expiry and a nonce, under an HMAC key that only root can read. No I/O, no clock:
+ * callers pass `now` and randomness. The key is `FLEETCTL_HOST_OP_GRANT_SECRET`.
  *
  * @module
  */
@@ -13,9 +12,9 @@ import { err, ok, type Result } from "core/result.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import { requestText, type VerbRequest } from "core/verbs/daemon_frames.ts";
 
-/** A grant is used within moments: the daemon makes it and starts the program at once. */
+/** Lifetime of a grant. Short, because the daemon creates it and starts the program at once. */
 export const GRANT_SECONDS = 30;
-/** Shorter keys are refused: HMAC-SHA256 with 256 bits. */
+/** Shortest accepted key: HMAC-SHA256 with 256 bits. */
 export const GRANT_KEY_BYTES_MIN = 32;
 const NONCE_BYTES = 16;
 
@@ -27,7 +26,7 @@ export interface Grant {
   readonly mac: string;
 }
 
-/** What a grant binds together. */
+/** The values that a grant binds together. */
 export interface GrantSubject {
   readonly request: VerbRequest;
   readonly caller: Caller;
@@ -47,7 +46,8 @@ export async function signGrant(
 }
 
 /**
- * Checks signature (in constant time), then expiry. Whether the nonce is new is the store's job.
+ * Checks the signature (in constant time), then the expiry. The caller must check that the nonce is
+ * new.
  */
 export async function checkGrant(
   key: string,
@@ -64,7 +64,7 @@ export async function checkGrant(
   return isTimely ? ok(undefined) : err(badGrant("it is out of its time"));
 }
 
-/** Returns the refusal for a grant that cannot be used; it says nothing about keys. */
+/** Returns the refusal of an unusable grant; it reveals nothing about keys. */
 export function badGrant(found: string) {
   return refusal("grant-invalid", `Cannot run a verb as root: the grant is unusable, ${found}`, {
     kind: "denied",
@@ -79,7 +79,7 @@ async function signedBytes(subject: GrantSubject, expiresAt: number, nonce: stri
   );
   const { kind, uid } = subject.caller;
   const agent = "agent" in subject.caller ? subject.caller.agent : "";
-  // JSON of an array of scalars is injective, so no two subjects share the signed text.
+  // JSON of an array of scalars is injective, so no two subjects have the same signed text.
   return new TextEncoder().encode(JSON.stringify([
     "fleetctl.grant.1",
     hex(new Uint8Array(digest)),

@@ -1,6 +1,6 @@
 /**
- * The key that signs root executions, as both ends read it from the same file. A key file that
- * anybody but its owner could read or write is refused. Reads one file.
+ * The key that signs root executions. The signer and the verifier read it from the same file.
+ * Refuses a key file that anyone but its owner could read or write.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { GRANT_KEY_BYTES_MIN } from "core/verbs/grant.ts";
 
 const NAME = "FLEETCTL_HOST_OP_GRANT_SECRET";
 
-/** Reads the key; `uid` is who runs this program, and must own the file. */
+/** Reads the key; `uid` is the user of this program, and must own the file. */
 export async function readGrantKey(
   files: Pick<Files, "readText" | "stat">,
   paths: Pick<Paths, "hostOpKeys">,

@@ -1,7 +1,7 @@
 /**
- * From an argument list to a verb with its arguments, driven by the verb table. Decides nothing
- * about the caller and touches nothing. How options are split into tokens is a port, because the
- * platform does that well (`core/os/argv.ts`).
+ * Parses an argument list to a verb with its arguments, driven by the verb table. Makes no decision
+ * about the caller and has no effects. Splitting options into tokens is a port, because the
+ * platform has a good parser (`core/os/argv.ts`).
  *
  * @module
  */
@@ -20,17 +20,17 @@ import {
 } from "core/verbs/verb.ts";
 import type { ArgumentToken } from "core/text/argument_token.ts";
 
-/** Splits an argument list; `options` says which options take a value. */
+/** Splits an argument list; `options` defines which options take a value. */
 export type Tokenize = (
   argv: readonly string[],
   options: readonly Option[],
 ) => readonly ArgumentToken[];
 
-/** A verb with what was typed for it. Values are raw text. */
+/** A verb with its arguments and options. Values are raw text. */
 export interface Invocation {
   readonly verb: Verb;
   readonly args: Readonly<Record<string, string>>;
-  /** What the last argument took when its row says `rest`. */
+  /** Values of the last argument, when its row has `rest`. */
   readonly rest: readonly string[];
   readonly options: Readonly<Record<string, string>>;
   readonly switches: ReadonlySet<string>;
@@ -38,13 +38,13 @@ export interface Invocation {
   readonly as: string | undefined;
 }
 
-/** What an argument list asks for. */
+/** A parsed argument list. */
 export type Request =
   | { readonly kind: "help"; readonly words: readonly string[] }
   | { readonly kind: "version"; readonly json: boolean }
   | { readonly kind: "run"; readonly invocation: Invocation };
 
-/** Parses an argument list without the program's name. */
+/** Parses an argument list without the program name. */
 export function parseRequest(argv: readonly string[], tokenize: Tokenize): Result<Request> {
   const words = leadingWords(argv);
   const verb = matchVerb(words);
@@ -57,7 +57,7 @@ export function parseRequest(argv: readonly string[], tokenize: Tokenize): Resul
   return invocation.ok ? ok({ kind: "run", invocation: invocation.value }) : invocation;
 }
 
-/** Returns the refusal for a verb that is described and not built yet. */
+/** Returns the refusal of a verb that is documented but not implemented yet. */
 export function notAvailable(verb: Verb): Refusal {
   return refusal(
     "verb-not-available",
@@ -67,7 +67,7 @@ export function notAvailable(verb: Verb): Refusal {
   );
 }
 
-/** Positional words before the first option that only a verb could know. */
+/** Returns the positional words before the first option that is not global. */
 function leadingWords(argv: readonly string[]): readonly string[] {
   const words: string[] = [];
   for (let index = 0; index < argv.length; index++) {
@@ -110,7 +110,10 @@ function parseWithoutVerb(argv: readonly string[], words: readonly string[]): Re
   return err(unknownVerb(words));
 }
 
-/** An empty list is a call for help; one that begins to say who acts is not. */
+/**
+ * Tells whether `--as` lacks its value. Then an argument list without a verb is not a call for
+ * help.
+ */
 function isAsWithoutValue(argv: readonly string[]): boolean {
   const at = argv.indexOf("--as");
   const next = argv[at + 1] ?? "";
@@ -126,7 +129,7 @@ function unknownVerb(words: readonly string[]): Refusal {
     candidates.add(verb.path.slice(0, depth + 1).join(" "));
     candidates.add(verbName(verb));
   }
-  // Words that are right say nothing about the one that is not.
+  // Compare only the wrong word: the correct words before it would distort the distance.
   const below = new Set(verbsUnder(words.slice(0, depth)).map((verb) => verb.path[depth] ?? ""));
   const group = words.slice(0, depth).join(" ");
   const last = depth === 0 ? undefined : nearest(words[depth] ?? "", [...below]);
@@ -149,7 +152,7 @@ function unknownVerb(words: readonly string[]): Refusal {
   );
 }
 
-/** How many leading words still open some verb. */
+/** Returns how many leading words are the start of a verb. */
 function knownDepth(words: readonly string[]): number {
   let depth = 0;
   while (depth < words.length && verbsUnder(words.slice(0, depth + 1)).length > 0) depth++;
@@ -198,12 +201,12 @@ function bind(verb: Verb, tokens: readonly ArgumentToken[]): Result<Invocation> 
   });
 }
 
-/** Values of an option that may be repeated stand one a line; others are given once. */
+/** Joins the values of a repeatable option with line breaks; other options have one value. */
 function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}\n${value}`;
 }
 
-/** Returns the values of an option that may be repeated. */
+/** Returns the values of a repeatable option. */
 export function repeated(invocation: Invocation, name: string): readonly string[] {
   const text = invocation.options[name];
   return text === undefined ? [] : text.split("\n");
@@ -214,7 +217,7 @@ function unknownOption(rawName: string, known: readonly Option[]): string {
   return `there is no option "${rawName}"${guess === undefined ? "" : `, did you mean "${guess}"`}`;
 }
 
-/** A value is never repeated in a fault of a secret option. */
+/** Returns the fault in a value; never repeats the value of a secret option. */
 function optionFault(
   option: Option,
   token: Extract<ArgumentToken, { kind: "option" }>,
@@ -266,7 +269,7 @@ function choiceText(choices: readonly string[]): string {
   return choices.length === 1 ? `"${choices[0]}" or left out` : `one of ${choices.join(", ")}`;
 }
 
-/** Returns what was typed as a line for a hint, with who acts, and without a secret option. */
+/** Returns the typed command line for a hint, with `--as` and without secret options. */
 export function printTyped(invocation: Invocation): string {
   const { verb, options, switches, as } = invocation;
   const words = wordsOf(invocation);
@@ -284,9 +287,9 @@ export function printTyped(invocation: Invocation): string {
 }
 
 /**
- * Prints an invocation as an argument list with the verb's words first, options next and words last
- * behind `--`, so that no word can be taken for an option. Secret values are written as `-`, and an
- * option that was repeated is again.
+ * Prints an invocation as an argument list: the verb's words, then options, then arguments after
+ * `--`, so that no argument is parsed as an option. Secret values are printed as `-`; repeated
+ * options are repeated.
  */
 export function printInvocation(invocation: Invocation): readonly string[] {
   const { verb, options, switches, json } = invocation;
@@ -305,7 +308,7 @@ export function printInvocation(invocation: Invocation): readonly string[] {
   return words.length === 0 ? printed : [...printed, "--", ...words];
 }
 
-/** The words of the arguments, with `-` for a secret one. */
+/** Returns the words of the arguments, with `-` for a secret one. */
 function wordsOf({ verb, args, rest }: Invocation): readonly string[] {
   return verb.args.flatMap((row) => {
     const word = args[row.name];

@@ -1,10 +1,10 @@
 /**
- * The word that somebody may have meant. Pure.
+ * Suggests the word that a user probably meant. Pure.
  *
  * @module
  */
 
-/** Returns the candidate with the smallest edit distance, when it is small for its length. */
+/** Returns the candidate with the smallest edit distance, if it is small relative to its length. */
 export function nearest(typed: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(typed.length / 3)) + 1;
@@ -18,7 +18,10 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
   return best;
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`. */
+/**
+ * Returns the number of insertions, deletions, substitutions and swaps of neighbours that turn `a`
+ * into `b`.
+ */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

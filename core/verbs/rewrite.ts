@@ -1,7 +1,7 @@
 /**
- * From what was typed to whom it means: `self` becomes the calling agent, and a `secret get`
- * without a shard becomes `--agent self`. No I/O, no decision about
- * rights: that is `core/verbs/authorize.ts`, which reads the target found here.
+ * Resolves the target of an invocation: `self` becomes the calling agent, and a `secret get`
+ * without a shard becomes `--agent self`. No I/O. Does not decide about permissions:
+ * `core/verbs/authorize.ts` does, with the target from here.
  *
  * @module
  */
@@ -13,25 +13,25 @@ import { type Caller, callerAgent, callerText, isOperator } from "core/verbs/cal
 import type { Invocation } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
 
-/** What a verb acts on. */
+/** The object that a verb acts on. */
 export type Target =
   | { readonly kind: "agent"; readonly agent: AgentName }
   | { readonly kind: "host" }
   | { readonly kind: "none" };
 
-/** An invocation whose target is settled; its arguments name the agent, never `self`. */
+/** An invocation with a resolved target; its arguments name the agent, never `self`. */
 export interface Addressed {
   readonly invocation: Invocation;
   readonly target: Target;
 }
 
-/** Signs root executions; an admin agent may read both, nobody else but the operator. */
+/** Keys that sign root executions. Only the operator and admin agents may read them. */
 const HOST_OPERATION_KEYS: readonly string[] = [
   "FLEETCTL_HOST_OP_SECRET",
   "FLEETCTL_HOST_OP_GRANT_SECRET",
 ];
 
-/** Settles the target of an invocation for this caller. */
+/** Resolves the target of an invocation for this caller. */
 export function addressFor(invocation: Invocation, caller: Caller): Result<Addressed> {
   const rule = invocation.verb.target;
   if (rule === undefined) return ok({ invocation, target: { kind: "none" } });
@@ -54,7 +54,10 @@ export function addressFor(invocation: Invocation, caller: Caller): Result<Addre
   return agent.ok ? ok(withTarget(invocation, agent.value)) : agent;
 }
 
-/** The two host-operation keys live in the shared shard, where an admin agent may read them. */
+/**
+ * Tells whether an admin agent names a host-operation key. Both keys are in the shared shard, where
+ * an admin agent may read them.
+ */
 function isHostKey(invocation: Invocation, caller: Caller): boolean {
   return caller.kind === "admin" && HOST_OPERATION_KEYS.includes(invocation.args.KEY ?? "");
 }

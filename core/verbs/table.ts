@@ -1,7 +1,7 @@
 /**
- * Every verb of the command line, one row each, sorted by name.
- * Data only: parsing, help, completion, authorization and the daemon all read this table, and a
- * test walks it. The file of a row is found by its path in `cli/commands.ts`.
+ * Every verb of the command line, one row each, sorted by name. Data only: parsing, help,
+ * completion, authorization and the daemon all read this table, and a test checks it.
+ * `cli/commands.ts` finds the file of a row by its path.
  *
  * @module
  */
@@ -28,7 +28,7 @@ export function verbNamed(name: string): Verb | undefined {
   return VERBS.find((verb) => verbName(verb) === name);
 }
 
-/** Returns the row whose words open `words`, the longest one first. */
+/** Returns the row with the longest path that starts `words`. */
 export function matchVerb(words: readonly string[]): Verb | undefined {
   let best: Verb | undefined;
   for (const verb of VERBS) {
@@ -38,7 +38,7 @@ export function matchVerb(words: readonly string[]): Verb | undefined {
   return best;
 }
 
-/** Returns the rows below a group such as `mcp catalog`, without those that are not built yet. */
+/** Returns the implemented rows below a group such as `mcp catalog`. */
 export function verbsUnder(words: readonly string[]): readonly Verb[] {
   return VERBS.filter((verb) =>
     !verb.later && !verb.hidden && verb.path.length > words.length &&

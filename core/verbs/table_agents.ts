@@ -21,7 +21,7 @@ const WORKSPACE_OPTION: Option = {
   summary: "Folder it works in and its git may write (default ~/workspace)",
 };
 
-/** Limits of an agent: those of its record; the host has a default for each. */
+/** Resource limits in an agent's record; the host has a default for each. */
 const LIMIT_OPTIONS: readonly Option[] = [
   { name: "memory-max", value: "SIZE", summary: "Memory it may take, such as 2G; 256M at least" },
   { name: "memory-high", value: "SIZE", summary: "Memory above which it is slowed down" },

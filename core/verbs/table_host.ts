@@ -8,12 +8,15 @@ import type { Option, Verb } from "core/verbs/verb.ts";
 
 type Row = Omit<Verb, "args" | "options" | "runs" | "mutates"> & Partial<Verb>;
 
-/** An operator's verb that changes the host; fields of the row win. */
+/**
+ * Builds the row of an operator's verb that changes the host; fields of `row` override the
+ * defaults.
+ */
 function operatorRow(row: Omit<Row, "scope">): Verb {
   return { args: [], options: [], scope: "operator", runs: "root", mutates: true, ...row };
 }
 
-/** Options of a verb that takes a role off this host. */
+/** Options of a verb that removes a role from this host. */
 function removalOptions(waiting?: "waiting"): readonly Option[] {
   return [
     { name: "delete-state", summary: "Also delete what it keeps, for good" },

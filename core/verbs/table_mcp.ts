@@ -1,6 +1,6 @@
 /**
- * Rows of the verb table: what an agent has wired; the rows of the catalog are beside
- * it. Data only.
+ * Rows of the verb table: an agent's MCPs. `core/verbs/table_mcp_catalog.ts` has the rows of the
+ * catalog. Data only.
  *
  * @module
  */

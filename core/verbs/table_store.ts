@@ -1,5 +1,5 @@
 /**
- * Rows of the verb table: what a host keeps, and who changed it: markers, defaults, ledger,
+ * Rows of the verb table: the host's stored data and its history: markers, defaults, ledger,
  * secrets. Data only.
  *
  * @module
@@ -9,7 +9,10 @@ import type { Verb } from "core/verbs/verb.ts";
 
 type Row = Omit<Verb, "args" | "options" | "runs" | "mutates" | "scope"> & Partial<Verb>;
 
-/** An operator's verb that changes the host; fields of the row win. */
+/**
+ * Builds the row of an operator's verb that changes the host; fields of `row` override the
+ * defaults.
+ */
 function operatorRow(row: Row): Verb {
   return { args: [], options: [], scope: "operator", runs: "root", mutates: true, ...row };
 }
@@ -213,5 +216,5 @@ const SECRET_ROWS: readonly Verb[] = [
   },
 ];
 
-/** All of them. */
+/** All verbs about stored data. */
 export const STORE_VERBS: readonly Verb[] = [...LEDGER_ROWS, ...SECRET_ROWS];

@@ -1,7 +1,7 @@
 /**
- * What one row of the verb table says: words, arguments, options, and who may run it.
- * Types only. A row without `scope` does not compile; what a scope means is decided
- * in one function, `core/verbs/authorize.ts`. Why: ADR 0006.
+ * Types of a row in the verb table: words, arguments, options, and who may run it. A row without
+ * `scope` does not compile. One function, `core/verbs/authorize.ts`, defines what a scope means.
+ * Why: ADR 0006.
  *
  * @module
  */
@@ -13,9 +13,9 @@
  * - `operator`: root, or an agent with `admin: true`.
  * - `gateway`: as `operator`, and the gateway's own user.
  * - `self`: the target is the caller; another target needs admin or root.
- * - `self_or_gateway`: as `self`, and the gateway's own user for an agent whose owner asked it.
+ * - `self_or_gateway`: as `self`, and the gateway's own user on behalf of the agent's owner.
  * - `self_or_root`: the target is the caller; another target needs root, admin is not enough.
- * - `self_or_host`: as `self` where an agent is the target, as `operator` for the whole host.
+ * - `self_or_host`: as `self` when the target is an agent, as `operator` for the whole host.
  */
 export type VerbScope =
   | "anyone"
@@ -28,9 +28,9 @@ export type VerbScope =
   | "self_or_host";
 
 /**
- * Where a verb does its work.
- * - `here`: in the caller's process with the caller's rights.
- * - `root`: needs the rights of root; forwarded to the daemon when its socket is there.
+ * Where a verb runs.
+ * - `here`: in the caller's process, with the caller's permissions.
+ * - `root`: needs root; forwarded to the daemon when its socket exists.
  * - `root_for_peer`: `here` for the caller's own agent, `root` for another one.
  */
 export type VerbPlace = "here" | "root" | "root_for_peer";
@@ -39,11 +39,11 @@ export type VerbPlace = "here" | "root" | "root_for_peer";
 export interface Argument {
   readonly name: string;
   readonly optional?: true;
-  /** Takes all that is left. */
+  /** Accepts all remaining words. */
   readonly rest?: true;
   /** The only values accepted. */
   readonly choices?: readonly string[];
-  /** As for an option: `-` reads stdin, and the value is in no argument list and no audit row. */
+  /** As for an option: `-` reads stdin, and no argument list or audit row contains the value. */
   readonly secret?: true;
   readonly summary: string;
 }
@@ -56,16 +56,16 @@ export interface Option {
   readonly choices?: readonly string[];
   readonly repeat?: true;
   /**
-   * The value is a secret: `-` reads it from stdin, and it leaves this process over stdin only,
+   * The value is a secret: `-` reads it from stdin. It leaves this process only through stdin,
    * never in an argument list.
    */
   readonly secret?: true;
-  /** Switches (`no-key`) and values (`provider=demo`) with which a secret is not asked for. */
+  /** Switches (`no-key`) and values (`provider=demo`) with which the secret is not requested. */
   readonly unless?: readonly string[];
   readonly summary: string;
 }
 
-/** Where a verb names the agent it acts on, and who is meant when it names none. */
+/** Where a verb names its target agent, and the default target. */
 export interface TargetRule {
   readonly from: "argument" | "option";
   readonly name: string;
@@ -87,36 +87,36 @@ export interface Verb {
   readonly options: readonly Option[];
   readonly scope: VerbScope;
   readonly target?: TargetRule;
-  /** The host's own dial unit may run it, for whoever administers the fleet at the gateway. */
+  /** The host's own dial unit may run it, on behalf of the fleet's administrator at the gateway. */
   readonly isHostJob?: true;
   readonly runs: VerbPlace;
-  /** Changes the host: a client that goes away does not stop it. */
+  /** Changes the host: it continues when its client disconnects. */
   readonly mutates: boolean;
   /**
-   * Lasts as long as its client watches. Root runs it in its own process, where it takes no place
-   * of the daemon, and the daemon tells it when the client of another caller has left.
+   * Runs as long as its client watches. For root it runs in root's own process, without a slot in
+   * the daemon. For other callers, the daemon tells it when the client has disconnected.
    */
   readonly follows?: true;
   readonly summary: string;
   /**
-   * Takes away what does not come back: on a terminal the name of the target has to be typed, and
-   * elsewhere the switch `--yes` is needed.
+   * Deletes data permanently. On a terminal the user must type the name of the target; elsewhere
+   * the switch `--yes` is required.
    */
   readonly confirms?: true | {
-    /** Asked only with this switch; without it nothing is lost. */
+    /** Confirmation is only required with this switch; without it, no data is lost. */
     readonly withSwitch: string;
-    /** What has to be typed where the verb has no target. */
+    /** The word to type when the verb has no target. */
     readonly word: string;
   };
-  /** One line that can be pasted. */
+  /** One command line that can be pasted. */
   readonly example: string;
-  /** Described, and not built yet: hidden, and refused with `verb-not-available`. */
+  /** Documented but not implemented: hidden, and refused with `verb-not-available`. */
   readonly later?: true;
-  /** Works, and is not shown in help. */
+  /** Implemented, but not shown in help. */
   readonly hidden?: true;
 }
 
-/** Options that every verb takes. */
+/** Options that every verb accepts. */
 export const GLOBAL_OPTIONS: readonly Option[] = [
   { name: "json", summary: "Print one JSON document instead of text" },
   { name: "as", value: "agent", summary: "Act as this agent; only downwards" },

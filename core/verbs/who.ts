@@ -1,6 +1,6 @@
 /**
- * Finds out who runs this program: uid, owner of the root folder, agent of the ledger.
- * Reads only. The decision itself is `core/verbs/caller.ts`.
+ * Determines the caller of this program from uid, owner of the root folder, and agent in the
+ * ledger. Only reads. `core/verbs/caller.ts` makes the decision.
  *
  * @module
  */
@@ -20,13 +20,13 @@ import {
   type KnownAgent,
 } from "core/verbs/caller.ts";
 
-/** What is asked of the machine. */
+/** The ports that this module needs. */
 export interface WhoPorts {
   readonly files: Pick<Files, "list" | "readText" | "stat">;
   readonly users: Pick<Users, "byUid">;
 }
 
-/** Returns who `uid` is under this root; `as` narrows it to an agent. */
+/** Returns the caller for `uid` under this root; `as` restricts it to an agent. */
 export async function whoIs(
   ports: WhoPorts,
   paths: Paths,
@@ -34,7 +34,7 @@ export async function whoIs(
     readonly uid: number;
     readonly as: string | undefined;
     readonly isForeignRoot?: boolean | undefined;
-    /** Who owns a root other than `/`, when that is known without looking. */
+    /** Owner of a root other than `/`, when already known. */
     readonly rootOwner?: number;
   },
 ): Promise<Result<Caller>> {
@@ -62,7 +62,7 @@ export async function whoIs(
 function actingAs(caller: Caller, ledger: Ledger, as: string): Result<Caller> {
   const agent = findAgent(ledger, as);
   if (agent.ok) return actAs(caller, agent.value);
-  // Who may act as nobody learns nothing about which agents there are.
+  // A caller that may not act as another agent must not learn which agents exist.
   if (caller.kind === "operator" || caller.kind === "admin") return agent;
   return err(actAsDenied(caller, as));
 }
@@ -73,12 +73,16 @@ async function agentOfUid(
   uid: number,
 ): Promise<KnownAgent | undefined> {
   const user = await users.byUid(uid);
-  // A shard that cannot be read makes nobody an agent: what runs for it goes on, its verbs wait.
+  // With an unreadable shard the uid is no agent. Running programs continue, but the agent's verbs
+  // are refused.
   const agent = user === undefined ? undefined : findAgent(ledger, user.name);
   return agent?.ok ? agent.value : undefined;
 }
 
-/** A root folder that is not there yet belongs to whoever may make it: the owner of its parent. */
+/**
+ * Returns the owner of a root folder. For a missing one, this is the owner of its nearest existing
+ * parent, who could create it.
+ */
 async function ownerOf(files: Pick<Files, "stat">, root: string): Promise<number | undefined> {
   for (let folder = root; folder !== ""; folder = folder.slice(0, folder.lastIndexOf("/"))) {
     const stat = await files.stat(folder);

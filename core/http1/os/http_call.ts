@@ -1,7 +1,7 @@
 /**
- * Short requests over kept connections, HTTP/1.1 in plain or over TLS, which the platform verifies.
- * No redirects, no decompression, no retries; all input is bounded. The caller decides what to send
- * where. Why it is our own: ADR 0017.
+ * Short requests over kept connections, HTTP/1.1 over plain TCP or TLS; the platform verifies
+ * certificates. No redirects, no decompression, no retries; all input is bounded. The caller
+ * decides what to send where. Why this is our own code: ADR 0017.
  *
  * Idle connections are read, so that one that the server has closed, or on which it sends
  * unsolicited bytes, is not reused.
@@ -50,7 +50,7 @@ export function openHttpCalls(options: HttpCallOptions = {}): HttpCalls {
   };
 }
 
-/** Where a request goes. */
+/** The parsed target of a request. */
 interface Target {
   readonly origin: string;
   /** Value of `Host`. */
@@ -88,7 +88,7 @@ async function callOnce(request: HttpCallRequest, pool: Pool): Promise<HttpCallA
   }
 }
 
-/** Sends and receives; after a failure behind the head the answer has no body. */
+/** Sends and receives; after a failure behind the head, the answer has no body. */
 async function exchange(
   link: Link,
   of: {
@@ -100,7 +100,7 @@ async function exchange(
 ): Promise<HttpCallAnswer> {
   const { request, message, target, pool } = of;
   let isSent = false;
-  // A server may answer and close before it has read all. Its answer counts.
+  // A server may answer and close before it has read everything. Its answer counts.
   void link.write(message).then(() => {
     isSent = true;
   }, () => {});

@@ -1,8 +1,8 @@
 /**
- * A listener for HTTP/1.1 on bare connections: one request after the other, strict about what a
- * request is, and bounded in the time that a peer may take for each part of it. `node:http` costs
- * several times as much where every answer has to be waited for. No routing and no policy. What is
- * refused: docs/http1.md. Why it is our own: ADR 0012.
+ * A listener for HTTP/1.1 on raw connections: one request at a time, strict parsing, and a bounded
+ * time for each part of a request. `node:http` costs several times as much when the caller must
+ * wait for every answer. No routing and no policy. Refused input: docs/http1.md. Why this is our
+ * own code: ADR 0012.
  *
  * @module
  */
