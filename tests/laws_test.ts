@@ -1,7 +1,7 @@
 /**
- * The shape of the tree as tests, each with the reason why it is a law (HACKING.md, "Laws").
- * Law 3 (who may touch the machine) is held by the lint plugin and checked here for gaps;
- * law 6 by the types of `core/verbs/verb.ts` and `gateway/cockpit/route.ts`.
+ * Checks the structure of the tree. Each law is a test with its reason (HACKING.md, "Laws"). The
+ * lint plugin enforces law 3 (who may touch the machine); this file checks it for gaps. The types
+ * of `core/verbs/verb.ts` and `gateway/cockpit/route.ts` enforce law 6.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { THIRD_PARTY } from "tests/support/third_party.ts";
 
 const ROLES = ["cli", "gateway", "login", "teamchat"] as const;
 /**
- * Areas of core from left to right; each imports only those to its left. The first two are peers.
+ * Areas of core from left to right. Each imports only areas to its left. The first two are peers.
  */
 const AREAS = [
   "catalog ledger",
@@ -32,7 +32,7 @@ const AREAS = [
   "cron",
   "fleet",
 ] as const;
-/** Areas that decide about the fleet: they stay in core, also where one program asks them. */
+/** Areas that decide about the fleet. They stay in core even when only one program uses them. */
 const FLEET = ["access", "catalog", "ledger", "risk", "secrets", "verbs"] as const;
 
 const sources = (await treeFiles(".ts", ".tsx")).filter((file) =>
@@ -41,7 +41,7 @@ const sources = (await treeFiles(".ts", ".tsx")).filter((file) =>
 const mains = sources.filter((file) => file.endsWith("/main.ts") && !file.startsWith("tests/"));
 const tests = sources.filter((file) => file.startsWith("tests/"));
 const testEntries = tests.filter((file) => file.endsWith("_test.ts") || isMain(file));
-// One reading for all laws: it takes longer than they do.
+// One graph for all laws: reading it takes longer than checking them.
 const graph = await readGraph([...mains, ...testEntries]);
 const program = reachedFrom(graph, mains);
 
@@ -51,11 +51,11 @@ function top(file: string): string {
 function isMain(file: string): boolean {
   return file.endsWith("/main.ts");
 }
-/** Files in a folder named `os`, of any place, touch the machine. */
+/** Files in a folder named `os`, anywhere in the tree, touch the machine. */
 function isAdapter(file: string): boolean {
   return /(^|\/)os\//.test(file);
 }
-/** The vocabulary: files directly in `core/`, and in those of its folders that are no areas. */
+/** The vocabulary: files directly in `core/`, and in folders of core that are not areas. */
 function isLeaf(file: string): boolean {
   const [first, folder = "", rest] = file.split("/");
   return first === "core" && !isAdapter(file) &&
@@ -380,7 +380,7 @@ Deno.test("law 5e: product code uses every value that it exports", async () => {
   const add = (key: string, file: string) => {
     users.set(key, (users.get(key) ?? new Set()).add(file.startsWith("tests/") ? "tests" : file));
   };
-  /** Files that are imported whole; which of their names are used is not looked at. */
+  /** Files imported with `* as`; the names used from them are not checked. */
   const whole = new Set<string>();
   for (const [file, text] of texts) {
     for (const [, names = "", from = ""] of text.matchAll(imported)) {
@@ -420,7 +420,7 @@ Deno.test("law 7: files stay small enough to read", async () => {
 });
 
 Deno.test("law 7: lines stay short enough to stand side by side", async () => {
-  // A regular expression and a row of a table cannot be broken.
+  // A regular expression or a table row cannot be broken into lines.
   const whole = /^\s*(\/.+\/[a-z]*[,;]?|\* \|.*\|)$/;
   const files = await treeFiles(".ts", ".tsx", ".css", ".js", ".cjs");
   const long: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * One suite for `Clock`, run against the machine's clock and the fake. The fake is moved by hand,
- * the real one moves by itself; spans are a few milliseconds.
+ * One suite for `Clock`, run against the system clock and the fake. The test advances the fake; the
+ * real clock runs by itself. Spans are a few milliseconds.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
  * What `Sockets` promises about WebSockets, against the real adapter on loopback: upgrades, frames
- * and their bounds, signs of life, ends. There is no fake: tests use these sockets, so this suite
- * is what they rest on.
+ * and their limits, keep-alive, closing. There is no fake: tests use the real sockets, so this
+ * suite is their foundation.
  *
  * @module
  */
@@ -16,7 +16,7 @@ interface Pair {
   readonly listener: Listener;
 }
 
-/** Connects a client to a listener of its own; frames are bounded on the side of the server. */
+/** Connects a client to a new listener. The server side limits the frame size. */
 async function connectPair(
   sockets: Sockets,
   limits: { readonly server?: number; readonly client?: number } = {},
@@ -35,8 +35,8 @@ async function connectPair(
 }
 
 /**
- * A peer in plain TCP that asked for a WebSocket: it decides itself when it reads, and
- * what it writes.
+ * Requests a WebSocket over plain TCP, so that the test controls when the peer reads and what it
+ * writes.
  */
 async function upgradeBare(listener: Listener): Promise<Deno.Conn> {
   const { hostname, port } = listener.address;
@@ -133,7 +133,7 @@ socketsTest("frames that came before their handler are kept for it", async (sock
     frameBytesMax: 1_024,
     timeoutMs: 5_000,
   });
-  // Other work first, so that everything has arrived long before anybody listens.
+  // Does other work first, so that all frames have arrived long before anyone reads them.
   await (await fetch(urlOf(listener, "http"))).text();
   const got: string[] = [];
   client.onMessage((text) => got.push(text));

@@ -1,7 +1,7 @@
 /**
  * What `Sockets` promises about HTTP, against the real adapter on loopback: answers, errors,
- * streams, and addresses that are taken. There is no fake: tests use these sockets, so this
- * suite is what they rest on.
+ * streams, and addresses in use. There is no fake: tests use the real sockets, so this suite is
+ * their foundation.
  *
  * @module
  */

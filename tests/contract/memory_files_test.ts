@@ -1,5 +1,5 @@
 /**
- * What the memory file system adds to the contract: failures on demand, and a look inside.
+ * What the in-memory file system adds to the contract: failures on demand and inspection.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * That the parts of a memory host work together as those of a machine do.
+ * Checks that the dependencies of an in-memory host work together like those of a real machine.
  *
  * @module
  */

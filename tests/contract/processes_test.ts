@@ -1,6 +1,6 @@
 /**
- * One suite for `Processes`, run against real programs and the fake: the same small programs once
- * as shell scripts and once as functions.
+ * One suite for `Processes`, run against real programs and the fake. The same small programs exist
+ * as shell scripts and as functions.
  *
  * @module
  */

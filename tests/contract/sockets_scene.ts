@@ -1,6 +1,6 @@
 /**
- * What the tests of `Sockets` over TCP stand on: the real adapter on loopback, and addresses of its
- * listeners.
+ * Fixture for the tests of `Sockets` over TCP: the real adapter on loopback, and the addresses of
+ * its listeners.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { systemProcesses } from "core/os/processes.ts";
 import { systemSockets } from "core/os/sockets.ts";
 import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
 
-/** An address of loopback, the port the kernel's choice. */
+/** Loopback with a port that the kernel chooses. */
 export const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
-/** Answers what is no upgrade. */
+/** Answers requests that are not upgrades. */
 export const NOT_FOUND = () => new Response("plain", { status: 404 });
 
-/** A test of the real adapter; what it opened, it must have closed. */
+/** Declares a test of the real adapter. The test must close everything that it opens. */
 export function socketsTest(
   name: string,
   run: (sockets: Sockets, log: RecordingLog) => Promise<void>,
@@ -31,7 +31,7 @@ export function socketsTest(
   });
 }
 
-/** The address of a listener. */
+/** Returns the address of a listener. */
 export function urlOf(listener: Listener, scheme: "http" | "ws", path = "/"): string {
   return `${scheme}://${listener.address.hostname}:${listener.address.port}${path}`;
 }

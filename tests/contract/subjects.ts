@@ -1,5 +1,5 @@
 /**
- * One suite for several implementations of a port: the adapter and the fake.
+ * Runs one suite against several implementations of a port: the adapter and the fake.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 /** One implementation. */
 export interface Subject<Port> {
   readonly name: string;
-  /** Opens it, with the path at which it may work; the third is what cleans up. */
+  /** Opens the port. Returns it, a path that the test may use, and a function that cleans up. */
   open(): Promise<readonly [port: Port, path: string, clean: () => Promise<void>]>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What `Sockets` promises about unix sockets, against the kernel: who the peer is, that nobody
- * gets in before the mode is set, and that a socket in use is never taken over.
+ * What `Sockets` promises about unix sockets, against the kernel: the identity of the peer, no
+ * access before the mode is set, and no takeover of a socket in use.
  *
  * @module
  */
@@ -45,7 +45,7 @@ async function readAll(stream: ReadableStream<Uint8Array>): Promise<string> {
   return await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).text();
 }
 
-/** Answers with what was heard, once the peer has said all it has to say. */
+/** Reads the peer's input to its end and answers with it. */
 async function answerOnce(stream: PeerStream): Promise<void> {
   const heard = await readAll(stream.readable);
   const writer = stream.writable.getWriter();
@@ -62,7 +62,8 @@ async function ask(sockets: Sockets, path: string, text: string): Promise<string
 }
 
 /**
- * A script about the socket at `path`, run as another account by a program that this one may run.
+ * Returns a command that runs a Perl script with the socket path as another account. It starts
+ * `setpriv`, a program that the tests may run.
  */
 function perlAs(uid: number, script: string, path: string): Deno.Command {
   const as = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
@@ -124,7 +125,8 @@ unixTest(
 unixTest("serveUnix has no moment in which another account gets in", async (sockets, root) => {
   await Deno.chmod(root, 0o755);
   const path = `${root}/s`;
-  // Knocks without pause while the socket comes and goes, and prints what let it in.
+  // Connects without pause while the socket is created and removed, and prints each connection that
+  // is accepted.
   const script = `
     $| = 1; print "go"; while (1) { print "in" if IO::Socket::UNIX->new(Peer => $ARGV[0]); }`;
   const knocker = perlAs(NOBODY, script, path).spawn();

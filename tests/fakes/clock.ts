@@ -1,25 +1,25 @@
 /**
- * A clock that stands still until a test moves it. Timers run in order of their time, and what
- * they set off is let run before the next one.
+ * A clock that does not move until a test advances it. Timers run in the order of their times. The
+ * promises that a timer sets off settle before the next timer runs.
  *
  * @module
  */
 
 import type { Clock } from "core/ports/clock.ts";
 
-/** A clock in the hands of a test. */
+/** A clock that a test controls. */
 export interface FakeClock extends Clock {
-  /** Moves time forward and runs the timers on the way, in order. */
+  /** Advances the time and runs, in order, the timers that become due. */
   advance(ms: number): Promise<void>;
-  /** Moves time to the next timer and runs it; false when there is none. */
+  /** Advances to the next timer and runs it. Returns false when no timer is pending. */
   advanceToNext(): Promise<boolean>;
-  /** Sets the wall clock alone, as an administrator does; timers do not notice. */
+  /** Sets only the wall clock, as an administrator does. Timers are not affected. */
   setNow(epochMs: number): void;
-  /** How many timers wait. */
+  /** Returns the number of pending timers. */
   pending(): number;
 }
 
-/** Start of a fake clock: 2026-01-01T00:00:00Z. */
+/** Start time of a fake clock: 2026-01-01T00:00:00Z. */
 export const FAKE_NOW = Date.UTC(2026, 0, 1);
 
 interface Timer {
@@ -28,7 +28,7 @@ interface Timer {
   readonly run: () => void;
 }
 
-/** Creates a clock that shows `start`. */
+/** Creates a clock that starts at `start`, in epoch milliseconds. */
 export function fakeClock(start: number = FAKE_NOW): FakeClock {
   let elapsed = 0;
   let wallOffset = start;
@@ -87,7 +87,7 @@ export function fakeClock(start: number = FAKE_NOW): FakeClock {
   };
 }
 
-/** Lets everything run that waits for nothing but other promises. */
+/** Lets everything run that waits only for other promises. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }

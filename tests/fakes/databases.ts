@@ -1,5 +1,5 @@
 /**
- * Databases in memory that are still there when they are opened again.
+ * In-memory databases that keep their content when they are opened again.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Databases } from "core/ports/databases.ts";
 import { createDatabase } from "core/os/sqlite.ts";
 
-/** Creates an empty set of databases; `dispose` frees them. */
+/** Creates an empty set of databases. `dispose` frees them. */
 export function memoryDatabases(): Databases & { dispose(): void } {
   const kept = new Map<string, DatabaseSync>();
   return {

@@ -1,6 +1,6 @@
 /**
- * Databases on a disk that may be full or broken: no transaction begins while it is full, nothing
- * is read while it is broken.
+ * Databases on a disk that a test can make full or broken. On a full disk no transaction begins; on
+ * a broken disk no read succeeds.
  *
  * @module
  */
@@ -8,15 +8,15 @@
 import type { Databases } from "core/ports/databases.ts";
 import { FileFault } from "core/ports/files.ts";
 
-/** What may happen to a disk. */
+/** Switches for the faults of a disk. */
 export interface DiskFaults {
-  /** Whether its databases take nothing from now on, as on a full disk. */
+  /** Sets whether the databases refuse every write, as on a full disk. */
   fill(isFull: boolean): void;
-  /** Whether its databases read no rows from now on, as on a broken disk. */
+  /** Sets whether the databases fail every read, as on a broken disk. */
   spoil(isSpoilt: boolean): void;
 }
 
-/** Puts `databases` on such a disk, which is well at first. */
+/** Wraps `databases` with a disk that can fail; it starts without faults. */
 export function faultyDisk(databases: Databases): DiskFaults & { readonly databases: Databases } {
   let [isFull, isSpoilt] = [false, false];
   const open: Databases["open"] = async (path) => {

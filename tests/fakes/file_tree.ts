@@ -1,5 +1,6 @@
 /**
- * The tree under the memory file system: nodes, look-up through links, and replacement as a whole.
+ * The tree under the in-memory file system: nodes, path resolution through links, and atomic
+ * replacement.
  *
  * @module
  */
@@ -23,7 +24,7 @@ export type Node =
 /** A folder. */
 export type Folder = Extract<Node, { kind: "directory" }>;
 
-/** Links followed on one way before it counts as a loop. */
+/** Links followed in one resolution before it counts as a loop. */
 const LINKS_MAX = 40;
 
 /** A tree of nodes; paths are absolute. */
@@ -41,22 +42,24 @@ export class FileTree {
     this.#root = this.#folder();
   }
 
-  /** Returns the fault of an action on a path. */
+  /** Returns the fault for an operation on a path. */
   fault(code: string, path: string, verb: string): FileFault {
     return new FileFault(code, path, `Cannot ${verb} ${JSON.stringify(path)}: ${code}`);
   }
 
-  /** Makes a file that is nowhere yet. */
+  /** Creates a file node that is not in the tree yet. */
   file(bytes: Uint8Array, given: Partial<Meta>): Node {
     return { kind: "file", bytes, ...this.#meta(given, 0o644) };
   }
 
-  /** Makes a link that is nowhere yet. */
+  /** Creates a link node that is not in the tree yet. */
   link(target: string): Node {
     return { kind: "symlink", target, ...this.#meta({}, 0o777) };
   }
 
-  /** Finds a node; links on the way are followed, the last one only when `follow` is set. */
+  /**
+   * Finds a node. Links inside the path are followed; a link at its end only when `follow` is set.
+   */
   find(path: string, follow: boolean, links = 0): Node | undefined {
     let node: Node = this.#root;
     const parts = split(path);
@@ -77,7 +80,7 @@ export class FileTree {
     return node;
   }
 
-  /** Creates a folder and its parents where they are absent, and returns it. */
+  /** Creates a folder and its missing parents, and returns it. */
   makeFolders(path: string): Folder {
     const parts = split(path);
     let node: Folder = this.#root;
@@ -94,7 +97,10 @@ export class FileTree {
     return node;
   }
 
-  /** Puts a node at a path in one step; a folder is never replaced by something else. */
+  /**
+   * Puts a node at a path in one step. Fails when a folder would be replaced by something else, or
+   * is not empty.
+   */
   replace(path: string, node: Node, verb: string): void {
     const [parent, name] = this.#parentOf(path, verb);
     const before = parent.entries.get(name);
@@ -105,13 +111,13 @@ export class FileTree {
     parent.entries.set(name, node);
   }
 
-  /** Takes a node away with all below it. */
+  /** Removes a node and everything below it. */
   drop(path: string): void {
     const [parent, name] = this.#parentOf(path, "remove");
     parent.entries.delete(name);
   }
 
-  /** Paths of all files and links, sorted. */
+  /** Returns the paths of all files and links, sorted. */
   leaves(): readonly string[] {
     const found: string[] = [];
     const walk = (at: string, node: Folder) => {

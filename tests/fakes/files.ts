@@ -1,6 +1,6 @@
 /**
- * A file system in memory that keeps the contract of `Files`: modes, owners, links, atomic
- * writes, locks, and faults with code and path. It can be told to fail at its n-th change.
+ * An in-memory file system that fulfils the contract of `Files`: modes, owners, links, atomic
+ * writes, locks, and faults with code and path. A test can make its n-th change fail.
  *
  * @module
  */
@@ -9,21 +9,21 @@ import type { FileStat } from "core/files/file_stat.ts";
 import { FileFault, type Files, type Lock, type WriteOptions } from "core/ports/files.ts";
 import { FileTree, type Node } from "tests/fakes/file_tree.ts";
 
-/** Files and what was done to them. */
+/** The file system and a record of its changes. */
 export interface MemoryFiles extends Files {
-  /** Every change asked for, oldest first: `write /etc/fleetctl/host.yaml`. */
+  /** Every requested change, oldest first: `write /etc/fleetctl/host.yaml`. */
   readonly changes: readonly string[];
-  /** Makes the n-th change from now (1 is the next) fail with `code`, and nothing of it happen. */
+  /** Makes the n-th change from now (1 is the next) fail with `code`; it then changes nothing. */
   failAt(step: number, code: string): void;
-  /** Makes each change under a path fail with `code` until undefined is given. */
+  /** Makes every change under a path fail with `code`; undefined ends that. */
   failUnder(path: string, code: string | undefined): void;
-  /** Paths of all files and links, sorted. */
+  /** Returns the paths of all files and links, sorted. */
   paths(): readonly string[];
-  /** Text of a file at once; undefined when there is none. */
+  /** Returns the text of a file synchronously; undefined when the file does not exist. */
   text(path: string): string | undefined;
 }
 
-/** Runs one change as a whole, or fails without it. */
+/** Runs one change completely, or fails and changes nothing. */
 type Change = <T>(verb: string, path: string, work: () => T) => Promise<T>;
 
 /** Creates a file system with the given files: path → text. */
@@ -255,7 +255,7 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
-/** Drops keys whose value is undefined, so that defaults stay. */
+/** Drops keys whose value is undefined, so that defaults apply. */
 function defined(options: WriteOptions): WriteOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

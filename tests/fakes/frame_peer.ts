@@ -1,12 +1,14 @@
 /**
- * The peer of a WebSocket connection in the hands of a test.
+ * The peer of a WebSocket connection, controlled by a test.
  *
  * @module
  */
 
 import type { FrameConnection } from "core/ports/sockets.ts";
 
-/** A connection whose peer the test plays; records what it was sent and how it was closed. */
+/**
+ * A connection whose peer is the test. Records the frames that it was sent and how it was closed.
+ */
 export function fakePeer() {
   const sent: { readonly type: string }[] = [];
   const ends: (number | "terminated")[] = [];

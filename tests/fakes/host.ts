@@ -1,6 +1,5 @@
 /**
- * A machine that exists only in a test: every port is a fake, but for sockets, which are real and
- * on loopback.
+ * A machine for tests: every port is a fake, except sockets, which are real and on loopback.
  *
  * @module
  */
@@ -16,7 +15,7 @@ import { type FakeProcesses, fakeProcesses, type FakeProgram } from "tests/fakes
 import { seededRandom } from "tests/fakes/random.ts";
 import { memoryUsers } from "tests/fakes/users.ts";
 
-/** A host whose parts a test can look into. */
+/** A host whose dependencies a test can inspect. */
 export interface MemoryHost extends Host {
   readonly clock: FakeClock;
   readonly files: MemoryFiles;

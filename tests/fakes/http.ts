@@ -1,12 +1,12 @@
 /**
- * Outgoing HTTP that ends in a function.
+ * Outgoing HTTP that a function answers.
  *
  * @module
  */
 
 import type { HttpClient } from "core/ports/http_client.ts";
 
-/** An HTTP client and what was asked of it. */
+/** An HTTP client and the requests that it got. */
 export interface FakeHttp extends HttpClient {
   readonly requests: readonly Request[];
 }

@@ -1,6 +1,6 @@
 /**
- * A program in the hands of a test that speaks lines of JSON: reads what its client writes, message
- * by message, and says what the test wants.
+ * A program that speaks newline-delimited JSON, controlled by a test. It reads its client's
+ * messages one by one and writes what the test wants.
  *
  * @module
  */
@@ -11,16 +11,18 @@ import type { FakeCall } from "tests/fakes/processes.ts";
 // deno-lint-ignore no-explicit-any -- a test looks into messages of several protocols.
 export type PeerMessage = any;
 
-/** One end of the pipe. */
+/** The program's end of the pipe. */
 export interface JsonPeer {
-  /** All that the client has written. */
+  /** Every message that the client has written. */
   readonly seen: readonly PeerMessage[];
   say(...messages: readonly unknown[]): Promise<void>;
-  /** Resolves when the client's input has ended; `handle` gets each message in turn. */
+  /**
+   * Passes each message to `handle`, one after another. Resolves when the client's input has ended.
+   */
   serve(handle: (message: PeerMessage) => Promise<void> | void): Promise<void>;
 }
 
-/** Makes a peer of a fake program. */
+/** Creates a peer from the call of a fake program. */
 export function jsonPeer(call: FakeCall): JsonPeer {
   const seen: PeerMessage[] = [];
   return {

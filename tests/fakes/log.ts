@@ -1,5 +1,5 @@
 /**
- * A log that keeps its lines for a test to look at.
+ * A log that keeps its lines for a test to inspect.
  *
  * @module
  */
@@ -13,13 +13,13 @@ export interface RecordedLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A log and what was written to it. */
+/** A log and the lines written to it. */
 export interface RecordingLog extends Log {
   /** Every line, oldest first; shared by all logs made from this one by `with`. */
   readonly lines: readonly RecordedLine[];
-  /** The lines of one event. */
+  /** Returns the lines of one event. */
   of(event: string): readonly RecordedLine[];
-  /** Resolves with the first line of an event, now or later. */
+  /** Resolves with the first line of an event, written before or after this call. */
   next(event: string): Promise<RecordedLine>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * An npm package that is an MCP server over stdio, as text: it lists the tools that it is given and
- * runs a piece of code at its start and at each call. It speaks the revision of 2025-11-25.
+ * The text of an npm package that is an MCP server over stdio. It lists the given tools, and runs
+ * given code at its start and at each call. It speaks revision 2025-11-25.
  *
  * @module
  */
@@ -13,15 +13,15 @@ export interface ServerPackage {
   readonly name: string;
   readonly version: string;
   readonly tools: readonly Readonly<Record<string, unknown>>[];
-  /** Statements at the start; `node:` modules may be awaited. */
+  /** Statements that run at the start; they may `await import` modules of `node:`. */
   readonly atStart?: string;
-  /** Statements of a call; `name` and `args` are there, `text` is the answer. */
+  /** Statements that run at a call. `name` and `args` are in scope; the answer is in `text`. */
   readonly atCall?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly more?: Readonly<Record<string, string>>;
 }
 
-/** Returns a tool that takes one text. */
+/** Returns a tool that accepts one text. */
 export function tool(
   name: string,
   description: string,

@@ -1,6 +1,6 @@
 /**
- * A model endpoint in the hands of a test: real HTTP on loopback, the real streaming protocols of
- * three providers, and a script of what to answer. It records each request as it came.
+ * A model endpoint controlled by a test: real HTTP on loopback, the real streaming protocols of
+ * three providers, and a script of replies. It records each request unchanged.
  *
  * @module
  */
@@ -12,13 +12,13 @@ import { anthropicEvents, chatEvents, responsesEvents } from "tests/fakes/model_
 
 /** What the endpoint does with one request. */
 export type ModelReply =
-  /** A whole answer: text, tool calls, or both. */
+  /** A complete answer: text, tool calls, or both. */
   | {
     readonly kind: "answer";
     readonly text?: string;
     readonly calls?: readonly { readonly tool: string; readonly arguments: unknown }[];
     readonly finish?: "stop" | "length";
-    /** Text of the arguments as it is, such as broken JSON. */
+    /** Raw text of the arguments, such as broken JSON. */
     readonly rawArguments?: string;
   }
   /** An HTTP status with headers and a body. */
@@ -28,14 +28,14 @@ export type ModelReply =
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: unknown;
   }
-  /** Some text, then the connection breaks, or ends without saying how the answer ended. */
+  /** Some text, then the connection breaks. With `cleanly`, it ends without the closing events. */
   | { readonly kind: "cut"; readonly text: string; readonly cleanly?: boolean }
-  /** Some text, then nothing until the client goes away. */
+  /** Some text, then nothing until the client disconnects. */
   | { readonly kind: "hang"; readonly text: string }
-  /** Something that is no answer. */
+  /** A body that is not a valid answer. */
   | { readonly kind: "garbage"; readonly body: string; readonly contentType?: string };
 
-/** A request as it came. */
+/** A recorded request. */
 export interface ModelRequest {
   readonly path: string;
   readonly headers: Headers;
@@ -48,31 +48,34 @@ export interface FakeModel {
   /** `http://127.0.0.1:<port>/v1`. */
   readonly baseUrl: string;
   readonly requests: readonly ModelRequest[];
-  /** Adds replies to the script; without one the endpoint answers 500 `script is over`. */
+  /**
+   * Adds replies to the script. When the script is empty, the endpoint answers 500 `script is
+   * over`.
+   */
   script(...replies: readonly (ModelReply | ((request: ModelRequest) => ModelReply))[]): void;
-  /** Drops what is left of the script. */
+  /** Drops the rest of the script. */
   forget(): void;
-  /** Resolves when the client of a `hang` went away. */
+  /** Resolves when the client of a `hang` reply has disconnected. */
   readonly hungUp: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Which requests a program makes beside its turns. */
+/** Whether a request is a side request, which a program makes outside its turns. */
 export type IsAside = (request: ModelRequest) => boolean;
 
-/** Some programs ask for a title of the conversation, without any tool. */
+/** Some programs request a title of the conversation; that request declares no tools. */
 export const hasNoTools: IsAside = ({ body }) => !(body?.tools?.length > 0);
 
 /**
- * Starts an endpoint on 127.0.0.1. `node:http`, because it can break a connection in mid-answer.
- * What is aside gets a short answer, and is neither recorded nor part of the script.
+ * Starts an endpoint on 127.0.0.1. It uses `node:http`, which can break a connection in the middle
+ * of an answer. A side request gets a short answer; it is not recorded and consumes no reply.
  */
 export async function startFakeModel(isAside: IsAside = () => false): Promise<FakeModel> {
   const replies: (ModelReply | ((request: ModelRequest) => ModelReply))[] = [];
   const requests: ModelRequest[] = [];
   const hungUp = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
-    // Programs probe the address before they use it; that is no call of the model.
+    // Programs probe the address before they use it; a probe is not a model request.
     if (request.method === "HEAD") return void response.writeHead(200).end();
     const text = Buffer.concat(await request.toArray()).toString();
     const seen: ModelRequest = {
@@ -115,7 +118,7 @@ const SCRIPT_OVER: ModelReply = {
   body: { error: { message: "the script is over" } },
 };
 
-/** Namespaces of tools that a request of OpenAI responses declares. */
+/** Returns the tool namespaces that an OpenAI Responses request declares. */
 function namespacesOf({ body }: ModelRequest): readonly string[] {
   const tools: readonly { readonly type?: string; readonly name: string }[] = body?.tools ?? [];
   return tools.filter(({ type }) => type === "namespace").map(({ name }) => name);

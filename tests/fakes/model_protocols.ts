@@ -1,12 +1,12 @@
 /**
  * The streaming answers of three model protocols as server-sent events: OpenAI-compatible chat
  * completions, Anthropic messages, OpenAI responses. A reply that is cut or hangs ends after its
- * text, without the events that close an answer.
+ * text, without the closing events.
  *
  * @module
  */
 
-/** What an answer is made of. */
+/** The content of an answer. */
 export interface ProtocolReply {
   readonly kind: "answer" | "cut" | "hang";
   readonly text?: string;
@@ -21,7 +21,7 @@ function pieces(text: string): readonly string[] {
   return text.match(/[\s\S]{1,12}/g) ?? [];
 }
 
-/** Prints `data:` events of chat completions. */
+/** Returns the `data:` events of chat completions. */
 export function chatEvents(reply: ProtocolReply): readonly string[] {
   const id = `chat-${++serial}`;
   const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
@@ -49,7 +49,7 @@ export function chatEvents(reply: ProtocolReply): readonly string[] {
 
 const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
 
-/** Prints named events of Anthropic messages. */
+/** Returns the named events of Anthropic messages. */
 export function anthropicEvents(reply: ProtocolReply): readonly string[] {
   const event = (type: string, fields: Readonly<Record<string, unknown>> = {}) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
@@ -92,8 +92,8 @@ export function anthropicEvents(reply: ProtocolReply): readonly string[] {
 }
 
 /**
- * Prints named events of OpenAI responses. A call of `<namespace>__<tool>` names both parts when
- * the request declares that namespace.
+ * Returns the named events of OpenAI responses. A call of `<namespace>__<tool>` has separate fields
+ * for namespace and tool when the request declares that namespace.
  */
 export function responsesEvents(
   reply: ProtocolReply,

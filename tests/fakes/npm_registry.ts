@@ -1,6 +1,6 @@
 /**
- * A package registry on loopback with packages made in memory: packuments, tarballs, and the
- * faults that a real one can have. Holds everything in memory and counts what it is asked.
+ * A package registry on loopback with packages made in memory: packuments, tarballs, and the faults
+ * of a real registry. It records the requests.
  *
  * @module
  */
@@ -16,16 +16,16 @@ export interface FakePackage {
   readonly bin?: Readonly<Record<string, string>>;
   readonly description?: string;
   readonly files: Readonly<Record<string, string>>;
-  /** Entries of the tarball with names and kinds that no packer writes. */
+  /** Tarball entries with names and types that no packer writes. */
   readonly odd?: readonly OddEntry[];
 }
 
-/** One entry of a tarball; `name` is taken as it stands. */
+/** One tarball entry; `name` is written verbatim. */
 export interface OddEntry {
   readonly name: string;
   readonly kind: "file" | "link" | "hard-link" | "folder";
   readonly target?: string;
-  /** Bytes, all zero. */
+  /** Size in bytes; the content is all zeros. */
   readonly size?: number;
 }
 
@@ -33,20 +33,20 @@ export interface OddEntry {
 export interface NpmRegistry extends AsyncDisposable {
   /** Base URL with a final slash. */
   readonly url: string;
-  /** Paths asked for, in order. */
+  /** Requested paths, in order. */
   readonly requests: readonly string[];
-  /** Serves other bytes than the packument names from now on. */
+  /** From now on, serves bytes that do not match the packument. */
   alter(name: string, version: string): void;
-  /** Takes requests whose path holds this, and never answers them. */
+  /** Never answers requests whose path contains `path`. */
   stall(path: string): void;
-  /** Changes what it says of a version from now on. */
+  /** From now on, replaces metadata of a version. */
   lie(name: string, version: string, about: Readonly<Record<string, unknown>>): void;
 }
 
 const BLOCK = 512;
 const encoder = new TextEncoder();
 
-/** Starts a registry that knows these packages. */
+/** Starts a registry with these packages. */
 export async function npmRegistry(packages: readonly FakePackage[]): Promise<NpmRegistry> {
   const tarballs = new Map<string, Uint8Array<ArrayBuffer>>();
   for (const one of packages) {
@@ -119,7 +119,10 @@ function metadata(one: FakePackage) {
   };
 }
 
-/** Other bytes that are still a gzip file: a comment in the header would be seen by no one. */
+/**
+ * Returns the gzip file with one bit of its trailer flipped. A changed header comment would go
+ * unnoticed.
+ */
 function flipped(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const copy = new Uint8Array(bytes);
   copy[copy.length - 1] = (copy.at(-1) ?? 0) ^ 1;
@@ -147,7 +150,7 @@ function padded(data: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** A ustar header. */
+/** Returns a ustar header. */
 function header(path: string, size: number, odd?: OddEntry): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(BLOCK);
   const put = (text: string, at: number) => bytes.set(encoder.encode(text), at);

@@ -1,6 +1,6 @@
 /**
  * Programs that are functions. A fake program gets what a real one gets (arguments, environment,
- * streams, signals) and returns its exit code; what is not in the table does not exist.
+ * streams, signals) and returns its exit code. A program that is not in the table does not exist.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Processes, ProcessExit, ProcessSpec } from "core/ports/processes.t
 import type { StartedChild } from "core/os/child.ts";
 import { runToEnd } from "core/os/run_to_end.ts";
 
-/** What a fake program can see and do. */
+/** What a fake program can use. */
 export interface FakeCall extends ProcessSpec {
   readonly stdin: ReadableStream<Uint8Array>;
   /** Reads standard input to its end. */
@@ -20,14 +20,14 @@ export interface FakeCall extends ProcessSpec {
   print(text: string): Promise<void>;
   /** Writes to standard error. */
   warn(text: string): Promise<void>;
-  /** Fires when the program is signalled; a program that does not return is then ended. */
+  /** Aborts when the program is signalled; a program that does not return is then ended. */
   readonly killed: AbortSignal;
 }
 
-/** A fake program; nothing returned means exit code 0. */
+/** A fake program; no return value means exit code 0. */
 export type FakeProgram = (call: FakeCall) => number | void | Promise<number | void>;
 
-/** Processes and what was started. */
+/** The fake processes and a record of those that were started. */
 export interface FakeProcesses extends Processes {
   /** Every program started, oldest first. */
   readonly calls: readonly ProcessSpec[];
@@ -109,7 +109,7 @@ function startFake(spec: ProcessSpec, program: FakeProgram, pid: number): Starte
   };
 }
 
-/** A pipe whose writer never waits: a fake program may print before anybody reads. */
+/** A pipe whose writer never blocks: a fake program may print before anyone reads. */
 function outputPipe() {
   const encoder = new TextEncoder();
   let isOpen = true;

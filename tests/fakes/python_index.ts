@@ -1,6 +1,6 @@
 /**
  * An index of Python packages on loopback (PEP 503 and PEP 691) with wheels made in memory, and the
- * faults that a real one can have. Holds everything in memory and counts what it is asked.
+ * faults of a real index. It records the requests.
  *
  * @module
  */
@@ -18,19 +18,19 @@ export interface FakeWheel {
   /** `console_scripts`: name and `module:function`. */
   readonly scripts?: Readonly<Record<string, string>>;
   readonly summary?: string;
-  /** Served as a source package, which only its own build could install. */
+  /** Served as a source distribution, which cannot be installed without running its build. */
   readonly isSource?: boolean;
-  /** Members with names, modes and sizes that no builder writes. */
+  /** Archive members with names, modes and sizes that no builder writes. */
   readonly odd?: readonly OddMember[];
 }
 
-/** A member of the archive; `name` is taken as it stands. */
+/** A member of the archive; `name` is written verbatim. */
 export interface OddMember {
   readonly name: string;
   readonly text?: string;
-  /** Bytes that it unpacks to, all zero. */
+  /** Unpacked size in bytes; the content is all zeros. */
   readonly size?: number;
-  /** Unix mode; a link when it says so. */
+  /** Unix mode, which can also mark a link. */
   readonly mode?: number;
 }
 
@@ -38,19 +38,19 @@ export interface OddMember {
 export interface PythonIndex extends AsyncDisposable {
   /** Base URL with a final slash. */
   readonly url: string;
-  /** Paths asked for, in order. */
+  /** Requested paths, in order. */
   readonly requests: readonly string[];
-  /** Serves other bytes for a package from now on, under the same name and announced hash. */
+  /** From now on, serves other bytes for a package under the same name and announced hash. */
   alter(name: string): void;
-  /** Serves other bytes and announces their hash. */
+  /** From now on, serves other bytes and announces their hash. */
   replace(name: string): void;
-  /** Takes requests whose path holds this, and never answers them. */
+  /** Never answers requests whose path contains `path`. */
   stall(path: string): void;
 }
 
 const encoder = new TextEncoder();
 
-/** Starts an index that knows these packages. */
+/** Starts an index with these packages. */
 export async function pythonIndex(packages: readonly FakeWheel[]): Promise<PythonIndex> {
   const archives = new Map<string, Uint8Array<ArrayBuffer>>();
   for (const one of packages) archives.set(fileOf(one), await archiveOf(one));
@@ -119,7 +119,7 @@ function fileOf({ name, version, isSource }: FakeWheel): string {
   return isSource ? `${stem}.tar.gz` : `${stem}-py3-none-any.whl`;
 }
 
-/** The same archive with a comment at its end: other bytes, other hash, still sound. */
+/** Returns the same archive with a comment at its end: other bytes and hash, still valid. */
 function commented(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const longer = new Uint8Array(bytes.length + 1);
   longer.set(bytes);
@@ -160,7 +160,7 @@ async function archiveOf(one: FakeWheel): Promise<Uint8Array<ArrayBuffer>> {
   return await zipOf(members);
 }
 
-/** A ZIP archive (PKWARE APPNOTE 6.3), every member deflated. */
+/** Returns a ZIP archive (PKWARE APPNOTE 6.3) with every member deflated. */
 async function zipOf(members: readonly OddMember[]): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const directory: Uint8Array<ArrayBuffer>[] = [];
@@ -200,7 +200,7 @@ async function zipOf(members: readonly OddMember[]): Promise<Uint8Array<ArrayBuf
   return new Uint8Array(await new Blob([...parts, ...directory, end]).arrayBuffer());
 }
 
-/** Little-endian numbers of so many bytes. */
+/** Returns the values as little-endian numbers of the given widths in bytes. */
 function fields(values: readonly (readonly [value: number, bytes: number])[]): number[] {
   return values.flatMap(([value, bytes]) =>
     Array.from({ length: bytes }, (_, at) => Math.floor(value / 2 ** (8 * at)) % 256)

@@ -1,7 +1,7 @@
 /**
- * A Python package that is an MCP server over stdio, as text: standard library only, with its
- * JSON-RPC in a package of its own below it. It lists the tools that it is given and runs a piece
- * of code at its start and at each call. It speaks the revision of 2025-11-25.
+ * The text of a Python package that is an MCP server over stdio. It uses only the standard library,
+ * with its JSON-RPC in a separate package below it. It lists the given tools, and runs given code
+ * at its start and at each call. It speaks revision 2025-11-25.
  *
  * @module
  */
@@ -15,15 +15,17 @@ export interface PythonServer {
   readonly name: string;
   readonly version: string;
   readonly tools: readonly Readonly<Record<string, unknown>>[];
-  /** Python statements at the start. */
+  /** Python statements that run at the start. */
   readonly atStart?: string;
-  /** Python statements of a call; `name` and `args` are there, `text` is the answer. */
+  /**
+   * Python statements that run at a call. `name` and `args` are in scope; the answer is in `text`.
+   */
   readonly atCall?: string;
   readonly requires?: readonly string[];
   readonly odd?: FakeWheel["odd"];
 }
 
-/** The package below every server: reads lines of JSON, answers them. */
+/** The package that every server depends on: reads lines of JSON and answers them. */
 export const RPC_WHEEL: FakeWheel = {
   name: "acme-rpc",
   version: "2.0.1",
@@ -91,7 +93,7 @@ ${indent(of.atStart ?? "pass")}
   };
 }
 
-/** One tool for each thing that a server may try; `all` takes a list of them and answers each. */
+/** One tool for each thing that a server may try. `all` accepts a list of them and answers each. */
 const REACH = `
 import socket, subprocess
 def reach(name, what):
@@ -117,7 +119,7 @@ what = args.get("text", "")
 text = json.dumps([tried(*one) for one in json.loads(what)]) if name == "all" else reach(name, what)
 `;
 
-/** Makes a server that reaches for whatever it is told to. */
+/** Creates a server that tries to reach whatever its caller names. */
 export function reachingServer(version: string): FakeWheel {
   const names = ["all", "host", "read", "write", "list", "variable", "program"];
   const tools = names.map((name) => tool(name, `Tries to ${name}`));

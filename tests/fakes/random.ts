@@ -1,5 +1,5 @@
 /**
- * Random values that are the same in each run of a test. Not for anything but tests.
+ * Random values that are the same in each run of a test. For tests only.
  *
  * @module
  */

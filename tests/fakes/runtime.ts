@@ -1,6 +1,5 @@
 /**
- * A runtime in the hands of a test: each turn runs a script, the process dies when the
- * test says so.
+ * A runtime controlled by a test: each turn runs a script, and the process dies on demand.
  *
  * @module
  */
@@ -12,11 +11,11 @@ import type {
   TurnOutcome,
 } from "units/dial/runtimes/driver.ts";
 
-/** What a script is given. */
+/** What a script can use. */
 export interface TurnStage {
   readonly turnId: string;
   readonly text: string;
-  /** Reports an update and waits until it was taken. */
+  /** Reports an update and waits until it has been accepted. */
   readonly report: (update: RuntimeUpdate) => Promise<void>;
   /** Aborts when the turn is cancelled or the runtime dies. */
   readonly signal: AbortSignal;
@@ -24,16 +23,16 @@ export interface TurnStage {
 
 /** A scripted driver. */
 export interface ScriptedRuntime extends RuntimeDriver {
-  /** Turns that were begun, in order. */
+  /** Turns that have begun, in order. */
   readonly begun: readonly string[];
   readonly starts: () => number;
   /** Ends the running process as `kill -9` would. */
   kill(reason?: string): void;
-  /** Lets the next starts fail; undefined lets them succeed again. */
+  /** Makes further starts fail; undefined lets them succeed again. */
   failStarts(reason: string | undefined): void;
 }
 
-/** Makes a driver that runs `script` for each turn; the default says the text back. */
+/** Creates a driver that runs `script` for each turn. The default script echoes the text. */
 export function scriptedRuntime(
   script: (stage: TurnStage) => Promise<TurnOutcome> = echo,
 ): ScriptedRuntime {
@@ -102,7 +101,7 @@ async function echo({ turnId, text, report }: TurnStage): Promise<TurnOutcome> {
   return { outcome: "completed" };
 }
 
-/** A script that waits until it is cancelled or killed. */
+/** A script that waits until its turn is cancelled or the runtime is killed. */
 export function hang(): Promise<TurnOutcome> {
   return new Promise(() => {});
 }

@@ -1,7 +1,7 @@
 /**
- * A service manager in memory over the unit files of a file system: it knows a unit when its file
- * was there at the last reload, numbers its processes, keeps enablement as links, and can be told
- * to fail at its n-th change.
+ * An in-memory service manager over the unit files of a file system. It knows the units whose files
+ * existed at the last reload, numbers its processes, and keeps enablement as links. A test can make
+ * its n-th change fail.
  *
  * @module
  */
@@ -11,23 +11,23 @@ import type { Files } from "core/ports/files.ts";
 import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** The fake and what was done to it. */
+/** The fake and a record of its changes. */
 export interface MemoryServices extends ServiceManager {
-  /** Every change asked for, oldest first: `start fleetctl-gateway.service`. */
+  /** Every requested change, oldest first: `start fleetctl-gateway.service`. */
   readonly changes: readonly string[];
-  /** Makes the n-th change from now (1 is the next) fail, and nothing of it happen. */
+  /** Makes the n-th change from now (1 is the next) fail; it then changes nothing. */
   failAt(step: number): void;
-  /** Makes each start of a unit fail until told otherwise. */
+  /** Makes each start of a unit fail while `isFailing`. */
   failUnit(unit: string, isFailing: boolean): void;
-  /** Makes each start of a unit end in time-out and leave it active until told otherwise. */
+  /** Makes each start of a unit time out and leave it active, while `isHanging`. */
   hangUnit(unit: string, isHanging: boolean): void;
-  /** A unit that hung becomes ready by itself. */
+  /** Makes a unit that hung become ready. */
   wakeUnit(unit: string): void;
   /** Names of the active units, sorted. */
   active(): readonly string[];
-  /** Moves the clock by which starts are dated; what runs keeps its date. */
+  /** Shifts the clock that dates later starts; running units keep their dates. */
   shiftClock(ms: number): void;
-  /** Ends everything, as a reboot does. */
+  /** Ends all units, as a reboot does. */
   reboot(): void;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Accounts that exist only in a test.
+ * In-memory user accounts.
  *
  * @module
  */
 
 import type { User, Users } from "core/ports/users.ts";
 
-/** Creates accounts; groups are given by name and id, and each user has a group of its name. */
+/** Creates accounts. `groups` has names and ids; each user also has a group of the same name. */
 export function memoryUsers(
   options: {
     readonly currentUid?: number;
