@@ -111,6 +111,10 @@ function installEnv(install: Install): Record<string, string> {
   return { ...env, DENO_DIR: install.cache, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" };
 }
 
+/** A status, and no other number: ports and names of temporary folders may contain 404 too. */
+const NOT_FOUND =
+  /could not find npm package|does not exist|\b404 not found|version.*not found|no match/i;
+
 /** Returns the refusal that explains the installer's output, with next steps. */
 function installRefusal(
   install: Pick<Install, "mcp" | "package" | "version">,
@@ -127,6 +131,13 @@ function installRefusal(
       hints: registry,
     });
   }
+  // First, because the other patterns may match a part of the path that could not be written.
+  if (/no space left/i.test(output)) {
+    return refusal("disk-full", `${start}: no space left on the disk`, {
+      details,
+      hints: ["df -h"],
+    });
+  }
   if (/integrity|checksum/i.test(output)) {
     return refusal(
       "package-altered",
@@ -135,16 +146,10 @@ function installRefusal(
       { details, hints: registry },
     );
   }
-  if (/could not find npm package|does not exist|404|version.*not found|no match/i.test(output)) {
+  if (NOT_FOUND.test(output)) {
     return refusal("package-not-found", `${start}: the registry has no package ${pinned}`, {
       details,
       hints: [`fleetctl mcp catalog upgrade ${install.mcp} --help`],
-    });
-  }
-  if (/no space left/i.test(output)) {
-    return refusal("disk-full", `${start}: no space left on the disk`, {
-      details,
-      hints: ["df -h"],
     });
   }
   if (/error sending request|not found in cache|dns error|connect|timed out/i.test(output)) {

@@ -88,7 +88,7 @@ const MEANINGS: readonly (readonly [
     () => [],
   ],
   [
-    /no matching distribution|could not find a version|404/i,
+    /no matching distribution|could not find a version|\b404 (client error|not found)/i,
     "package-not-found",
     (pinned) => `the index has no wheel of ${pinned}, or of a package below it, for this host`,
     ({ mcp }) => [`fleetctl mcp catalog upgrade ${mcp} --help`],
