@@ -1,8 +1,8 @@
 /**
- * What goes wrong with activation on a real host: units that do not come up, files that somebody
- * edited, verbs that are killed and hosts that are rebooted in the middle. The next `apply` puts it
- * right and says what it cannot. 3 kills and 2 reboots; FLEETCTL_ROUNDS and FLEETCTL_REBOOTS say
- * otherwise.
+ * Activation faults on a real host: units that fail to start, files edited by hand, killed verbs,
+ * and reboots in the middle of a verb. The next `apply` repairs them and reports what it cannot
+ * repair. 3 kills and 2 reboots by default; FLEETCTL_ROUNDS and FLEETCTL_REBOOTS override these
+ * numbers.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * Agent programs of others, unchanged, as the runtime of an agent on a booted host, one after the
- * other: below the real unit, with an MCP by URL whose tools are marked. What the model saw is the
- * proof. Claude Code has a test of its own.
+ * Unmodified third-party agent programs as the runtime of an agent on a booted host, one after the
+ * other. Each runs below the real unit, with an MCP by URL whose tools are marked. The proof is
+ * what the model saw. Claude Code has its own test.
  *
  * @module
  */
@@ -72,7 +72,7 @@ async function choose(scene: ProgramHost, program: RuntimeProgram): Promise<void
   const env = await program.connect({ root, home, url: `http://127.0.0.1:${MODEL_PORT}` });
   await Deno.remove(root, { recursive: true });
   for (const [name, value] of Object.entries(env)) await scene.secret(name, value);
-  // Only what the program is told of its model is new there.
+  // Add only the program's model configuration.
   await scene.must(
     "sh",
     "-c",

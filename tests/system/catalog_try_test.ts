@@ -1,6 +1,6 @@
 /**
- * A new version of a server on a real host, tried out through the daemon, whose own sandbox forbids
- * namespaces: what the try is confined by, what it shows, and that nothing of it is left.
+ * Tries a new server version on a real host, through the daemon, whose own sandbox forbids
+ * namespaces. Checks what confines the try, what it shows, and that it leaves nothing behind.
  *
  * @module
  */
@@ -24,7 +24,7 @@ function version(number: string, more: Partial<Parameters<typeof serverPackage>[
   return serverPackage({ name: "@acme/wiki", version: number, tools: [READ], ...more });
 }
 
-/** Looks at its engine, its home, and a file of its agent that it is not granted. */
+/** A server that reads its engine, its home, and a file of its agent that is not granted. */
 const REACH = serverPackage({
   name: "@acme/reach",
   version: "1.0.0",
@@ -66,7 +66,7 @@ class Scene extends PackagedHost {
     return found.out.trim() === "" ? [] : found.out.trim().split("\n");
   }
 
-  /** Starts an upgrade whose try never ends, and returns the unit of that try. */
+  /** Starts an upgrade whose try never ends; returns the unit of that try. */
   async hang(): Promise<string> {
     const words = ["systemd-run", "--quiet", "--collect", "--unit=test-upgrade", "fleetctl"];
     await this.must(...words, "mcp", "catalog", "upgrade", "wiki", "--to", "1.2.0");
@@ -140,7 +140,7 @@ async function isConfined(scene: Scene): Promise<void> {
     const seen = await inside("ls", hidden);
     assert.ok(seen.code !== 0 || seen.out.trim() === "", `${hidden}: ${seen.out}`);
   }
-  // What it asked for becomes its permissions: nobody else on this host may add a word.
+  // The file's content becomes the server's permissions, so no other user may write it.
   const [folder = ""] = await scene.leftovers();
   const forged = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups", "--"];
   const audit = `${folder}/.audit-0`;
@@ -177,22 +177,22 @@ async function killedInTheMiddle(scene: Scene): Promise<void> {
   });
   const shown = await scene.catalog("list", "--json");
   assert.match(shown.out, /@acme\/wiki@1\.1\.0/, `the pin is as it was (${unit})`);
-  // What is left on the disk is one empty home, which the next try takes away.
+  // Only one empty home is left on the disk; the next try removes it.
   const next = await scene.catalog("upgrade", "wiki", "--to", "1.0.0");
   assert.equal(next.code, 0, next.out + next.err);
   assert.deepEqual(await scene.leftovers(), []);
   assert.deepEqual(await scene.tries(), []);
 }
 
-/** What these servers say of themselves lets no tool run without a human. */
+/** These servers' annotations let no tool run without a human, so the entry sets the risk. */
 const FREE = ["--risk", "*=allow"];
 const PYTHON_WORDS = ["--uvx", "acme-wiki==1.0.0", "--env", "WIKI_KEY"]
   .concat(["--set-env", "WIKI_SITE=of the catalog"]);
 
-/** What a server is told to reach for, and what must come of it. */
+/** What a server tries to reach, and the result it must get. */
 type Reach = readonly [name: string, what: string, want: RegExp];
 
-/** Has the running server, through its socket, reach for each thing. */
+/** Makes the running server try to reach each target, through its socket. */
 async function reach(scene: Scene, mcp: string, all: readonly Reach[]): Promise<void> {
   const text = JSON.stringify(all.map(([name, what]) => [name, what]));
   const words = ["fleetctl", "mcp", "call", mcp, "all", "ada", "--args", JSON.stringify({ text })];
@@ -219,13 +219,13 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
   assert.equal(added.code, 0, added.out + added.err);
   assert.match(added.out, /tools {2}7: all, host, read, write, list, variable, program/);
   assert.deepEqual(await scene.leftovers(), []);
-  // Its default MCP is not in these registries: the agent is there, and then wants none.
+  // The registries lack the agent's default MCP. The agent is added anyway, and the MCP removed.
   await scene.run(
     ["fleetctl", "agents", "add", "ada", "--channel", "webview", "--user-email", "a@example.org"],
   );
   await scene.must("fleetctl", "mcp", "remove", "browser", "ada");
   await scene.must("fleetctl", "secret", "set", "WIKI_KEY", "--value", "k", "--agent", "ada");
-  // An agent's env file is read after what its units set.
+  // systemd reads an agent's env file after the variables that its units set.
   for (const name of ["WIKI_SITE", "REACH_SITE"]) {
     await scene.must("fleetctl", "secret", "set", name, "--value", "stolen", "--agent", "ada");
   }
@@ -264,7 +264,7 @@ async function pythonIsConfined(scene: Scene): Promise<void> {
   await reach(scene, "pywiki", [["host", "4874", /^done$/], ["read", "/etc/shadow", NOT_THERE]]);
 }
 
-/** The try and the unit build the same sandbox for real Node. */
+/** Checks that the try and the unit build the same sandbox for real Node. */
 async function nodeIsConfined(scene: Scene): Promise<void> {
   const pin = ["--npm", "@acme/reach@1.0.0", "--engine", "node", "--set-env", "REACH_SITE={home}"];
   const added = await scene.catalog("add", "reach", ...pin, ...FREE);
@@ -276,7 +276,10 @@ async function nodeIsConfined(scene: Scene): Promise<void> {
   assert.deepEqual(said.slice(0, 4), ["undefined", "", "ENOENT", "/home/ada"]);
 }
 
-/** What the doctor knows is what a call says, as root and as the agent through its own proxy. */
+/**
+ * Checks that doctor and a call report the same fault, as root and as the agent through its own
+ * proxy.
+ */
 async function alteredTreeIsNamed(scene: Scene): Promise<void> {
   const folder = "/var/lib/fleetctl/deploy/pywiki";
   const file =
@@ -299,7 +302,7 @@ async function alteredTreeIsNamed(scene: Scene): Promise<void> {
   await reach(scene, "pywiki", [["read", "/home/ada/notes/a", /^granted/]]);
 }
 
-/** A grant of the whole home leaves the agent's keys and sign-ins closed. */
+/** Checks that a grant of the whole home still hides the agent's keys and sign-ins. */
 async function keysAreClosed(scene: Scene): Promise<void> {
   const granted = await scene.catalog(
     "upgrade",
@@ -326,7 +329,7 @@ async function keysAreClosed(scene: Scene): Promise<void> {
   ]);
 }
 
-/** Replaces a folder of ada's by a link into a folder that only its owner can reach. */
+/** Replaces a folder of ada's with a link into a folder that only its owner can reach. */
 const PLANT =
   `cd /home/ada && rm -rf -- "$1" && mkdir -p "$(dirname -- "$1")" && ln -s /home/bob/open "$1"`;
 

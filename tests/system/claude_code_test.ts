@@ -1,7 +1,7 @@
 /**
- * Claude Code, unchanged, as the runtime of an agent on a booted host: installed and chosen by the
- * steps of `docs/runtime.md`, below the real unit, with an MCP by URL whose tools are marked. What
- * the model saw is the proof.
+ * Unmodified Claude Code as the runtime of an agent on a booted host. It is installed and chosen by
+ * the steps of `docs/runtime.md` and runs below the real unit, with an MCP by URL whose tools are
+ * marked. The proof is what the model saw.
  *
  * @module
  */
@@ -26,7 +26,7 @@ const MODEL_PORT = 9001;
 const HUB_PORT = 9002;
 const KEY_OF_MODEL = "sk-0123456789abcdef";
 
-/** The commands of the section "Claude Code", one for each line. */
+/** The commands of the section "Claude Code", one per line. */
 async function documentedSteps(): Promise<readonly string[]> {
   const text = await Deno.readTextFile(`${TREE}docs/runtime.md`);
   const [, section = ""] = /^### Claude Code\n([^]*?)^###? /m.exec(text) ?? [];
@@ -35,7 +35,7 @@ async function documentedSteps(): Promise<readonly string[]> {
 }
 
 class ClaudeScene extends ProgramHost {
-  /** Puts the program where npm puts it; a booted host reaches no registry. */
+  /** Puts the program where npm installs it; a booted host reaches no registry. */
   async installProgram(): Promise<void> {
     const folder = "/usr/local/lib/node_modules/@anthropic-ai/claude-code/bin";
     await copyInto(this.host, programFile(programNamed("claude-code")), folder);
@@ -43,7 +43,7 @@ class ClaudeScene extends ProgramHost {
     await this.must("ln", "-s", `${folder}/claude.exe`, "/usr/local/bin/claude");
   }
 
-  /** How often a human was asked so far. */
+  /** Returns how often a human was asked so far. */
   async questions(): Promise<number> {
     return (await this.approvals()).length;
   }
@@ -81,7 +81,7 @@ async function prepare(scene: ClaudeScene): Promise<void> {
   await scene.mark({ publish: "ask", wipe: "block" });
 }
 
-/** Runs the documented steps; the program stands where npm would have put it. */
+/** Runs the documented steps; the program is already where npm would install it. */
 async function followSteps(scene: ClaudeScene): Promise<void> {
   const steps = await documentedSteps();
   assert.ok(steps.some((line) => line.includes("--runtime claude-code")), steps.join("\n"));
@@ -89,7 +89,7 @@ async function followSteps(scene: ClaudeScene): Promise<void> {
   await scene.secret("ANTHROPIC_BASE_URL", `http://127.0.0.1:${MODEL_PORT}`);
   for (const line of steps) {
     if (/^(apt-get|npm) /.test(line)) continue;
-    // On a terminal it asks for the value.
+    // On a terminal, `secret set` asks for the value.
     const command = line.startsWith("fleetctl secret set") ? `${line} --value -` : line;
     const ended = await scene.run(["sh", "-c", command], { input: KEY_OF_MODEL });
     assert.equal(ended.code, 0, `${line}\n${ended.out}${ended.err}`);
@@ -136,7 +136,7 @@ async function readsAskNobody(scene: ClaudeScene): Promise<void> {
 async function blockedIsRefused(scene: ClaudeScene): Promise<void> {
   const hidden = await scene.call("mcp__hub__wipe", { page: "home" });
   assert.equal(hidden.isError, true, hidden.text);
-  // The program knows this tool; the mark comes while it runs.
+  // The program already knows this tool; the mark changes while it runs.
   await scene.mark({ publish: "ask", wipe: "block", archive: "block" });
   const blocked = await scene.call("mcp__hub__archive", { page: "home" });
   assert.equal(blocked.isError, true);

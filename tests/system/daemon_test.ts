@@ -1,6 +1,6 @@
 /**
- * The trusted base on a real host: who may what, by kernel and daemon, with real users and peer
- * credentials; what hostile users of the host cannot do; and that every decision is in the audit.
+ * The trusted base on a real host, with real users and peer credentials: who may do what, by kernel
+ * and by daemon; what hostile users of the host cannot do; and that the audit has every decision.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The limits of agents on a host that enforces them: a command that eats memory or tasks ends by
- * itself, its agent goes on, and so does the host. A new limit holds without a restart.
+ * The limits of agents on a host that enforces them. A command that exhausts memory or tasks fails
+ * alone: its agent and the host run on. A new limit applies without a restart.
  *
  * @module
  */
@@ -24,7 +24,7 @@ const MIB = 1024 ** 2;
 const MEMORY_MIB = 512;
 const TASKS = 256;
 
-/** Processes of ada's session: the dial unit and its runtime. */
+/** Returns the processes of ada's session: the dial unit and its runtime. */
 async function session(scene: PackagedHost): Promise<readonly string[]> {
   const runtime = await scene.must("pgrep", "-u", "ada", "-f", "fleetctl-runtime");
   return [await scene.property(DIAL, "MainPID"), runtime.trim()];
@@ -57,7 +57,7 @@ async function setUp(scene: PackagedHost): Promise<void> {
   assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
 }
 
-/** What the host leaves to agents is less than it has, and what the verb shows is in force. */
+/** Agents get less than the whole host, and the limits that the verb shows are in force. */
 async function checkDefaults(scene: PackagedHost): Promise<void> {
   const has = Number(/MemTotal: +(\d+) kB/.exec(await scene.must("cat", "/proc/meminfo"))?.[1]);
   const all = Number(await scene.property("fleetctl.slice", "MemoryMax"));
@@ -68,7 +68,7 @@ async function checkDefaults(scene: PackagedHost): Promise<void> {
   assert.equal(memory_max, max % (1024 * MIB) === 0 ? `${max / 1024 / MIB}G` : `${max / MIB}M`);
   assert.equal(String(tasks_max), await scene.property(SLICE, "TasksMax"));
   assert.deepEqual([cpu_weight, io_weight], [100, 20]);
-  // This kernel keeps no controller for these: their text is all that can be seen.
+  // This kernel lacks controllers for these limits, so only their text can be checked.
   const text = await scene.must("systemctl", "cat", SLICE);
   assert.match(text, /^MemoryHigh=\d+$/m);
   assert.match(text, /^CPUWeight=100\nIOWeight=20$/m);
@@ -99,13 +99,13 @@ async function checkNewLimits(scene: PackagedHost): Promise<void> {
   assert.ok(group.includes(`/fleetctl.slice/fleetctl-agents.slice/${SLICE}/${server}`), group);
 }
 
-/** What eats memory is ended, and nothing else. */
+/** Only the process that exhausts memory is killed. */
 async function checkMemory(scene: PackagedHost): Promise<void> {
   const before = await session(scene);
   const answer = await bash(scene, "tail /dev/zero; echo status $?");
   assert.match(answer, /status 137/);
   assert.match(await bash(scene, "tail /dev/zero"), /killed, as the system does when memory runs/);
-  // Many that are small: none of them is larger than the runtime.
+  // Many small processes: none of them is larger than the runtime.
   const one = "python3 -c 'import time; x = b\"x\" * 2**25; time.sleep(600)'";
   const many = await bash(scene, `for i in $(seq 60); do ${one} & done; wait -n; echo ended $?`);
   assert.match(many, /ended 137|signal SIGKILL/);
@@ -113,7 +113,7 @@ async function checkMemory(scene: PackagedHost): Promise<void> {
   assert.match(await bash(scene, "echo still here"), /still here/);
 }
 
-/** Forks until the kernel refuses, says why it did, and takes its children away. */
+/** Forks until the kernel refuses, prints the reason, and ends its children. */
 const FORKS = `python3 -c '
 import os, signal
 children = []
@@ -130,9 +130,11 @@ for child in children:
     os.kill(child, signal.SIGKILL)
 '`;
 
-/** What starts processes without end gets no more of them, and the host still does. */
+/**
+ * A program that forks endlessly reaches its task limit, while the host can still start processes.
+ */
 async function checkTasks(scene: PackagedHost): Promise<void> {
-  // What so many processes need of memory is not what is looked at here.
+  // The memory that so many processes need is not under test here.
   await scene.must("fleetctl", "agents", "set", "ada", "--memory-max", "");
   const before = await session(scene);
   const answer = await bash(scene, FORKS);

@@ -1,8 +1,8 @@
 /**
- * The rendered socket and service of an MCP under real systemd: clients that come and are killed
- * leave nothing behind, an idle server stops, and the limits on tasks and memory hold. 48 clients;
- * FLEETCTL_ROUNDS says otherwise. The engine is a stand-in that starts fast; the units
- * are the product's.
+ * The rendered socket and service of an MCP under real systemd. Clients that connect and are killed
+ * leave nothing behind, an idle server stops, and the limits on tasks and memory apply. 48 clients
+ * by default; FLEETCTL_ROUNDS overrides it. The engine is a fast stand-in; the units are the
+ * product's.
  *
  * @module
  */
@@ -29,7 +29,7 @@ import { renderMcpService } from "units/render/mcp/service.ts";
 import { renderMcpSocket } from "units/render/mcp/socket.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 48);
-/** Clients at once. */
+/** Concurrent clients. */
 const WIDE = 8;
 const AGENT = "ada" as AgentName;
 const MEMORY_MIB = 96;
@@ -37,7 +37,10 @@ const TASKS = 24;
 const PATHS = pathsUnder("/");
 const TREE = `${PATHS.deploy("limits")}/1.0.0-test`;
 
-/** Echoes, with a child of its own; takes tasks or memory until it is stopped, and counts. */
+/**
+ * An echo server with a child process. On request it uses tasks or memory until it is stopped, and
+ * counts them.
+ */
 const SERVER = `import json, os, subprocess, sys
 line = sys.argv[1]
 if line == "tasks":
@@ -67,7 +70,7 @@ while line != "":
     line = sys.stdin.readline().strip()
 `;
 
-/** A stand-in for Node: at once there, with a child that outlives its parent unless it is ended. */
+/** A stand-in for Node that starts at once. Its child outlives it unless it is killed. */
 const ENGINE = `#!/bin/sh
 sleep 1000 &
 printf 'up\\n'
@@ -107,7 +110,7 @@ async function put(path: string, text: string, mode = 0o644): Promise<void> {
   await Deno.chmod(path, mode);
 }
 
-/** Puts the units, the launchers, the tree and its record on a host, and listens. */
+/** Installs the units, the launchers, the tree and its record on a host, and starts the sockets. */
 async function install(host: BootedHost): Promise<void> {
   const at = (path: string) => `${host.root}${path}`;
   const entry = manifest();
@@ -122,7 +125,7 @@ async function install(host: BootedHost): Promise<void> {
   const record = { mcp: "limits", fingerprint: await denoTrees().fingerprint(at(TREE)) };
   await put(at(`${TREE}.json`), `${JSON.stringify(record, null, 2)}\n`);
   await put(at(PATHS.gate("limits")), "{}\n");
-  // The empty folder in which the manager builds what the server sees.
+  // The empty folder in which the manager builds the server's view of the file system.
   await Deno.mkdir(at(sandboxRoot(PATHS.deploy("limits"))));
   await put(at(PATHS.agentEnv(AGENT)), "");
   const place = { paths: PATHS, agent: AGENT, workdir: "/", closed: [] };
@@ -139,7 +142,7 @@ function socketOf(host: BootedHost): string {
   return host.path(PATHS.agentMcpSocket("limits", AGENT));
 }
 
-/** Instances that are there in any state, and processes of the agent. */
+/** Returns instances in any state, and processes of the agent. */
 async function leftovers(host: BootedHost): Promise<readonly string[]> {
   const list = ["systemctl", "list-units", "--all", "--plain", "--no-legend", "mcp-limits-*@*"];
   const units = (await host.must(...list)).trim();
@@ -163,7 +166,7 @@ const write = async (conn: Deno.Conn, text: string) => {
   await conn.write(encoder.encode(text));
 };
 
-/** Reads until the text ends so, or the server is gone. */
+/** Reads until the text ends with `end`, or the server closes the connection. */
 async function readTo(conn: Deno.Conn, end: string | undefined): Promise<string> {
   const buffer = new Uint8Array(4096);
   let text = "";
@@ -175,7 +178,9 @@ async function readTo(conn: Deno.Conn, end: string | undefined): Promise<string>
   return text;
 }
 
-/** One client that goes: before a word, after one, in mid-message, or when all was said. */
+/**
+ * One client that disconnects: before its first message, after it, in mid-message, or at the end.
+ */
 async function visit(host: BootedHost, how: number): Promise<void> {
   const conn = await Deno.connect({ transport: "unix", path: socketOf(host) });
   try {
@@ -195,7 +200,8 @@ async function comeAndGo(host: BootedHost): Promise<void> {
   const before = await descriptors(host);
   for (let round = 0; round < ROUNDS; round += WIDE) {
     await Promise.all(Array.from({ length: WIDE }, (_, at) => visit(host, (round + at) % 4)));
-    // Those of the round before may still be ending; more than the socket admits would be refused.
+    // Clients of the previous round may still be ending; the socket would refuse more than its
+    // limit.
     if (round % (WIDE * 4) === 0) await waitForNone(host);
   }
   await waitForNone(host);
@@ -234,7 +240,7 @@ async function idleStop(host: BootedHost): Promise<void> {
     const { value } = await answers.read();
     assert.match(new TextDecoder().decode(value), new RegExp(`"id": ?${id}`));
     assert.notDeepEqual(await leftovers(host), [], "a server runs");
-    // The client stays: it is the proxy that lets the server go.
+    // The client stays connected: the proxy releases the server.
     await waitForNone(host);
     assert.equal(log.of("idle_stop").length, id);
   }

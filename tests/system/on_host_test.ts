@@ -1,7 +1,7 @@
 /**
- * The section "On a host" of the README, pasted on a booted host that has the package file and no
- * fleet: its commands run as they are written, then both people sign in through the HTTPS front and
- * each reaches the own agent alone.
+ * The section "On a host" of the README, run on a booted host that has the package file and no
+ * fleet. Its commands run verbatim. Then both people sign in through the HTTPS front, and each
+ * reaches only their own agent.
  *
  * @module
  */
@@ -17,10 +17,10 @@ import { checkNames, checkSmallVerbs } from "tests/system/on_host/small_verbs.ts
 import { FRONT_NAME, Person } from "tests/system/on_host/person.ts";
 
 const COMMANDS_MAX = 6;
-/** Where the package lies and the commands are pasted. */
+/** The folder with the package, where the commands run. */
 const FOLDER = "/srv";
 
-/** The commands of the section, one for each line. */
+/** The commands of the section, one per line. */
 async function commandsOfReadme(): Promise<readonly string[]> {
   const text = await Deno.readTextFile(`${TREE}README.md`);
   const [, section = ""] = /^## On a host\n([^]*?)^## /m.exec(text) ?? [];
@@ -29,8 +29,8 @@ async function commandsOfReadme(): Promise<readonly string[]> {
 }
 
 /**
- * What a host in a network has and a booted one lacks: a registry, a certificate authority for the
- * name, and a package manager that has just installed and started Caddy.
+ * Provides what a networked host has and a booted one lacks: a registry, a certificate authority
+ * for the name, and a package manager that has just installed and started Caddy.
  */
 async function standInForTheNetwork(scene: PackagedHost): Promise<void> {
   await copyInto(scene.host, `${VENDOR_CACHE}/browser`, "/var/lib/fleetctl/vendor-cache");
@@ -39,7 +39,7 @@ async function standInForTheNetwork(scene: PackagedHost): Promise<void> {
   await scene.must("systemctl", "enable", "--now", "caddy");
 }
 
-/** Runs one command as a person pastes it; returns what it printed. */
+/** Runs one command as a person pastes it; returns its output. */
 async function paste(scene: PackagedHost, command: string): Promise<string> {
   const { code, out, err } = await scene.run(["bash", "-c", `cd ${FOLDER} && ${command}`]);
   assert.equal(code, 0, `${command}\n${out}${err}`);
@@ -63,7 +63,7 @@ Deno.test("the commands of the README make a host with two agents for two people
       await step(command, async () => {
         printed.push(await paste(scene, command));
         if (!command.includes("> /etc/caddy/Caddyfile")) return;
-        // No authority gives a booted host a certificate for a public name.
+        // No authority issues a certificate for a public name to a booted host.
         await scene.must("sed", "-i", "1a tls internal", "/etc/caddy/Caddyfile");
       });
     }

@@ -1,7 +1,7 @@
 /**
  * The Debian package on a real host: installed, set up by an operator, used by an agent, restarted,
- * rebooted, removed and purged. What no other test can see: that the rendered units run under real
- * systemd with their hardening, as the users they name, and that the kernel refuses everybody else.
+ * rebooted, removed and purged. Only this test shows that the rendered units run under real systemd
+ * with their hardening, as the users they name, and that the kernel refuses everyone else.
  *
  * @module
  */

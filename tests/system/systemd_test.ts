@@ -1,5 +1,6 @@
 /**
- * Our adapter and our quoting against real systemd: what we print is what it reads.
+ * The service adapter and the quoting of unit files against real systemd: it must read back what
+ * the renderer prints.
  *
  * @module
  */
@@ -20,7 +21,7 @@ const UNITS: Readonly<Record<string, string>> = {
     'ExecStart=/bin/sh -c "cat /proc/self/environ > /run/nasty.env"\n',
 };
 
-/** Values that something on the way would like to read as syntax. */
+/** Values that a parser on the way could mistake for syntax. */
 const NASTY = fc.sample(
   fc.oneof(
     fc.stringMatching(/^["'\\`$#; \t\n\r=a%!{}*]*$/),
@@ -69,7 +70,7 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
       await assert.rejects(Deno.lstat(link), Deno.errors.NotFound);
       await services.reload();
       await services.stop("good.service");
-      // Stopped and disabled, so systemd has it no longer in memory.
+      // The unit is stopped and disabled, so systemd no longer has it in memory.
       const [stopped] = await services.status(["good.service"]);
       assert.deepEqual([stopped?.load, stopped?.active], ["loaded", "inactive"]);
     });
@@ -80,7 +81,7 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
         const names = Array.from({ length: 30 }, (_, index) => `many-${index}.socket`);
         for (const [index, name] of names.entries()) {
           const path = `${host.root}/etc/systemd/system/${name}`;
-          // A socket cannot be where a folder is.
+          // A socket cannot be created where a folder exists.
           const at = index === 7 ? "/run" : `/run/many-${index}.sock`;
           await Deno.writeTextFile(path, `[Socket]\nAccept=yes\nListenStream=${at}\n`);
           await Deno.writeTextFile(

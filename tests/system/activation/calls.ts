@@ -1,5 +1,6 @@
 /**
- * Calls of a host where all is well: relayed to a peer, and no server without one.
+ * Calls on a healthy host: relayed reads of a peer, and servers that run only while a client is
+ * connected.
  *
  * @module
  */
@@ -10,8 +11,8 @@ import { proofOf } from "tests/support/keyed_mcp.ts";
 import { BROWSER, checkCall, CLIENT, KEY, REPO } from "tests/system/activation/host.ts";
 
 /**
- * An admin agent reads as a peer through the daemon: what the reviewed catalog calls read-only, as
- * that peer and with its key; nothing else, and `mcp call` not at all.
+ * An admin agent reads as a peer through the daemon, under the peer's account and with the peer's
+ * key. It may read only what the reviewed catalog marks read-only, and `mcp call` is refused.
  */
 export async function checkRelayed(host: BootedHost): Promise<void> {
   const owner = ["--user-email", "chief@example.org"];
@@ -41,14 +42,14 @@ export async function checkRelayed(host: BootedHost): Promise<void> {
   assert.match(rows, /mcp read/);
 }
 
-/** Servers and proxies of MCPs that run at the moment, by unit and by program. */
+/** Returns the running MCP servers and proxies, by unit and by program. */
 async function runningMcps(host: BootedHost): Promise<string> {
   const units = "systemctl list-units --plain --no-legend --state=running,start 'mcp-*.service'";
   const { out } = await host.exec(["sh", "-c", `${units}; pgrep -af '[f]leetctl-mcp' || true`]);
   return out.trim();
 }
 
-/** 22 sockets that listen, and nothing behind them until somebody calls. */
+/** Checks that 22 sockets listen without any process behind them until a client calls. */
 export async function checkIdle(host: BootedHost): Promise<void> {
   const names = Array.from({ length: 20 }, (_, at) => `spare-${at}`);
   for (const name of names) {
@@ -69,7 +70,7 @@ export async function checkIdle(host: BootedHost): Promise<void> {
   }
   assert.equal(await runningMcps(host), "");
   await checkCall(host);
-  // What is looked for is there while somebody is connected.
+  // While a client is connected, the same search finds the processes.
   const socket = "UNIX-CONNECT:/run/mcp/keyed-ada.sock";
   const holding = host.exec(["sh", "-c", `sleep 600 | socat - ${socket}`], { user: "ada" });
   await poll(

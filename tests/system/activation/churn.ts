@@ -1,6 +1,6 @@
 /**
- * Verbs that are killed and hosts that are rebooted in the middle of them. 3 kills and 2 reboots;
- * FLEETCTL_ROUNDS and FLEETCTL_REBOOTS say otherwise.
+ * Kills verbs and reboots hosts in the middle of them: 3 kills and 2 reboots by default.
+ * FLEETCTL_ROUNDS and FLEETCTL_REBOOTS override these numbers.
  *
  * @module
  */
@@ -11,23 +11,25 @@ import { DAEMON } from "tests/support/packaged_host.ts";
 import { checkCall, CLIENT, REPO, settled } from "tests/system/activation/host.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "3");
-/** Reboots; docs/benchmarks.md has the outcome of 20. */
+/** Number of reboots; docs/benchmarks.md has the outcome of 20. */
 const REBOOTS = Math.min(ROUNDS, Number(Deno.env.get("FLEETCTL_REBOOTS") ?? "2"));
 
-/** Kills whatever the daemon runs, the daemon included, while verbs change the host. */
+/** Verbs that change the host in a loop while the daemon and everything it runs are killed. */
 const CHURN = `
 ( fleetctl mcp add org ada; fleetctl mcp remove keyed ada; fleetctl mcp add keyed ada; \\
   fleetctl mcp remove org ada ) >/dev/null 2>&1 &
 sleep "$1"; systemctl kill -s KILL --kill-who=all ${DAEMON}; wait; true`;
 
-/** The same verbs, each noted on disk once it has ended well; goes on while the host goes down. */
+/**
+ * The same verbs, each logged to disk after it succeeds. The loop runs on while the host goes down.
+ */
 const LOGGED = `
 : > /var/lib/churn; sync
 note() { fleetctl mcp "$1" "$2" ada >/dev/null 2>&1 && { echo "$1 $2" >> /var/lib/churn; sync; }; }
 ( note add org; note remove keyed; note remove org; note add keyed ) &
 sleep "$1"; true`;
 
-/** Kills the daemon with all that it runs, and looks at what the next `apply` leaves. */
+/** Kills the daemon with everything it runs, then checks the state that the next `apply` leaves. */
 export async function checkKills(host: BootedHost): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     await host.exec(["bash", "-c", CHURN, "bash", String(0.3 + (round * 37 % 300) / 100)]);
@@ -38,8 +40,9 @@ export async function checkKills(host: BootedHost): Promise<void> {
 }
 
 /**
- * Boots again at a random moment of the same verbs; FLEETCTL_SEED repeats a sequence. What was
- * acknowledged before is there: the last verb that had ended, and everything that no verb touched.
+ * Reboots at a random moment of the same verbs; FLEETCTL_SEED repeats a sequence. Everything
+ * acknowledged before survives: the result of the last verb that ended, and all that no verb
+ * touched.
  */
 export async function checkReboots(host: BootedHost): Promise<void> {
   let seed = Number(Deno.env.get("FLEETCTL_SEED") ?? "7");
@@ -55,7 +58,7 @@ export async function checkReboots(host: BootedHost): Promise<void> {
     const [verb = "", mcp = ""] = acknowledged.split(" ");
     const shard = await host.read(`${REPO}/agents.d/ada.yaml`);
     const isThere = new RegExp(`^ +- ${mcp}$`, "m").test(shard);
-    // The verb after it may have been recorded before the reboot, and is then of the other MCP.
+    // The next verb may have been recorded before the reboot. It then concerns the other MCP.
     if (mcp !== "") {
       assert.equal(isThere, verb === "add", `seed ${seed}: ${acknowledged}\n${shard}`);
     }
@@ -66,7 +69,7 @@ export async function checkReboots(host: BootedHost): Promise<void> {
   }
 }
 
-/** Ledger, client config, sockets and doctor say the same of both MCPs. */
+/** Checks that ledger, client config, sockets and doctor agree on both MCPs. */
 async function checkAgrees(host: BootedHost): Promise<void> {
   const { mcpServers } = JSON.parse(await host.read(CLIENT));
   const shard = await host.read(`${REPO}/agents.d/ada.yaml`);

@@ -1,6 +1,6 @@
 /**
- * A typing error in one file of the ledger, then `apply`: the agent, MCP or host that the file is
- * about goes on with what the file said before, and nobody else notices.
+ * A typo in one file of the ledger, followed by `apply`. The agent, MCP or host of that file keeps
+ * its previous facts, and nothing else is affected.
  *
  * @module
  */
@@ -14,7 +14,10 @@ import { CLIENT, KEY, REPO, settled } from "tests/system/activation/host.ts";
 const SHARD = `${REPO}/agents.d/ada.yaml`;
 const KEYS = "/etc/fleetctl/dial-keys.json";
 
-/** Everything that must stay: what the gateway goes by, what ada has, and who runs since when. */
+/**
+ * Returns everything that must stay unchanged: the gateway's inputs, ada's setup, and which
+ * processes run since when.
+ */
 async function snapshot(host: BootedHost): Promise<Readonly<Record<string, string>>> {
   const files = ["/etc/fleetctl/env/webview-gateway.env", KEYS, CLIENT]
     .concat(["/etc/fleetctl/gate/keyed.json", "/etc/fleetctl/gate/org.json"])
@@ -34,11 +37,11 @@ async function snapshot(host: BootedHost): Promise<Readonly<Record<string, strin
   return shown;
 }
 
-/** Says what is on stdin to a program, and prints its answer to the second request. */
+/** Passes stdin to a program and prints its answer to the second request. */
 const TALK = `coproc SERVER { exec "$@"; }
 cat >&"\${SERVER[1]}"; grep -m1 '"id":2' <&"\${SERVER[0]}"`;
 
-/** Calls the MCP with the entry of ada's client config, as her runtime does. */
+/** Calls the MCP through the entry in ada's client config, as her runtime does. */
 async function checkServer(host: BootedHost): Promise<void> {
   const { command, args } = JSON.parse(await host.read(CLIENT)).mcpServers.keyed;
   const clientInfo = { name: "test", version: "1" };
@@ -66,7 +69,7 @@ async function edit(host: BootedHost, path: string, change: (text: string) => st
   await Deno.writeTextFile(`${host.root}${path}`, change(await host.read(path)));
 }
 
-/** Applies with one faulty file: it is named, and nothing else happens. */
+/** Applies with one faulty file: the report names the file, and nothing else changes. */
 async function staysWith(
   host: BootedHost,
   { path, change, said }: {
@@ -92,7 +95,7 @@ async function staysWith(
   assert.deepEqual(await snapshot(host), before);
 }
 
-/** One faulty shard, manifest and host file after the other. */
+/** Breaks one shard, one manifest and one host file, one after the other. */
 export async function checkFaultyFacts(host: BootedHost): Promise<void> {
   await host.must("fleetctl", "mcp", "add", "org", "ada");
   await host.must("fleetctl", "apply");
@@ -100,7 +103,7 @@ export async function checkFaultyFacts(host: BootedHost): Promise<void> {
     "enrolled key of ada",
     async () => (await host.read(KEYS)).includes('"ada"') ? true : undefined,
   );
-  // A good edit by hand counts from the first apply on, though no verb has recorded it.
+  // A valid manual edit counts from the first apply on, although no verb has recorded it.
   await edit(host, SHARD, (text) => text.replace("ada@example.org", "ada@example.net"));
   await host.must("fleetctl", "apply");
   await host.must("fleetctl", "agents", "restart", "ada");
@@ -120,7 +123,7 @@ export async function checkFaultyFacts(host: BootedHost): Promise<void> {
     change: (text) => `${text}colour: red\n`,
     said: /hosts\.d\/helios\.yaml:\d+.*colour/,
   });
-  // What goes on as before can be ended as before.
+  // An agent or MCP that keeps its previous facts can still be removed as usual.
   await edit(host, SHARD, (text) => text.replace("example.net", "example.org"));
   await host.must("fleetctl", "mcp", "remove", "org", "ada");
   await host.must("fleetctl", "apply");

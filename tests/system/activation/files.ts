@@ -1,5 +1,5 @@
 /**
- * Files that somebody edited: what is ours is put right, what is theirs stays.
+ * Manual edits of files: `apply` restores the product's files and leaves the owner's content.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import type { BootedHost } from "tests/support/booted_host.ts";
 import { checkCall, CLIENT, settled } from "tests/system/activation/host.ts";
 
-/** What is ours is put right, what is the owner's stays. */
+/** Checks that `apply` restores the product's content and keeps the owner's. */
 export async function checkHandEdits(host: BootedHost): Promise<void> {
   const config = JSON.parse(await host.read(CLIENT));
   config.mcpServers.own = { command: "/usr/bin/my-server" };
@@ -30,7 +30,7 @@ export async function checkHandEdits(host: BootedHost): Promise<void> {
   assert.match(dry.out, /~KEYED_TOKEN/);
   assert.doesNotMatch(dry.out, /stolen|a key/);
   const applied = await host.exec(["fleetctl", "apply"]);
-  // An entry of our name that is no longer our proxy is the owner's word against ours.
+  // An entry under the product's name that no longer starts the proxy belongs to the owner.
   const isForeign = /client-entry-foreign|has an entry of that name that is not ours/.test(
     applied.err,
   );
@@ -49,8 +49,8 @@ export async function checkHandEdits(host: BootedHost): Promise<void> {
 }
 
 /**
- * The host's own defaults, written by hand: good ones are followed, bad ones named and
- * not guessed at.
+ * The host's own defaults, edited by hand: valid ones are followed, invalid ones are reported and
+ * never guessed.
  */
 export async function checkDefaults(host: BootedHost): Promise<void> {
   const file = `${host.root}/etc/fleetctl/defaults.yaml`;

@@ -1,6 +1,5 @@
 /**
- * A booted host with a gateway, an agent and an MCP of its own: what `apply` leaves,
- * and a call that works.
+ * A booted host with its own gateway, agent and MCP: what `apply` leaves, and a call that works.
  *
  * @module
  */
@@ -12,15 +11,15 @@ import { installPackage } from "tests/support/packaged_host.ts";
 
 /** The ledger of the host. */
 export const REPO = "/var/lib/fleetctl/repo";
-/** What ada's runtime reads of her MCPs. */
+/** The client config that ada's runtime reads. */
 export const CLIENT = "/home/ada/.runtime-b/agent/mcp.json";
 /** The value of every key. */
 export const KEY = "a key";
-/** An entry of a catalog that needs nothing. */
+/** A catalog entry without any requirements. */
 export const BROWSER = "name: browser\nsummary: Stands in\nsource: {builtin: agent-message}\n" +
   "auth: none\nscope: per_user\n";
 
-/** Installs all of it. */
+/** Installs everything on the host. */
 export async function setUp(host: BootedHost, out: string): Promise<void> {
   await installPackage(host, out);
   await host.must("fleetctl", "webview-gateway", "install");
@@ -41,7 +40,7 @@ export async function setUp(host: BootedHost, out: string): Promise<void> {
   await settled(host);
 }
 
-/** Fails when there is anything left to do. */
+/** Fails when `apply` would still change something. */
 export async function settled(host: BootedHost): Promise<void> {
   assert.match(await host.must("fleetctl", "apply"), /^unchanged/);
 }

@@ -1,7 +1,6 @@
 /**
- * Faults as an operator meets them at night. For each, `fleetctl status` must name the
- * cause and the commands that mend it; the commands are run as they stand, and then
- * nothing is wrong any more.
+ * Faults that an operator meets in production. For each, `fleetctl status` must name the cause and
+ * the commands that fix it. The test runs those commands verbatim, and then no problem remains.
  *
  * @module
  */
@@ -12,13 +11,13 @@ import { type BootedHost, poll } from "tests/support/booted_host.ts";
 /** One fault. */
 interface OperatorFault {
   readonly name: string;
-  /** Shell script that makes it. */
+  /** Shell script that causes the fault. */
   readonly inject: string;
   /** Code of the problem that names the cause. */
   readonly code: string;
-  /** What its message or its details must say. */
+  /** What the problem's message or details must match. */
   readonly says: RegExp;
-  /** Shell script that takes away what the fault stood on, not the fault itself. */
+  /** Shell script that removes the precondition of the fault, but not the fault itself. */
   readonly after?: string;
 }
 
@@ -131,14 +130,14 @@ const FAULTS: readonly OperatorFault[] = [
 ];
 
 /**
- * Makes a certificate for the front that ends in so many days; one that has ended is dated back.
+ * Makes a certificate for the front that expires in `days`; a negative number gives an expired one.
  */
 function certificate(days: number): string {
   const made = "openssl x509 -req -in /etc/ssl/fleet.csr -signkey /etc/ssl/fleet.key";
   return `${made} -days ${days} -copy_extensions copyall -out /etc/ssl/fleet.pem 2>/dev/null`;
 }
 
-/** Runs a script while nothing of ours has files open. */
+/** Returns a script that runs while no process of the product has files open. */
 function withRolesStopped(script: string): string {
   const units = "fleetctl-daemon fleetctl-gateway fleetctl-host fleetctl-login";
   return `systemctl stop ${units}; ${script}; systemctl start ${units}`;
@@ -158,7 +157,7 @@ const FRONT = `
   fleetctl webview-login install --driver basic --url https://fleet.example.org
 `;
 
-/** Makes each fault, runs what `status` says, and looks whether it helped. */
+/** Causes each fault, runs the commands that `status` prints, and checks that they fixed it. */
 export async function checkOperatorFaults(host: BootedHost): Promise<void> {
   await host.must("sh", "-ec", FRONT);
   await untilFine(host, "before the first fault");
@@ -191,7 +190,7 @@ async function look(host: BootedHost) {
   return { problems, exit: code };
 }
 
-/** A service that was started again takes a moment. */
+/** A restarted service needs a moment, so this polls. */
 async function untilFine(host: BootedHost, when: string): Promise<void> {
   let last = "";
   await poll(`host without a problem ${when}`, async () => {

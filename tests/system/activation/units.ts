@@ -1,5 +1,5 @@
 /**
- * Units that do not come up, or are asked for too often.
+ * Units that fail to start, or are requested too often.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { BootedHost } from "tests/support/booted_host.ts";
 import { GATEWAY } from "tests/support/packaged_host.ts";
 import { checkCall, settled } from "tests/system/activation/host.ts";
 
-/** A drop-in is the host's own, which `apply` neither writes nor removes. */
+/** Writes a drop-in. It belongs to the host: `apply` neither writes nor removes it. */
 async function override(
   host: BootedHost,
   unit: string,
@@ -30,7 +30,7 @@ async function repair(host: BootedHost, unit: string): Promise<void> {
   await host.must("systemctl", "daemon-reload");
 }
 
-/** A role that dies at once again and again; systemd itself counts it as started each time. */
+/** A role that exits at once, repeatedly. systemd itself counts each attempt as started. */
 export async function checkDyingRole(host: BootedHost): Promise<void> {
   const words = '/bin/sh -c "echo no database today >&2; sleep 0.2; exit 1"';
   await override(host, GATEWAY, words);
@@ -47,9 +47,9 @@ export async function checkDyingRole(host: BootedHost): Promise<void> {
 }
 
 /**
- * A role that runs and never serves: `apply` gives it as long as its unit says, tells the
- * end of its journal and what to run, does the rest, says so again each time, and
- * converges once it is mended.
+ * A role that runs but never serves. `apply` waits as long as the unit's timeout. It prints the end
+ * of the journal and the command to run, and completes the rest. Each later run reports it again,
+ * and `apply` converges once the role is fixed.
  */
 export async function checkHangingRole(host: BootedHost): Promise<void> {
   const words = [
@@ -77,7 +77,7 @@ export async function checkHangingRole(host: BootedHost): Promise<void> {
   }
 }
 
-/** A socket whose path is taken: the MCP is down, everything else goes on, and doctor names it. */
+/** A socket whose path is taken: the MCP is down, everything else runs on, and doctor names it. */
 export async function checkBrokenSocket(host: BootedHost): Promise<void> {
   await host.must("systemctl", "stop", "mcp-keyed-ada.socket");
   await host.must("mkdir", "-p", "/run/mcp/keyed-ada.sock/inside");
@@ -93,9 +93,7 @@ export async function checkBrokenSocket(host: BootedHost): Promise<void> {
   await checkCall(host);
 }
 
-/**
- * Hundreds of connections at once are a burst and no reason to put a shared socket out of service.
- */
+/** Checks that a burst of hundreds of connections does not put a shared socket out of service. */
 export async function checkBurst(host: BootedHost): Promise<void> {
   await host.must("fleetctl", "mcp", "add", "org", "ada");
   const burst = `for i in $(seq 300); do

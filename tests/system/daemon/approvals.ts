@@ -1,6 +1,6 @@
 /**
- * Calls that wait for a human, on a host: who sees them, who decides, and what is said when the
- * approvals of an agent cannot be read. Each call is a real one of an agent's own user.
+ * Calls on a host that wait for a human: who sees them, who decides, and the report when an agent's
+ * approvals cannot be read. Each call is a real one under an agent's own user.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export function callOf(agent: string): readonly string[] {
   return ["fleetctl", "mcp", "call", "git", "git_branch", "--args", args];
 }
 
-/** Approvals are listed, shown and decided by root and an admin agent, and seen by their agent. */
+/** Root and an admin agent list, show and decide approvals; the agent itself sees its own. */
 export async function approvals(scene: DaemonScene): Promise<void> {
   await makeRepository(scene, repositoryOf("ada"), "asked");
   await scene.must("fleetctl", "mcp", "add", "git", "ada");
@@ -44,7 +44,7 @@ async function approvedByAdmin(scene: DaemonScene): Promise<void> {
     const shown = await fleetctl(scene, user, ["approvals", "show", id.slice(0, 8)]);
     assert.match(shown.out, /"mode": "list"/, `${user}: ${shown.err}`);
   }
-  // An agent sees its own calls and decides about none; others see none of them.
+  // An agent sees only its own calls and decides none.
   for (const user of ["bob", "ada"]) {
     const ended = await fleetctl(scene, user, ["approvals", "approve", id]);
     assert.deepEqual([ended.code, ended.out], [4, ""], `${user}: ${ended.err}`);
@@ -92,7 +92,7 @@ export async function unreadableApprovals(scene: DaemonScene): Promise<void> {
   }
   const shown = await fleetctl(scene, "root", ["approvals", "show", id]);
   assert.match(shown.err, /not every agent could be asked \(1 of 3 did not answer\)/);
-  // A link leads root to another agent's dial unit, which answers for that agent only.
+  // A link leads root to another agent's dial unit, which answers for its own agent only.
   await scene.must("ln", "-s", "/home/bob/.fleetctl/dial/local.sock", SOCKET);
   const linked = await fleetctl(scene, "root", ["approvals", "show", id]);
   assert.match(linked.err, /Cannot find approval/);

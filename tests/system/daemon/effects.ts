@@ -1,6 +1,6 @@
 /**
- * Every verb of the table, run once by root on a host, and looked at for what it does there. A verb
- * that neither a row nor an earlier step has run fails the test.
+ * Every verb of the table, run once by root on a host, with its effects checked there. A verb that
+ * neither a row nor an earlier step has run fails the test.
  *
  * @module
  */
@@ -13,14 +13,14 @@ import { npmRegistry } from "tests/fakes/npm_registry.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
 
-/** One command line as an operator types it after `fleetctl`, and what it does. */
+/** One command line as an operator types it after `fleetctl`, and its effect. */
 interface Effect {
   readonly line: string;
-  /** What it prints. */
+  /** The output that it prints. */
   readonly says?: RegExp;
-  /** A shell command that looks at the host afterwards, and what it prints. */
+  /** A shell command that inspects the host afterwards, and its expected output. */
   readonly seen?: readonly [command: string, prints: RegExp];
-  /** A shell command that comes before it. */
+  /** A shell command that runs before it. */
   readonly first?: string;
   /** The exit code; 0 when absent. */
   readonly code?: number;
@@ -102,7 +102,7 @@ const HOST: readonly Effect[] = [
   { line: "completion bash", says: /complete .*fleetctl/ },
   { line: "help mcp add", says: /fleetctl mcp add git self/ },
   {
-    // Agents that the rows above restarted connect in their own time.
+    // Agents that the rows above restarted reconnect after a delay.
     first: "timeout 60 sh -c 'until fleetctl doctor > /dev/null 2>&1; do :; done'",
     line: "doctor",
     says: /setting/,
@@ -165,7 +165,7 @@ const ROLE_VERBS: readonly Effect[] = [
     line: "teams-gateway install --register-listen 127.0.0.2:3978",
     seen: ["systemctl is-active fleetctl-teamchat.service", /^active$/m],
   },
-  // No agent is at team chat here, and both say so.
+  // No agent uses team chat here, and both report that.
   { line: "teams-gateway status", code: 1, says: /fleetctl-teamchat\.service active/ },
   { line: "teams-gateway doctor", code: 1, says: /no message from the platform/ },
   {

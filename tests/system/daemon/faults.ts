@@ -1,7 +1,6 @@
 /**
- * A host in trouble, or an agent that makes some: links and pipes where root reads and writes, a
- * damaged ledger and store, a full disk. Bad input changes nothing, and what was kept
- * is still there.
+ * A host in trouble, or an agent that causes it: links and pipes where root reads and writes, a
+ * damaged ledger and store, a full disk. Bad input changes nothing, and existing data survives.
  *
  * @module
  */
@@ -15,7 +14,7 @@ const STORE = "/var/lib/fleetctl/repo/secrets.age";
 const SHARD = "/var/lib/fleetctl/repo/agents.d/zoe.yaml";
 const ENV = "/etc/fleetctl/env/agent-ada.env";
 
-/** What an agent does to its own home makes root write nowhere else, and wait for nothing. */
+/** Whatever an agent does to its own home, root writes nowhere else and does not block. */
 export async function linksAndPipes(scene: DaemonScene): Promise<void> {
   const asAda = async (script: string) => {
     const ended = await scene.run(["sh", "-c", script], { user: "ada" });
@@ -34,7 +33,7 @@ export async function linksAndPipes(scene: DaemonScene): Promise<void> {
     ]]
   ) {
     const ended = await scene.run(["timeout", "50", "fleetctl", ...words]);
-    // What stands in the way of the agent is a fault of its own, which the exit code tells.
+    // An obstacle in the agent's home is a separate fault, which the exit code of `status` reports.
     const isSeen = ended.code === 0 || (words[0] === "status" && ended.code === 1);
     assert.ok(isSeen, `${words.join(" ")} ended with ${ended.code}: ${ended.err}`);
   }
@@ -48,7 +47,7 @@ export async function linksAndPipes(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "apply");
 }
 
-/** A link in place of a folder leads root to nothing that the agent could not reach itself. */
+/** A link in place of a folder leads root nowhere that the agent could not reach itself. */
 async function foldersThatLead(
   scene: DaemonScene,
   asAda: (script: string) => Promise<void>,
@@ -69,7 +68,8 @@ async function foldersThatLead(
 }
 
 /**
- * What an agent puts in place of its config is named at once: no verb waits for it or follows it.
+ * Whatever an agent puts in place of its config is reported at once: no verb blocks on it or
+ * follows it.
  */
 export async function homesThatWait(scene: DaemonScene): Promise<void> {
   const config = "/home/ada/.runtime-b/agent/mcp.json";
@@ -98,7 +98,7 @@ export async function homesThatWait(scene: DaemonScene): Promise<void> {
   assert.equal(stat, "ada ada 600");
 }
 
-/** An agent whose unit does not stop holds up its own verb, and no verb of others. */
+/** An agent whose unit does not stop holds up its own verb, but no other user's verb. */
 export async function unitsThatWait(scene: DaemonScene): Promise<void> {
   const unit = "fleetctl-dial-ada.service";
   const stateOf = async () =>
@@ -107,7 +107,7 @@ export async function unitsThatWait(scene: DaemonScene): Promise<void> {
   const asAda = (script: string) => scene.run(["sh", "-ec", script], { user: "ada" });
   const before = await asAda("fleetctl mcp remove browser self");
   assert.equal(before.code, 0, before.err);
-  // systemd wakes a stopped process so that it takes its SIGTERM: ada stops hers again and again.
+  // systemd wakes a stopped process so that it receives its SIGTERM, so ada stops hers in a loop.
   const stopper = scene.run(["perl", "-e", `1 while kill STOP => ${pid}`], { user: "ada" });
   let isOver = false;
   const own = scene.run(["fleetctl", "apply", "self"], { user: "ada" });
@@ -118,7 +118,7 @@ export async function unitsThatWait(scene: DaemonScene): Promise<void> {
   const other = await set("PARALLEL_0");
   assert.equal(other.code, 0, other.err);
   assert.equal(isOver, false, "a verb of root passed one that waits for its unit");
-  // More than run at once: the fifth and the sixth wait for their turn.
+  // More verbs than may run at once: the fifth and the sixth wait for their turn.
   const others = await Promise.all([1, 2, 3, 4, 5, 6].map((at) => set(`PARALLEL_${at}`)));
   for (const { code, err } of others) assert.equal(code, 0, err);
   await stopper;
@@ -130,9 +130,9 @@ export async function unitsThatWait(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "apply");
 }
 
-/** An agent's verb that needs a package waits for it before it takes the host's lock. */
+/** An agent's verb that needs a package waits for it before it acquires the host's lock. */
 export async function packagesThatWait(scene: DaemonScene): Promise<void> {
-  // As an operator does who installs that package at the same time.
+  // Stands in for an operator who installs that package at the same time.
   const lock = "/var/lib/fleetctl/locks/vendor-browser.lock";
   const holder = scene.run([
     "flock",
@@ -158,7 +158,7 @@ export async function packagesThatWait(scene: DaemonScene): Promise<void> {
   assert.equal((await own).code, 0, await scene.must("cat", "/home/ada/said"));
 }
 
-/** A broken shard takes its own agent out and nobody else; a broken store is never written over. */
+/** A broken shard excludes only its own agent; a broken store is never overwritten. */
 export async function brokenStores(scene: DaemonScene): Promise<void> {
   const zoe = await scene.uidOf("zoe");
   const shard = await scene.must("cat", SHARD);
@@ -181,7 +181,7 @@ export async function brokenStores(scene: DaemonScene): Promise<void> {
   assert.equal((await scene.ada("secret get CODEHOST_TOKEN")).out, "t2\n");
 }
 
-/** On a full disk nothing is changed unrecorded, and what is there can be read. */
+/** On a full disk no change goes unrecorded, and existing data can be read. */
 export async function fullDisk(scene: DaemonScene): Promise<void> {
   const folder = "/var/lib/fleetctl/daemon";
   await scene.must("systemctl", "stop", DAEMON);
@@ -212,7 +212,9 @@ export async function fullDisk(scene: DaemonScene): Promise<void> {
   await scene.must("systemctl", "start", DAEMON);
 }
 
-/** What an agent's user can use up of a host, bytes and entries, keeps no verb of others away. */
+/**
+ * The bytes and entries of a host that an agent's user can exhaust do not block other users' verbs.
+ */
 export async function usedUp(scene: DaemonScene): Promise<void> {
   const shared = ["/tmp", "/var/tmp", "/dev/shm"];
   const small = "size=4m,nr_inodes=400,mode=1777";
@@ -229,12 +231,12 @@ export async function usedUp(scene: DaemonScene): Promise<void> {
   assert.equal(set.code, 0, set.err);
   assert.equal((await scene.ada("secret get CODEHOST_TOKEN")).out, "t5\n");
   assert.equal((await scene.run(["fleetctl", "apply"])).code, 0);
-  // The journal is bounded by the host and forgets; what was decided is not kept there.
+  // The host bounds the journal and drops old lines; the audit of decisions is kept elsewhere.
   const decided = (await scene.audit()).length;
   const flood = "yes of no use | head -c 300000 | logger -t flood";
   await scene.must("runuser", "-u", "bob", "--", "sh", "-c", flood);
   assert.ok((await scene.audit()).length >= decided);
-  // Only what starts meanwhile has to wait: the manager makes its view of the host in /tmp.
+  // Only new starts have to wait, because the manager builds its view of the host in /tmp.
   await scene.must("umount", ...shared);
   await scene.must("systemctl", "restart", DAEMON);
   await poll("the daemon again", async () => {

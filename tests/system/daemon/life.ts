@@ -1,5 +1,5 @@
 /**
- * The life of an agent on a real host: stopped and still stopped after a boot, started, removed
+ * The life of an agent on a real host: stopped and still stopped after a reboot, started, removed
  * with its user, and added again.
  *
  * @module
@@ -29,7 +29,7 @@ async function untilState(scene: DaemonScene, agent: string, state: string): Pro
   });
 }
 
-/** What is stopped stays stopped over apply and a boot; the kernel's word for it is the unit. */
+/** A stopped agent stays stopped across apply and a reboot, as the state of its unit proves. */
 export async function stopAndBoot(scene: DaemonScene): Promise<void> {
   const idle = await untilState(scene, "bob", "idle");
   assert.match(idle.since ?? "", /^20/);
@@ -53,7 +53,10 @@ export async function stopAndBoot(scene: DaemonScene): Promise<void> {
   );
 }
 
-/** Whoever follows a log through the daemon and goes away, however, leaves no program behind. */
+/**
+ * A caller who follows a log through the daemon and disconnects, in whatever way, leaves no process
+ * behind.
+ */
 export async function noReaders(scene: DaemonScene): Promise<void> {
   const nothing = async () => (await scene.run(["pgrep", "-x", "journalctl"])).code === 1;
   for (const signal of ["SIGTERM", "SIGKILL"]) {
@@ -75,7 +78,7 @@ export async function noReaders(scene: DaemonScene): Promise<void> {
   }
 }
 
-/** A process that is killed is told with why. */
+/** A killed process is reported together with the reason. */
 export async function failedState(scene: DaemonScene): Promise<void> {
   await scene.must("systemctl", "mask", "--runtime", "--now", DIAL_BOB);
   const down = await show(scene, "bob");
@@ -87,7 +90,8 @@ export async function failedState(scene: DaemonScene): Promise<void> {
 }
 
 /**
- * The home stays with a closed account; added again it is the same agent's; archived it is gone.
+ * After removal the home stays with a locked account. An agent added again gets it back; an
+ * archived home is gone.
  */
 export async function remove(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "secret", "set", "OWN", "--value", "v", "--agent", "bob");
@@ -110,7 +114,7 @@ export async function remove(scene: DaemonScene): Promise<void> {
     "*bob*",
   );
   assert.equal(left, "");
-  // Who was an agent is nobody from the moment that the record is gone.
+  // A former agent is an unknown caller as soon as its record is gone.
   const asked = await scene.ask(uid, [{ argv: ["agents", "list"] }]);
   assert.equal(asked[0]?.type === "refused" && asked[0].error.code, "caller-unknown");
   await scene.must(

@@ -1,6 +1,6 @@
 /**
- * What the trusted base is for: an agent's own user keeps its secrets and is refused everything
- * else, by the kernel and by the daemon; an operator does both; and the audit log tells it all.
+ * The purpose of the trusted base. The kernel and the daemon let an agent's own user manage its
+ * secrets and refuse everything else. An operator may do both, and the audit log records it all.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { verbName } from "core/verbs/verb.ts";
 import { invocationOfRow } from "tests/core/verbs/callers.ts";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
 
-/** What the kernel keeps from ada, and how she would use it. */
+/** What the kernel denies ada, as the commands that she would try. */
 const KERNEL: readonly (readonly string[])[] = [
   ["cat", "/etc/fleetctl/host-op.env"],
   ["cat", "/etc/fleetctl/host.key"],
@@ -27,7 +27,7 @@ const KERNEL: readonly (readonly string[])[] = [
   ["sh", "-c", "echo x > /usr/lib/fleetctl/fleetctl-exec"],
 ];
 
-/** An agent's own user sets its secret, and an operator does too. */
+/** An agent's own user sets its secret; so does an operator. */
 export async function ownSecret(scene: DaemonScene): Promise<void> {
   const set = await scene.ada("secret set CODEHOST_TOKEN --value - --agent self", "t 1\n");
   assert.equal(set.code, 0, set.err);
@@ -65,7 +65,7 @@ export async function operatorVerbs(scene: DaemonScene): Promise<void> {
     const row = invocationOfRow(verb, verb.target === undefined ? undefined : "bob");
     const rest = verb.args.some((one) => one.rest && !one.optional) ? ["word"] : [];
     const words = printInvocation({ ...row, rest, switches: switchesOf(verb.confirms === true) });
-    // The value of a secret option is read from stdin, and there is none.
+    // A secret option is read from stdin, which is empty here.
     const ended = await scene.run(["fleetctl", ...words], { user: "ada", input: "x" });
     assert.equal(ended.code, 4, `${words.join(" ")}\n${ended.out}${ended.err}`);
     assert.match(ended.err, /operator-only/, words.join(" "));
@@ -79,7 +79,7 @@ function switchesOf(isConfirmed: boolean): ReadonlySet<string> {
   return new Set(isConfirmed ? ["yes"] : []);
 }
 
-/** An operator runs operator verbs, through the daemon and without it, and both are in the log. */
+/** An operator runs operator verbs through the daemon and without it; the log has both. */
 export async function operator(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "agents", "set", "ada", "--model", "large-2");
   const asZoe = await scene.run(

@@ -1,7 +1,7 @@
 /**
- * What a root daemon promises to those who share a host with hostile users, each tried on a booted
- * host with real uids, namespaces and processes. Those that need no host are in
- * `tests/units/daemon/promises_test.ts`; the list of all is in docs/access.md.
+ * The promises of a root daemon to users who share a host with hostile users. Each is tested on a
+ * booted host with real uids, namespaces and processes. Those that need no host are in
+ * `tests/units/daemon/promises_test.ts`; docs/access.md lists all of them.
  *
  * @module
  */
@@ -17,7 +17,7 @@ const NOBODY = 65_534;
 const APPLY = { argv: ["apply"] };
 const LINE = `${JSON.stringify(APPLY)}\n`;
 
-/** Promises 1 and 6: the uid is a number of 32 bits and nothing else, taken at accept. */
+/** Promises 1 and 6: the uid is a plain 32-bit number, read when the connection is accepted. */
 export async function oddUids(scene: DaemonScene): Promise<void> {
   for (const uid of [1, 999, NOBODY, 2_147_483_647, 2_147_483_648, 4_294_967_294]) {
     const [frame] = await scene.ask(uid, [APPLY]);
@@ -27,7 +27,7 @@ export async function oddUids(scene: DaemonScene): Promise<void> {
   }
 }
 
-/** Promise 7: who calls itself root in a namespace of its own is not the root of the host. */
+/** Promise 7: root in a separate user namespace is not the root of the host. */
 export async function namespaces(scene: DaemonScene): Promise<void> {
   const nobody = ["setpriv", `--reuid=${NOBODY}`, "--clear-groups", "--"];
   const rows: readonly (readonly [string, readonly string[], number])[] = [
@@ -48,8 +48,8 @@ export async function namespaces(scene: DaemonScene): Promise<void> {
 }
 
 /**
- * Promise 2: a process of nobody's connects, hands the connection on and ends; a process of root's
- * gets its number; only then the request comes.
+ * Promise 2: a process of the user `nobody` connects, hands the connection on and ends. A process
+ * of root gets its pid. Only then the request is sent.
  */
 export async function reusedPid(scene: DaemonScene): Promise<void> {
   const program = `
@@ -88,7 +88,7 @@ print("reused" if taken == first else f"not reused: {taken} {first}", flush=True
 os.write(go[1], b"xx")
 os.waitpid(taken, 0)
 `;
-  // Which number comes next is the kernel's to set, and read-only in a host like this one.
+  // The kernel setting for the next pid is read-only on a host like this one.
   const ended = await scene.run([
     "unshare",
     "-m",
@@ -103,7 +103,8 @@ os.waitpid(taken, 0)
 }
 
 /**
- * Promise 8: descriptors that come with a request are nobody's, and one connection is one request.
+ * Promise 8: the daemon keeps no descriptor that comes with a request, and serves one request per
+ * connection.
  */
 export async function passedDescriptors(scene: DaemonScene): Promise<void> {
   const count = async () => {
@@ -131,7 +132,7 @@ print(data.decode().count('"exit"') + data.decode().count('"refused"'))
   assert.ok(await count() <= before + 2, "descriptors pile up in the daemon");
 }
 
-/** Promise 12, and the bounds: a thousand connections of one uid, slow writers, half-open ones. */
+/** Promise 12 and the limits: a thousand connections of one uid, slow writers, half-open ones. */
 export async function crowd(scene: DaemonScene): Promise<void> {
   const program = `
 import os, resource, socket, sys
@@ -191,7 +192,7 @@ print(served, refused, flush=True)
   assert.equal((await scene.ask(bob, [{ argv: ["agents", "list"] }])).map(answerOf)[0], "exit 0");
 }
 
-/** Keeps its stdin, and tells how it was started. */
+/** A program that keeps its stdin and reports how it was started. */
 const PROBE = `#!/usr/bin/python3
 import json, os, sys
 listed = os.listdir("/proc/self/fd")
@@ -233,7 +234,7 @@ export async function rootProgram(scene: DaemonScene): Promise<void> {
     assert.equal(answerOf(frame), "exit 7", "the code of the program is passed on");
   });
   const told = JSON.parse(await scene.must("cat", "/run/probe.json")) as Probed;
-  // Python names the language of its standard streams itself.
+  // Python itself sets the locale of its standard streams.
   const { LC_CTYPE: _, ...env } = told.env;
   assert.deepEqual({ ...told, env, stdin: "" }, {
     fds: [0, 1, 2],
@@ -252,7 +253,7 @@ export async function rootProgram(scene: DaemonScene): Promise<void> {
   assert.doesNotMatch(processes, /hunter2/);
 }
 
-/** A grant is good once, for what it was given for, and for nobody who cannot read the key. */
+/** A grant is valid once, only for its request, and cannot be made without reading the key. */
 export async function grants(scene: DaemonScene): Promise<void> {
   await withExec(scene, "#!/bin/sh\ncat > /run/envelope\n", async () => {
     await scene.ask(0, [{ argv: ["agents", "set", "--model=small-1", "--", "bob"] }]);
@@ -294,7 +295,7 @@ export async function grants(scene: DaemonScene): Promise<void> {
   assert.match(await scene.must("fleetctl", "agents", "show", "bob"), /small-1/);
 }
 
-/** Promise 9: what a caller may not know about looks the same whether it is there or not. */
+/** Promise 9: what a caller may not know about looks the same whether it exists or not. */
 export async function alike(scene: DaemonScene): Promise<void> {
   const ada = await scene.uidOf("ada");
   const requests = (name: string) => [
@@ -312,7 +313,7 @@ export async function alike(scene: DaemonScene): Promise<void> {
   }
 }
 
-/** Promise 10: what a caller sends can neither steer a terminal nor fake a line of a log. */
+/** Promise 10: input of a caller can neither control a terminal nor forge a log line. */
 export async function plainLogs(scene: DaemonScene): Promise<void> {
   const ada = await scene.uidOf("ada");
   const odd = "x\u009b31m\u202ey\u2028z";

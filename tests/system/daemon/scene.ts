@@ -1,6 +1,6 @@
 /**
- * A booted host with the package, a gateway, an admin agent and two others; and clients that speak
- * to the daemon's socket as any uid, well or badly.
+ * A booted host with the package, a gateway, an admin agent and two others, and clients that send
+ * valid and invalid requests to the daemon's socket as any uid.
  *
  * @module
  */
@@ -16,12 +16,12 @@ import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 export const AGENTS = ["ada", "bob", "zoe"] as const;
 /** Where the daemon listens. */
 export const SOCKET = "/run/fleetctl/fleetctl.sock";
-/** What the daemon may run as root. */
+/** The program that the daemon may run as root. */
 export const EXEC = "/usr/lib/fleetctl/fleetctl-exec";
 
 /**
  * Sends requests to the daemon, one connection each, and prints the last frame of every answer as
- * one line. A bound on the pace is no answer: who is over it asks again.
+ * one line. A rate-limit refusal does not count as an answer: the client retries.
  */
 const ASK = `
 import json, socket, sys, time
@@ -55,12 +55,12 @@ export class DaemonScene extends PackagedHost {
     return this.host.exec(["/usr/bin/python3", "-c", program, ...args]);
   }
 
-  /** Sends requests as a uid and returns the last frame of each answer. */
+  /** Sends requests as a uid; returns the last frame of each answer. */
   async ask(uid: number, requests: readonly unknown[]): Promise<readonly DaemonFrame[]> {
     return await this.askThrough(["setpriv", `--reuid=${uid}`, "--clear-groups", "--"], requests);
   }
 
-  /** Sends requests from a client that is started by other words. */
+  /** Sends requests from a client that the given command starts. */
   async askThrough(
     words: readonly string[],
     requests: readonly unknown[],
@@ -76,7 +76,7 @@ export class DaemonScene extends PackagedHost {
     });
   }
 
-  /** Resolves when every agent is connected with its key and no verb runs any more. */
+  /** Resolves when every agent is connected with its key and no verb is running. */
   async settled(): Promise<void> {
     await poll("a host at rest", async () => {
       const rows = await this.audit();
@@ -98,7 +98,7 @@ export class DaemonScene extends PackagedHost {
     return Number((await this.must("id", "-u", user)).trim());
   }
 
-  /** Decisions of the audit log as an operator sees them, oldest first. */
+  /** Returns decisions of the audit log as an operator sees them, oldest first. */
   async audit(...filters: readonly string[]): Promise<readonly AuditLine[]> {
     const words = ["fleetctl", "audit", "list", "--json", "--limit", "100000", ...filters];
     const { decisions } = JSON.parse(await this.must(...words)) as {
@@ -128,7 +128,7 @@ export function answerOf(frame: DaemonFrame | undefined): string {
   return frame?.type === "exit" ? `exit ${frame.code}` : `no answer: ${JSON.stringify(frame)}`;
 }
 
-/** Boots the host and installs everything; the caller stops it. */
+/** Boots the host and installs everything; the caller must stop it. */
 export async function openScene(): Promise<
   { readonly host: BootedHost; readonly scene: DaemonScene }
 > {

@@ -1,6 +1,6 @@
 /**
- * `fleetctl turn` on a host: who may send one to whom, that the transcript names the caller, and an
- * agent that no gateway knows, whose calls are decided about like any other's.
+ * `fleetctl turn` on a host: who may send a turn to whom, and that the transcript names the caller.
+ * Also an agent that no gateway knows, whose calls are decided like any other's.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { makeRepository } from "tests/support/packaged_host.ts";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
 
 const SOCKET = "/home/ada/.fleetctl/dial/local.sock";
-/** Sends a turn over the socket itself and prints the first answer. */
+/** Sends a turn directly over the socket and prints the first answer. */
 const FORGE = `
 import json, socket
 s = socket.socket(socket.AF_UNIX)
@@ -21,7 +21,7 @@ s.sendall(json.dumps(turn).encode() + b"\\n")
 print(s.recv(65536).decode())
 `;
 
-/** Root, an admin agent and the agent itself send a turn; others are refused. */
+/** Root, an admin agent and the agent itself may send a turn; all others are refused. */
 export async function turns(scene: DaemonScene): Promise<void> {
   await scene.settled();
   for (
@@ -49,7 +49,7 @@ export async function turns(scene: DaemonScene): Promise<void> {
     const ended = await scene.run(["fleetctl", "turn", "ada", "x"], { user });
     assert.deepEqual([ended.code, ended.out], [4, ""], `${user}: ${ended.err}`);
   }
-  // The agent's own programs cannot speak as somebody else, and others do not reach the socket.
+  // The agent's own programs cannot forge the caller, and other users cannot reach the socket.
   const forged = await scene.run(["/usr/bin/python3", "-c", FORGE], { user: "ada" });
   assert.match(forged.out, /"code":"turn-not-yours"/, forged.err);
   const foreign = await scene.run(["/usr/bin/python3", "-c", FORGE], { user: "bob" });
@@ -58,20 +58,20 @@ export async function turns(scene: DaemonScene): Promise<void> {
   assert.ok(rows.length > 0 && !JSON.stringify(rows).includes("said by"), "no text is audited");
 }
 
-/** A caller that leaves takes its turn with it, whether or not the daemon is between. */
+/** A caller that disconnects cancels its turn, through the daemon or directly. */
 export async function cancelledTurns(scene: DaemonScene): Promise<void> {
   const sleep = `call bash ${JSON.stringify({ command: "sleep 600" })}`;
   for (const user of ["root", "zoe"]) {
     const words = ["timeout", "-s", "INT", "5", "fleetctl", "turn", "ada", sleep];
     const ended = await scene.run(words, { user });
     assert.equal(ended.code, 124, ended.out + ended.err);
-    // It waits for the turn before it, which does not last for ten minutes.
+    // This turn waits for the one before it, which must not take its full ten minutes.
     const next = await scene.run(["fleetctl", "turn", "ada", "what can you do"]);
     assert.match(next.out, /^ada: .*demo/m, next.err);
   }
 }
 
-/** An agent whose channel no gateway serves. */
+/** An agent on a channel that no gateway serves. */
 export async function withoutPage(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "agents", "add", "mel", "--channel", "messenger");
   await scene.must("fleetctl", "mcp", "add", "git", "mel");

@@ -1,8 +1,8 @@
 /**
- * Every verb of the table, asked of the running daemon by every kind of caller over its real socket
- * with real uids: the answer is the ladder's, and the audit log holds every single decision. While
- * the table is walked, the program that runs verbs as root is one that does nothing, because half
- * of the verbs would take the host apart.
+ * Every verb of the table, sent to the running daemon by every kind of caller, over its real socket
+ * and with real uids. The answer must match the authorization ladder, and the audit log must
+ * contain every decision. A no-op replaces the program that runs verbs as root, because half of the
+ * verbs would destroy the host.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { type Verb, verbName } from "core/verbs/verb.ts";
 import { agentNamed, invocationOfRow, targetsOf } from "tests/core/verbs/callers.ts";
 import { answerOf, type DaemonScene, EXEC } from "tests/system/daemon/scene.ts";
 
-/** Reads its envelope like the real one, and ends well. */
+/** Reads its envelope like the real program, and succeeds. */
 const DOES_NOTHING = "#!/bin/sh\ncat > /dev/null\nexit 0\n";
 const STRANGER_UID = 1_234;
 const NOBODY_UID = 65_534;
@@ -25,11 +25,11 @@ const NOBODY_UID = 65_534;
 interface Asked {
   readonly request: { readonly argv: readonly string[] };
   readonly verb: string;
-  /** Code of the refusal, or undefined when it is allowed. */
+  /** Code of the refusal; undefined when the verb is allowed. */
   readonly want: string | undefined;
 }
 
-/** Swaps the program that runs verbs as root for a script while `work` runs. */
+/** Replaces the program that runs verbs as root with a script while `work` runs. */
 export async function withExec(
   scene: DaemonScene,
   script: string,
@@ -47,7 +47,7 @@ export async function withExec(
   }
 }
 
-/** Walks the whole table as every kind of caller. */
+/** Runs the whole table as every kind of caller. */
 export async function walkTable(scene: DaemonScene): Promise<void> {
   const callers: readonly (readonly [string, Caller])[] = [
     ["root", { kind: "operator", uid: 0 }],
@@ -71,7 +71,7 @@ async function walkAs(scene: DaemonScene, name: string, caller: Caller): Promise
   assert.ok(asked.length > 40, "the table is not empty");
   const last = (await scene.audit()).at(-1)?.id ?? 0;
   const answers = await scene.ask(caller.uid, asked.map(({ request }) => request));
-  // A bound on the pace has a row of its own and is no answer: the client asks again.
+  // A rate-limit refusal has its own row and is not an answer: the client retries.
   const rows = (await scene.audit("--caller", String(caller.uid)))
     .filter(({ id, via, code }) => id > last && via === "daemon" && code !== "daemon-busy");
   assert.equal(rows.length, asked.length, `${name}: one row for each decision`);
@@ -90,7 +90,7 @@ async function walkAs(scene: DaemonScene, name: string, caller: Caller): Promise
 }
 
 /**
- * What is asked, and what the ladder says; rows that are no business of the daemon are left out.
+ * Returns the requests and the ladder's answers; leaves out verbs that the daemon does not handle.
  */
 function ask(verb: Verb, target: string | undefined, caller: Caller): readonly Asked[] {
   if (verb.later) return [];

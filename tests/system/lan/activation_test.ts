@@ -1,8 +1,8 @@
 /**
  * Activation on two real hosts: the gateway on one, agents on the other. An agent's user activates
- * an MCP with a key of its own and calls it through the cockpit of the other host, is refused one
- * whose key is the organisation's until an operator seeds it, a shared socket survives the first
- * `remove`, and reboots of both hosts bring everything back.
+ * an MCP with its own key and calls it through the cockpit of the other host. An MCP with the
+ * organisation's key is refused until an operator seeds that key. A shared socket survives the
+ * first `remove`, and reboots of both hosts restore everything.
  *
  * @module
  */
@@ -21,7 +21,7 @@ type Pair = Lan<"atlas" | "boreas">;
 const OWN_KEY = "ada's own key";
 const ORG_KEY = "everybody's key";
 const REPO = "/var/lib/fleetctl/repo";
-/** Stands in for Chromium, so that a default set costs nothing here. */
+/** Replaces Chromium, so that the default set is cheap here. */
 const BROWSER = `name: browser
 summary: Stands in for the browser
 source: {builtin: agent-message}
@@ -29,7 +29,7 @@ auth: none
 scope: per_user
 `;
 
-/** Runs a line of `fleetctl` as a user of the host. */
+/** Returns a function that runs a line of `fleetctl` as a user of the host. */
 function as(host: BootedHost, user: string) {
   return (line: string, input?: string): Promise<Ended> =>
     host.exec(["fleetctl", ...line.split(" ")], {
@@ -97,7 +97,7 @@ async function setUp({ hosts: { atlas, boreas } }: Pair): Promise<void> {
   assert.equal(wrong.code, 1);
 }
 
-/** A file of the ledger reaches the other host, as a shared repository would bring it. */
+/** Copies a file of the ledger to the other host, as a shared repository would. */
 async function share(
   way: { readonly from: BootedHost; readonly to: BootedHost },
   path: string,
@@ -135,7 +135,7 @@ async function checkSelfServe(boreas: BootedHost): Promise<void> {
   assert.equal(foreign.code, 4, foreign.out);
 }
 
-/** The server runs as the agent, or as a user that exists for it alone. */
+/** Checks that the server runs as the agent, or as a user that exists only for it. */
 async function checkCall(
   host: BootedHost,
   user: string,
@@ -182,7 +182,7 @@ async function checkTurn(atlas: BootedHost): Promise<void> {
   assert.ok(answer.includes(await proofOf("KEYED_TOKEN", OWN_KEY)), answer);
 }
 
-/** What the gateway's page says of hosts and does to them, as its admin asks. */
+/** Sends a request about hosts to the gateway's page, as its admin. */
 async function cockpit(
   atlas: BootedHost,
   way: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: unknown },
@@ -190,7 +190,7 @@ async function cockpit(
   return await new PackagedHost(atlas).askCockpit("zoe@example.org", way);
 }
 
-/** What an operator of a host sees. */
+/** Returns what an operator of a host sees. */
 async function statusOf(host: BootedHost) {
   const { out } = await host.exec(["fleetctl", "status", "--json"]);
   return JSON.parse(out) as {
@@ -199,7 +199,7 @@ async function statusOf(host: BootedHost) {
   };
 }
 
-/** A host without an agent at the gateway has its own unit there, once an operator let it in. */
+/** A host without an agent at the gateway has its own unit there, once an operator enrolled it. */
 async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> {
   const hosts = async () => {
     const { body } = await cockpit(atlas, { method: "GET", path: "/api/hosts" });
@@ -221,13 +221,13 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
   assert.equal(await new PackagedHost(boreas).modeOf(key), "600 root:root");
   await new PackagedHost(atlas).said(GATEWAY, "register accepted.*host:atlas");
   assert.match(await hosts(), /"atlas","is_online":true/);
-  // The gateway's ledger knows nothing of this host yet: a proof alone lets nobody in.
+  // The gateway's ledger does not contain this host yet: a proof alone does not admit it.
   await new PackagedHost(atlas).said(GATEWAY, "host:boreas.*key-not-enrolled");
   const listed = JSON.parse(await boreas.must("fleetctl", "host", "key", "list", "--json"));
   assert.deepEqual(listed.hosts, [{ host: "boreas", keys: [listed.own_key] }]);
   const enroll = `fleetctl host key enroll boreas ${listed.own_key}`;
   const refused = await statusOf(boreas);
-  // The shared MCP of the step before waits for a restart of its agent.
+  // The shared MCP of the previous step still needs a restart of its agent.
   const problems = refused.problems.filter(({ code }) => code !== "restart-pending");
   assert.deepEqual(problems.map(({ code, hints }) => [code, ...hints]), [
     ["gateway-not-asked", enroll],
@@ -274,7 +274,7 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
   await atlas.must("fleetctl", "host", "key", "enroll", "boreas", listed.own_key);
 }
 
-/** What the page does: a job begins with one request, and others tell how it ended. */
+/** A job from the page: one request starts it, and later requests return its outcome. */
 async function checkHostJob(
   { atlas, boreas }: { readonly atlas: BootedHost; readonly boreas: BootedHost },
 ): Promise<void> {
@@ -300,7 +300,7 @@ async function checkHostJob(
   await boreas.must("systemctl", "is-active", "fleetctl-dial-bea");
 }
 
-/** `host: false` takes the unit away, and a host without a gateway has none. */
+/** `host: false` removes the unit, and a host without a gateway has none. */
 async function checkHostUnitGone({ hosts: { boreas } }: Pair): Promise<void> {
   const roles = `${boreas.root}/etc/fleetctl/roles.yaml`;
   const text = await Deno.readTextFile(roles).catch(() => "");
@@ -312,7 +312,7 @@ async function checkHostUnitGone({ hosts: { boreas } }: Pair): Promise<void> {
   await boreas.must("systemctl", "is-active", "fleetctl-host.service");
 }
 
-/** Waits until the gateway has let an agent in since it was started. */
+/** Waits until the gateway has admitted an agent since its start. */
 async function registered(atlas: BootedHost, agent: string): Promise<void> {
   await new PackagedHost(atlas).said(GATEWAY, `register accepted.*${agent}`);
 }

@@ -1,5 +1,5 @@
 /**
- * The hosts that other tests stand on: names, links, reboots, users and reports are as promised.
+ * Checks the hosts that other tests build on: names, links, reboots, users and reports.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { hostSteps, withReports } from "tests/support/host_steps.ts";
 type Pair = Lan<"atlas" | "boreas">;
 
 const PORT = 7000;
-/** Answers each connection with what it was sent, in capitals. */
+/** Answers each connection with its input in capitals. */
 const ECHO = ["systemd-run", "-q", "--unit=echo", "socat"]
   .concat([`TCP-LISTEN:${PORT},fork,reuseaddr`, "SYSTEM:tr a-z A-Z"]);
-/** Tries until somebody listens; a refused connection is no answer of the service. */
+/** Retries until the service listens; a refused connection does not count as an answer. */
 const ASK = `for _ in $(seq 200); do
   socat -t5 - "TCP:$1:$2,connect-timeout=5" && exit; sleep 0.05; done; exit 1`;
 
@@ -25,7 +25,7 @@ async function ask({ hosts }: Pair, from: "atlas" | "boreas", to: string): Promi
   return out === "" ? err : out;
 }
 
-/** One try, which a cut cable leaves without any answer. */
+/** Tries once; with a cut cable there is no answer. */
 async function isReachable({ hosts }: Pair, to: string): Promise<boolean> {
   const words = ["socat", "-u", "OPEN:/dev/null", `TCP:${to}:${PORT},connect-timeout=2`];
   const ended = await hosts.atlas.exec(words);

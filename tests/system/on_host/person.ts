@@ -1,6 +1,6 @@
 /**
- * A person with a browser before the HTTPS front of a booted host: signs in with the form, sends
- * turns and reads their events. `curl` inside the host stands in for the browser.
+ * A person with a browser at the HTTPS front of a booted host: signs in with the form, sends turns
+ * and reads their events. `curl` inside the host stands in for the browser.
  *
  * @module
  */
@@ -8,10 +8,12 @@
 import assert from "node:assert/strict";
 import type { PackagedHost } from "tests/support/packaged_host.ts";
 
-/** The name of the README's commands. */
+/** The host name in the README's commands. */
 export const FRONT_NAME = "cockpit.example.org";
 
-/** `ask …` is a request of this person through the front, with cookies, as a page of the site. */
+/**
+ * `ask …` sends a request of this person through the front, with cookies, as a page of the site.
+ */
 const ASK = `
 set -eu
 name=$1 jar=/tmp/jar-$2
@@ -22,7 +24,7 @@ ask() {
     -H "origin: https://$name" "$@"
 }
 `;
-/** The password comes by stdin; prints the status of the post, and where it leads. */
+/** Reads the password from stdin; prints the status of the POST and its redirect target. */
 const SIGN_IN = `
 touch "$jar"
 csrf=$(ask -H 'accept: text/html' "https://$name/auth/login" |
@@ -31,7 +33,7 @@ ask -o /dev/null -w '%{http_code} %{redirect_url}' -H 'accept: text/html' \\
   --data-urlencode "csrf=$csrf" --data-urlencode "user=$1" --data-urlencode password@- \\
   --data-urlencode next=/ "https://$name/auth/login"
 `;
-/** Follows the transcript, sends the turn when the stream has begun, and prints the events. */
+/** Follows the transcript, sends the turn once the stream has begun, and prints the events. */
 const TURN = `
 events=$(mktemp)
 ask -N -H 'accept: text/event-stream' "https://$name/events?topics=transcript:$1" > "$events" &
@@ -58,7 +60,7 @@ export class Person {
     this.login = login;
   }
 
-  /** The agent that belongs to the person. */
+  /** The agent that this person owns. */
   get agent(): string {
     return this.login.address.split("@")[0] ?? "";
   }
@@ -78,12 +80,12 @@ export class Person {
     assert.equal(answer, `303 https://${FRONT_NAME}/`);
   }
 
-  /** Sends a turn to the own agent; returns its events as text. */
+  /** Sends a turn to the person's own agent; returns its events as text. */
   turn(text: string): Promise<string> {
     return this.#ask(TURN, [this.agent, text]);
   }
 
-  /** The agent of somebody else is not shown, takes no turn, and its events are not given. */
+  /** Another user's agent is not shown, accepts no turn, and does not reveal its events. */
   async checkStranger(other: string): Promise<void> {
     const agents = await this.#ask(`ask "https://$name/api/agents"`, []);
     assert.ok(agents.includes(`"${this.agent}"`) && !agents.includes(`"${other}"`), agents);

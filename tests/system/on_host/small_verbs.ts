@@ -1,5 +1,5 @@
 /**
- * Verbs on the host that the README made, which a test without accounts and units cannot see.
+ * Verbs on the host that the README sets up, which a test without accounts and units cannot cover.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import type { PackagedHost } from "tests/support/packaged_host.ts";
 
-/** Runs `fleetctl`; returns exit code and all that was printed. */
+/** Runs `fleetctl`; returns the exit code and the whole output. */
 async function fleetctl(
   scene: PackagedHost,
   line: string,
@@ -18,7 +18,8 @@ async function fleetctl(
 }
 
 /**
- * A dry run of a new agent, logs as an agent, a password from stdin, the hasher of the login proxy.
+ * Covers a dry run of a new agent, logs as an agent, a password from stdin, and the login proxy's
+ * hasher.
  */
 export async function checkSmallVerbs(scene: PackagedHost, frontName: string): Promise<void> {
   const dry = await fleetctl(scene, "agents add cat --channel webview --dry-run");
@@ -69,12 +70,12 @@ export async function checkSmallVerbs(scene: PackagedHost, frontName: string): P
   );
 }
 
-/** Overlay entries whose names join with those of two agents to one unit. */
+/** Overlay entries whose names, joined with those of two agents, give one unit name. */
 const NOTES = ["note", "note-x"];
 
 /**
- * The socket of an agent's MCP stays its own when another pair of names joins to the same unit, an
- * agent of a channel that nothing serves is warned about, and a key that nothing reads is named.
+ * The socket of an agent's MCP stays its own when another pair of names joins to the same unit
+ * name. An agent on a channel without a gateway gets a warning, and an unused key is named.
  */
 export async function checkNames(scene: PackagedHost): Promise<void> {
   for (const name of NOTES) {

@@ -1,6 +1,6 @@
 /**
- * What the kernel and systemd hold: whose files and processes are whose, what a server may write,
- * which sockets and files an agent cannot open, and that no unit gets a /tmp without being told.
+ * What the kernel and systemd enforce: the owners of files and processes, what a server may write,
+ * and which sockets and files an agent cannot open. A unit without a private /tmp must be reported.
  *
  * @module
  */
@@ -8,13 +8,13 @@
 import assert from "node:assert/strict";
 import { DAEMON, DIAL, GATEWAY, PackagedHost } from "tests/support/packaged_host.ts";
 
-/** Tells apart what the kernel refused from every other failure. */
+/** Distinguishes a refusal by the kernel from every other failure. */
 const CONNECT = `
   try { (await Deno.connect({ transport: "unix", path: Deno.args[0] })).close(); }
   catch (thrown) { console.log(thrown.name); Deno.exit(1); }
 `;
 
-/** Files and processes belong to whom they should. */
+/** Checks that files and processes have the right owners. */
 export async function checkOwners(scene: PackagedHost): Promise<void> {
   const wanted: Readonly<Record<string, string>> = {
     "/home/ada": "700 ada:ada",
@@ -58,7 +58,7 @@ const PRIVATE = [
   "/home/bob",
 ];
 
-/** What is not the agent's is unreadable for it. */
+/** Checks that the agent cannot read files of others. */
 export async function checkUnreadable(scene: PackagedHost): Promise<void> {
   const script =
     'for p; do if [ -d "$p" ]; then ls "$p"; else cat "$p"; fi && echo "open: $p"; done';
@@ -67,7 +67,7 @@ export async function checkUnreadable(scene: PackagedHost): Promise<void> {
   assert.equal(ended.err.match(/Permission denied/g)?.length, PRIVATE.length, ended.err);
 }
 
-/** The kernel refuses the socket of a server to everybody but its agent. */
+/** The kernel refuses the socket of a server to everyone but its agent. */
 export async function checkSocket(scene: PackagedHost): Promise<void> {
   const connect = (user: string) =>
     scene.run(["/usr/lib/fleetctl/deno", "eval", "--no-config", CONNECT, "/run/mcp/git-ada.sock"], {
@@ -81,7 +81,7 @@ export async function checkSocket(scene: PackagedHost): Promise<void> {
   assert.equal(own.code, 0, own.out + own.err);
 }
 
-/** A unit that starts without an entry left in /tmp gets one that it cannot write: it is said. */
+/** A unit that starts while /tmp has no free entries gets a read-only /tmp, which is reported. */
 export async function checkTmpWithoutEntries(scene: PackagedHost): Promise<void> {
   const options = "mode=1777,size=8m,nr_inodes=200";
   await scene.must("mount", "-t", "tmpfs", "-o", options, "tmpfs", "/tmp");

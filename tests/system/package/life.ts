@@ -1,5 +1,5 @@
 /**
- * The life of a package on its host: set up by an operator, installed again, its gateway restarted,
+ * The life of a package on its host: set up by an operator, reinstalled, its gateway restarted,
  * removed and purged.
  *
  * @module
@@ -16,10 +16,10 @@ import {
 } from "tests/support/packaged_host.ts";
 import { type Purged, purgeWithCopy } from "tests/system/package/purge.ts";
 
-/** Undoes `checkReadOnlyUsr`: dpkg takes files of /usr away. */
+/** Undoes `checkReadOnlyUsr`, because dpkg removes files of /usr. */
 const USR_WRITABLE = "systemctl disable --quiet read-only-usr && mount -o remount,bind,rw /usr";
 
-/** Two agents and an MCP, after which nothing is left to do. */
+/** Sets up two agents and an MCP; afterwards `apply` has nothing left to do. */
 export async function setUp(scene: PackagedHost): Promise<void> {
   assert.match(await scene.must("fleetctl", "--version"), /^fleetctl \d+\.\d+\.\d+\n$/);
   await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
@@ -51,7 +51,7 @@ export async function setUp(scene: PackagedHost): Promise<void> {
   assert.equal(failed, "");
 }
 
-/** The same package again restarts nothing. */
+/** Checks that reinstalling the same package restarts nothing. */
 export async function checkUpgrade(scene: PackagedHost, out: string): Promise<void> {
   const before = await scene.property(DIAL, "MainPID");
   await installPackage(scene.host, out);
@@ -59,7 +59,7 @@ export async function checkUpgrade(scene: PackagedHost, out: string): Promise<vo
   assert.equal(await scene.property(DAEMON, "ActiveState"), "active");
 }
 
-/** The agents outlive their gateway. */
+/** Checks that the agents survive a restart of their gateway. */
 export async function checkGatewayRestart(scene: PackagedHost): Promise<void> {
   const runtime = ["pgrep", "-u", "ada", "-f", "fleetctl-runtime"];
   const before = [await scene.property(DIAL, "MainPID"), await scene.must(...runtime)];
@@ -70,7 +70,7 @@ export async function checkGatewayRestart(scene: PackagedHost): Promise<void> {
   assert.deepEqual([await scene.property(DIAL, "MainPID"), await scene.must(...runtime)], before);
 }
 
-/** Removing stops everything, purging leaves the homes. */
+/** Checks that removing stops everything, and that purging leaves the homes. */
 export async function checkRemoval(scene: PackagedHost, out: string): Promise<Purged> {
   await scene.must("sh", "-c", USR_WRITABLE);
   const running = async () => {

@@ -1,6 +1,6 @@
 /**
- * What a purge leaves: a copy that the recovery key opens on another host, or the number of secrets
- * that it deletes for good, said before it starts.
+ * What a purge leaves: a copy that the recovery key opens on another host. Without that key, it
+ * first states how many secrets it deletes for good.
  *
  * @module
  */
@@ -9,14 +9,14 @@ import assert from "node:assert/strict";
 import { bootHost } from "tests/support/booted_host.ts";
 import { copyInto, installPackage, PackagedHost } from "tests/support/packaged_host.ts";
 
-/** What was purged, and what opens it. */
+/** The result of a purge, and the key that opens it. */
 export interface Purged {
-  /** The copy, where this machine has it. */
+  /** Path of the copy on this machine. */
   readonly copy: string;
   readonly recoveryKey: string;
 }
 
-/** Purges a fleet with a recovery key; the copy is root's alone. */
+/** Purges a fleet with a recovery key; only root can read the copy. */
 export async function purgeWithCopy(scene: PackagedHost): Promise<Purged> {
   const recoveryKey = await scene.must("fleetctl", "secret", "recovery", "add");
   await scene.must("fleetctl", "secret", "set", "KEPT", "--value", "as it was", "--agent", "ada");
@@ -30,7 +30,7 @@ export async function purgeWithCopy(scene: PackagedHost): Promise<Purged> {
   return { copy: `${scene.host.root}${path}`, recoveryKey };
 }
 
-/** Another host says what a purge without a recovery key costs, and then takes the copy. */
+/** Another host states what a purge without a recovery key costs, and then restores the copy. */
 export async function checkRestored(out: string, { copy, recoveryKey }: Purged): Promise<void> {
   const host = await bootHost({ name: "boreas", target: "multi-user.target" });
   const scene = new PackagedHost(host);

@@ -1,6 +1,6 @@
 /**
- * MCP servers on a host: each runs as its agent, a shared one as a user of its own,
- * Chromium in a sandbox.
+ * MCP servers on a host: each runs as its agent, a shared one as its own user, Chromium in a
+ * sandbox.
  *
  * @module
  */
@@ -10,23 +10,23 @@ import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
 import { copyInto, makeRepository, PackagedHost } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 
-/** Where the tests make their repository. */
+/** Where the tests create their repository. */
 export const REPOSITORY = "/home/ada/workspace/repository";
-/** What a user that is no agent can read. */
+/** A repository that a user who is no agent can read. */
 const SHARED_REPOSITORY = "/srv/repository";
 const LOG_ARGS = JSON.stringify({ path: SHARED_REPOSITORY, maxCount: 1 });
 
-/** The server runs as the agent, whose home it cannot write. */
+/** The server runs as the agent, but cannot write the agent's home. */
 export async function checkServer(scene: PackagedHost): Promise<void> {
   const unit = await scene.serverUnit("mcp-git-ada@*.service");
   const pid = await scene.property(unit, "MainPID");
   assert.equal(await scene.ownerOfProcess(pid), "ada", unit);
-  // Its own home is read-only to it, so it cannot change what the agent starts next.
+  // The home is read-only for the server, so it cannot change what the agent starts next.
   const inside = ["nsenter", "-t", pid, "-m", "--", "setpriv", "--reuid=ada", "--regid=ada"]
     .concat(["--clear-groups", "--", "touch"]);
   const outside = await scene.run([...inside, "/home/ada/.profile"]);
   assert.match(outside.err, /Read-only file system/);
-  // What runtimes keep there is closed to it as a whole.
+  // The folders of the runtimes are closed to it entirely.
   const closed = await scene.run([...inside, "/home/ada/.runtime-b/agent/mcp.json"]);
   assert.match(closed.err, /Permission denied/);
   const journal = await scene.must("journalctl", "--no-pager", "-o", "cat", "-u", unit);
@@ -35,7 +35,7 @@ export async function checkServer(scene: PackagedHost): Promise<void> {
   assert.equal(cache.code, 0, cache.err);
 }
 
-/** The only tree that the git server writes is the workspace, and there it can do its work. */
+/** The git server can write only the workspace, and can do its work there. */
 export async function checkWorkspace(scene: PackagedHost): Promise<void> {
   const { answer: cwd } = await scene.turn('call bash {"command":"pwd; stat -c %a%U ."}');
   assert.match(cwd, /\/home\/ada\/workspace\n700ada/);
@@ -50,7 +50,7 @@ export async function checkWorkspace(scene: PackagedHost): Promise<void> {
   const { out } = await scene.run(log, { user: "ada" });
   const name = await scene.must("hostname");
   assert.equal(out, `written after approval|ada|ada@${name.trim()}\n`);
-  // The owner may approve it; the place is not one that the server may write.
+  // The owner may approve the call, but the server still cannot write this location.
   for (const other of ["/srv/other", "/home/ada/elsewhere"]) {
     const hash = await makeRepository(scene, other, "not to be changed");
     const { answer } = await call("git_tag", { path: other, mode: "create", tagName: "x" });
@@ -62,7 +62,7 @@ export async function checkWorkspace(scene: PackagedHost): Promise<void> {
   await checkOtherWorkspaces(scene);
 }
 
-/** Where a workspace may lie, and what a host does that has none there. */
+/** Where a workspace may be, and what a host does when the workspace is missing. */
 async function checkOtherWorkspaces(scene: PackagedHost): Promise<void> {
   const set = (dir: string) => scene.run(["fleetctl", "agents", "set", "bob", "--workspace", dir]);
   for (const dir of ["/etc/fleetctl", "/home/ada/workspace", "~/.ssh", "/srv"]) {
@@ -70,14 +70,14 @@ async function checkOtherWorkspaces(scene: PackagedHost): Promise<void> {
     assert.equal(refused.code, 1, dir);
     assert.match(refused.err, /as the workspace of agent "bob": it must /);
   }
-  // A folder that bob cannot make is the operator's to make: never root's to make in bob's name.
+  // If bob cannot create the folder, the operator must: root never creates it on bob's behalf.
   const missing = await set("/srv/bob/work");
   const hint = /hint: (install .*)/.exec(missing.err)?.[1] ?? "";
   assert.match(hint, /^install -d -o bob -g bob -m 0700 \/srv\/bob\/work$/, missing.err);
   await scene.must("sh", "-c", hint);
   await scene.must("fleetctl", "apply");
   assert.equal(await scene.modeOf("/srv/bob/work"), "700 bob:bob");
-  // A link that an agent leaves in its place is followed with its own rights only.
+  // A link that an agent leaves in its place is followed only with the agent's rights.
   await scene.must("fleetctl", "agents", "set", "bob", "--workspace", "~/linked");
   await scene.must("sh", "-c", "rmdir /home/bob/linked; ln -s /root/taken /home/bob/linked");
   const through = await scene.run(["fleetctl", "apply"]);
@@ -89,7 +89,7 @@ async function checkOtherWorkspaces(scene: PackagedHost): Promise<void> {
   assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
 }
 
-/** The agent and its servers share a /tmp of their own. */
+/** The agent and its servers share a private /tmp. */
 export async function checkScratch(scene: PackagedHost): Promise<void> {
   await scene.turn(`call bash ${JSON.stringify({ command: "echo in scratch > /tmp/scratch" })}`);
   await scene.turn(`last commit of ${REPOSITORY}`);
@@ -100,7 +100,7 @@ export async function checkScratch(scene: PackagedHost): Promise<void> {
   assert.equal((await scene.run(["test", "-e", "/tmp/scratch"])).code, 1, "others have their own");
 }
 
-/** Chromium builds its own sandbox out of namespaces, inside that of the unit. */
+/** Chromium builds its own sandbox from namespaces, inside that of the unit. */
 export async function checkBrowser(scene: PackagedHost): Promise<void> {
   const page = { url: "data:text/html,<title>seen by Chromium</title>" };
   const { answer } = await scene.turn(`call browser_navigate ${JSON.stringify(page)}`);
@@ -110,7 +110,7 @@ export async function checkBrowser(scene: PackagedHost): Promise<void> {
   assert.doesNotMatch(out, /--no-sandbox/);
 }
 
-/** No shipped server is shared, so this one is the overlay's: the git server under another name. */
+/** No shipped server is shared, so the overlay adds one: the git server under another name. */
 export async function checkSharedServer(scene: PackagedHost): Promise<void> {
   const hash = await makeRepository(scene, SHARED_REPOSITORY, "shared by all");
   const shipped = SHIPPED_ENTRIES.find(({ name }) => name === "git");
@@ -134,9 +134,9 @@ export async function checkSharedServer(scene: PackagedHost): Promise<void> {
   await scene.turn("what can you do");
   const pid = await scene.property(await scene.serverUnit("mcp-notes@*.service"), "MainPID");
   const uid = Number(await scene.must("stat", "-c", "%u", `/proc/${pid}`));
-  // The range of users that exist while their service runs.
+  // The uid range of systemd's dynamic users.
   assert.ok(uid >= 61_184 && uid <= 65_519, `uid ${uid}`);
-  // Both servers have a git_log, and a turn takes the one that starts first.
+  // Both servers have a git_log, and a turn uses the one that starts first.
   await scene.must("fleetctl", "mcp", "remove", "notes", "ada");
   await scene.must("fleetctl", "agents", "restart", "ada");
 }

@@ -1,7 +1,6 @@
 /**
- * Team chat on a booted host: the gateway as two units, each as its own user, and what
- * neither of them can read of the other. A message goes in at the public address and comes
- * out as a turn of its agent.
+ * Team chat on a booted host: the gateway as two units, each under its own user, and what neither
+ * can read of the other. A message to the public address becomes a turn of its agent.
  *
  * @module
  */
@@ -14,7 +13,7 @@ const DIAL_BEA = "fleetctl-dial-bea.service";
 const SENDER = "fleetctl-teamchat.service";
 const RECEIVER = "fleetctl-teamchat-receiver.service";
 
-/** Installs it, looks at it from all sides, and takes it away again by putting `roles` back. */
+/** Installs team chat, checks it, and removes it again by restoring `roles`. */
 export async function checkTeamchatHalves(scene: PackagedHost, roles: string): Promise<void> {
   await scene.must(
     "fleetctl",
@@ -55,7 +54,7 @@ export async function checkTeamchatHalves(scene: PackagedHost, roles: string): P
   assert.notEqual((await scene.run(spool, { user: "fleetctl-teamchat" })).code, 0);
   assert.equal(await post(scene, "1"), "202");
   await scene.said(SENDER, '"event":"turn queued".*"agent":"bea"');
-  // Away and back: what is taken meanwhile is handed over then.
+  // Stop and start the sender: messages accepted meanwhile are handed over afterwards.
   await scene.must("systemctl", "stop", SENDER);
   assert.equal(await post(scene, "2"), "202");
   await scene.must("systemctl", "kill", "-s", "KILL", RECEIVER);
@@ -71,7 +70,10 @@ export async function checkTeamchatHalves(scene: PackagedHost, roles: string): P
   assert.notEqual((await scene.run(["systemctl", "is-active", RECEIVER])).code, 0);
 }
 
-/** Her first key is enrolled by `apply`; after a revoke none is, and each step says what to run. */
+/**
+ * `apply` enrolls an agent's first key, but not one after a revoke; each step names the next
+ * command.
+ */
 async function checkFirstKey(scene: PackagedHost): Promise<void> {
   const accepted = '"event":"register accepted".*"agent":"bea".*"proven":true';
   const doctor = async () => {
@@ -79,7 +81,7 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
     const found = JSON.parse(out).problems as { code: string; message: string; hints: string[] }[];
     return found.map(({ code, message, hints }) => ({ code, message, hint: hints[0] ?? "" }));
   };
-  // The unit was there before the gateway, and dials it from its next start on.
+  // The unit existed before the gateway, and dials it from its next start on.
   await scene.must("fleetctl", "agents", "restart", "bea");
   await scene.said(DIAL_BEA, '"event":"gateway refuses".*"status":401,"reason":"key-not-enrolled"');
   const [missing, ...others] = await doctor();
@@ -120,7 +122,7 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
   assert.deepEqual(about, []);
 }
 
-/** Posts a message of bea's owner to the public address; the status of the answer. */
+/** Posts a message of bea's owner to the public address; returns the status of the answer. */
 async function post(scene: PackagedHost, id: string): Promise<string> {
   const activity = {
     type: "message",

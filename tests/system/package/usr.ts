@@ -1,6 +1,6 @@
 /**
- * What is below /usr belongs to the package: nothing is rendered there, it may be mounted
- * read-only, and what older versions rendered there moves away at an upgrade.
+ * Everything below /usr belongs to the package: nothing is rendered there, and it may be mounted
+ * read-only. An upgrade moves away what older versions rendered there.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { REPOSITORY } from "tests/system/package/servers.ts";
 
 const SETS = "/var/lib/fleetctl/permissions";
 
-/** Puts every rendered file that names a permission set back to what an older version wrote. */
+/** Rewrites every rendered file that names a permission set to the layout of an older version. */
 const TO_OLDER_LAYOUT = `
 set -e
 cd ${SETS}
@@ -23,14 +23,14 @@ sed -i -e 's#${SETS}/host.json#/usr/lib/fleetctl/permissions.json#g' \\
 systemctl daemon-reload
 `;
 
-/** Agents work after the upgrade, and no file of the older layout stays. */
+/** Checks that agents work after the upgrade, and that no file of the older layout remains. */
 export async function checkOlderLayout(
   scene: PackagedHost,
   out: string,
   hash: string,
 ): Promise<void> {
   await scene.must("sh", "-c", TO_OLDER_LAYOUT);
-  // Its environment and its client entries name the older place from here on.
+  // From here on its environment and its client entries name the older location.
   await scene.must("systemctl", "restart", DIAL);
   await scene.said(DIAL, "gateway connected");
   await scene.must("rm", "-r", SETS);
@@ -47,7 +47,7 @@ export async function checkOlderLayout(
   assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
 }
 
-/** Mounts /usr read-only from here on, also after a reboot. */
+/** Mounts /usr read-only, also after a reboot. */
 const READ_ONLY_USR = `
 cat > /etc/systemd/system/read-only-usr.service <<'UNIT'
 [Unit]
@@ -63,7 +63,7 @@ systemctl enable --quiet read-only-usr
 systemctl start read-only-usr
 `;
 
-/** Every role is installed and taken away again, an agent comes and goes; /usr stays as shipped. */
+/** Installs and removes every role, adds and removes an agent; /usr stays as shipped. */
 export async function checkReadOnlyUsr(scene: PackagedHost): Promise<void> {
   await scene.must("sh", "-c", READ_ONLY_USR);
   assert.notEqual((await scene.run(["touch", "/usr/lib/fleetctl/x"])).code, 0);
@@ -87,7 +87,7 @@ export async function checkReadOnlyUsr(scene: PackagedHost): Promise<void> {
     const unit = `fleetctl-${role}.service`;
     assert.equal(await scene.property(unit, "ActiveState"), "active", unit);
   }
-  // The daemon, for an agent: its unit may write nothing below /usr in any case.
+  // The daemon acts for an agent; its unit may never write below /usr.
   for (const line of ["mcp remove git self", "mcp add git self"]) {
     const ended = await scene.ada(line);
     assert.equal(ended.code, 0, ended.err);
@@ -96,7 +96,7 @@ export async function checkReadOnlyUsr(scene: PackagedHost): Promise<void> {
   await scene.must("fleetctl", "agents", "remove", "eva", "--yes");
 }
 
-/** Each role goes and leaves what it keeps; the gateway comes back with its transcripts. */
+/** Removing a role leaves its data; the gateway returns with its transcripts. */
 export async function checkRoleRemoval(scene: PackagedHost): Promise<void> {
   const gateway = await scene.run(["fleetctl", "webview-gateway", "remove"]);
   assert.match(gateway.err, /the login proxy of this host stands before it/);
@@ -116,14 +116,14 @@ export async function checkRoleRemoval(scene: PackagedHost): Promise<void> {
   const state = (role: string) => scene.run(["test", "-d", `/var/lib/fleetctl/${role}`]);
   const codes = await Promise.all(["gateway", "login", "teamchat"].map(state));
   assert.deepEqual(codes.map(({ code }) => code), [0, 1, 0]);
-  // Agents start again without an address to dial; then nothing is left to do.
+  // The agents restart without an address to dial; then nothing is left to do.
   await scene.must("fleetctl", "apply");
   assert.match(await scene.must("fleetctl", "apply"), /^unchanged/);
   await scene.must("fleetctl", "webview-gateway", "install");
   await scene.must("fleetctl", "apply");
 }
 
-/** What dpkg finds changed of the package. */
+/** Returns what `dpkg --verify` finds changed in the package. */
 async function verified(scene: PackagedHost): Promise<string> {
   const { out, err } = await scene.run(["dpkg", "--verify", "fleetctl"]);
   return out + err;

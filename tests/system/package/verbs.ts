@@ -1,6 +1,6 @@
 /**
- * Verbs on a host: an agent's go through the daemon or are refused and audited, an owner's through
- * the page, and the store's through the permission sets of their child.
+ * Verbs on a host. An agent's verbs run through the daemon, or are refused and audited. An owner's
+ * run through the page, and the store's through the permission sets of their child process.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { DAEMON, DIAL, GATEWAY, PackagedHost } from "tests/support/packaged_host.ts";
 
-/** What ada may not do, with the words of the refusal. */
+/** What ada may not do, with the text of the refusal. */
 const DENIED: readonly (readonly [line: string, says: RegExp])[] = [
   ["secret set K --value x", /shared and host secrets are operator-only/],
   ["secret get K --agent bob", /for agent "bob" as agent "ada"/],
@@ -20,7 +20,7 @@ const DENIED: readonly (readonly [line: string, says: RegExp])[] = [
   ["--as bob mcp wired bob", /must have more rights than that agent/],
 ];
 
-/** What ada may, and what she may not. */
+/** Checks what ada may do, and what she may not. */
 export async function checkVerbsOfAda(scene: PackagedHost): Promise<void> {
   const wired = await scene.ada("mcp wired ada");
   assert.equal(wired.code, 0, wired.err);
@@ -45,7 +45,7 @@ export async function checkVerbsOfAda(scene: PackagedHost): Promise<void> {
   assert.ok(rows.every(({ code }) => code !== ""));
 }
 
-/** What the gateway's own user may not do, whatever page asked it. */
+/** What the gateway's own user may not do, whichever page requested it. */
 const GATEWAY_DENIED = [
   "secret set ANTHROPIC_API_KEY --value x --agent ada",
   "secret get ANTHROPIC_API_KEY --agent ada",
@@ -54,7 +54,7 @@ const GATEWAY_DENIED = [
   "apply",
 ];
 
-/** An owner chooses a model in the page; the gateway by itself chooses nothing. */
+/** An owner chooses a model in the page; the gateway's own user may not change one. */
 export async function checkModelFromPage(scene: PackagedHost): Promise<void> {
   const key = "sk-a-key-from-the-page-0123456789";
   const chosen = { agent: "ada", provider: "openai-compatible", model: "m" };
@@ -87,7 +87,7 @@ export async function checkModelFromPage(scene: PackagedHost): Promise<void> {
   assert.match((await scene.turn("what can you do")).answer, /demo/i);
 }
 
-/** What the store's verbs do through the daemon and its permission sets, for ada and for root. */
+/** The store's verbs through the daemon and its permission sets, for ada and for root. */
 export async function checkStore(scene: PackagedHost): Promise<void> {
   const listed = await scene.ada("secret list");
   assert.match(listed.out, /^K +agents\.ada +[0-9a-f]{10} +\S+ \S+ +ada$/m, listed.err);
@@ -96,7 +96,7 @@ export async function checkStore(scene: PackagedHost): Promise<void> {
     assert.equal((await scene.ada(line)).code, 4, line);
   }
   await scene.must("fleetctl", "host", "set", "teams_gateway", "boreas");
-  // The daemon signs its next grant with the new key, and the child believes it.
+  // The daemon signs its next grant with the new key, and the child accepts it.
   await scene.must("fleetctl", "secret", "rotate", "host-op");
   await scene.must("fleetctl", "host", "unset", "teams_gateway");
   await scene.must("fleetctl", "secret", "rotate", "assertion", "--revoke");
@@ -114,12 +114,12 @@ export async function checkStore(scene: PackagedHost): Promise<void> {
     assert.equal(await scene.modeOf(path), "600 root:root");
   }
   assert.match(await scene.must("fleetctl", "ledger", "log"), /secret recover: the key of host/);
-  // The gateway was restarted, and each agent comes back in its own time.
+  // The gateway was restarted, and each agent reconnects after its own delay.
   for (const name of ["ada", "bob"]) await scene.said(GATEWAY, `register accepted agent=.*${name}`);
   assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
 }
 
-/** Without the daemon an agent is told so, and an operator reads on. */
+/** Without the daemon an agent gets a refusal, and an operator can still read. */
 export async function checkWithoutDaemon(scene: PackagedHost): Promise<void> {
   await scene.must("systemctl", "stop", DAEMON);
   const ended = await scene.ada("status");
