@@ -15,7 +15,7 @@ import { deriveKeyBytes, parseKeyRing } from "core/crypto/signed_value.ts";
 export const ASSERTION_HEADER = "X-Fleetctl-Assertion";
 /** Longest lifetime of an assertion. */
 const ASSERTION_SECONDS_MAX = 60;
-/** How long one is good unless the caller asks for another time. */
+/** Default lifetime of an assertion. */
 const ASSERTION_SECONDS = 30;
 
 const AUDIENCE = "fleetctl-cockpit";

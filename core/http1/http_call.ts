@@ -14,7 +14,7 @@ export interface HttpCallRequest {
   /** Names and values in ASCII; the adapter adds framing and `host`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Of the answer's body. */
+  /** Limit for the body of the answer. */
   readonly answerBytesMax: number;
   /** For the whole call, to the end of the answer. */
   readonly timeoutMs: number;

@@ -28,7 +28,7 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*
 /** A token: the name of a header, or a method (RFC 9110, 5.6.2). */
 export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** A length of a body. No leading zeros, which some readers take as octal. */
+/** The length of a body. No leading zeros, which some parsers read as octal. */
 export const LENGTH = /^(?:0|[1-9][0-9]{0,14})$/;
 /** Headers that determine where a body ends. */
 export const FRAMING_HEADERS: ReadonlySet<string> = new Set([

@@ -1,9 +1,9 @@
 /**
- * The one decision function behind every call path: direct call, script call, `mcp call`, `mcp
- * read`, relayed call. `block` overrides `ask`, which overrides `allow`. No I/O. Its callers are
- * the proxy (`units/mcp/client_side.ts`), the runtime (`units/agent_loop/tool_gate.ts`), the dial
- * unit's answers to a runtime's permission requests (`units/dial/permission.ts`), and both verbs
- * (`cli/mcp/`). See docs/protocol.md#7-the-mcp-proxy.
+ * The one decision function behind every call path: direct call, script call, relayed call, and the
+ * verbs `mcp call` and `mcp read`. `block` overrides `ask`, which overrides `allow`. No I/O. Its
+ * callers are the proxy (`units/mcp/client_side.ts`), the runtime
+ * (`units/agent_loop/tool_gate.ts`), the dial unit's answers to a runtime's permission requests
+ * (`units/dial/permission.ts`), and both verbs (`cli/mcp/`). See docs/protocol.md#7-the-mcp-proxy.
  *
  * The gate matches tool names and command strings. A call by other means matches no rule, such as
  * reading a token and calling the vendor directly. Only the location of the credential limits that.

@@ -226,7 +226,7 @@ function demoModel(): DecidedModel {
   };
 }
 
-/** A key is sent there, so a network connection must be encrypted. */
+/** Tells whether an address is the provider's own. */
 export function isVendorAddress(provider: ModelProvider, address: string | null): boolean {
   return address !== null && ADDRESSES[provider] === address;
 }
@@ -247,7 +247,7 @@ function addressOf(choice: ModelChoice, faults: string[]): string | undefined {
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     return fault("must begin with https:// or http://");
   }
-  // A key always goes there: over a network it must be encrypted.
+  // The key is always sent to this address, so a network connection must be encrypted.
   if (own !== undefined && url.protocol === "http:" && !isLoopbackName(url.hostname)) {
     return fault("must begin with https:// (http:// only to loopback)");
   }

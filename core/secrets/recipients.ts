@@ -1,6 +1,6 @@
 /**
- * The readers of the store: the file `recipients` in the ledger, with one age recipient per line
- * under a comment that names its owner, and the decisions about changes to it. Pure.
+ * The readers of the store, and the decisions about changes to them. The file `recipients` in the
+ * ledger has one age recipient per line, under a comment that names its owner. Pure.
  *
  * The file is shared and not secret, so a line in it is only a request: a write never adds a
  * reader. `rewrapSecrets` on a host that can already read the store grants it. A reader whose line

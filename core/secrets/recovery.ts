@@ -1,7 +1,10 @@
 /**
- * Recovery of access to the store: an offline recovery key for the loss of all host keys, a new key
- * for a host that lost its own, and a new key for a host that still has its old one. Each change of
- * the readers is one commit of `recipients` and `secrets.age` together.
+ * Recovery of access to the store.
+ * - An offline recovery key, for the loss of all host keys.
+ * - A new key for a host that lost its own.
+ * - A new key for a host that still has its old one.
+ *
+ * Each change of the readers is one commit of `recipients` and `secrets.age` together.
  *
  * @module
  */

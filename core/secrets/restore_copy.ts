@@ -1,7 +1,7 @@
 /**
- * Restores a sealed copy of a fleet on an empty host. It writes the ledger as one commit,
- * re-encrypts the store to this host in place of the lost one, and adds the settings that this host
- * does not have.
+ * Restores a sealed copy of a fleet on an empty host. It writes the ledger as one commit and
+ * re-encrypts the store to this host in place of the lost one. It adds only the settings that this
+ * host does not have.
  *
  * @module
  */

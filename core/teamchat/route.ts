@@ -1,6 +1,6 @@
 /**
- * Routes an activity: to its owner's agent, to no agent, or back with a refusal. Pure. `POST
- * /api/messages` and `teams-gateway explain` share this decision. It applies to every type of
+ * Routes an activity: to its owner's agent, to no agent, or back with a refusal. Pure. The route
+ * `POST /api/messages` and `teams-gateway explain` share this decision. It applies to every type of
  * activity, including invokes and reactions.
  *
  * | Condition | Decision |

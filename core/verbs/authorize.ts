@@ -33,8 +33,8 @@ interface Asked {
 }
 
 /**
- * The ladder: the first question with the answer yes decides. `authorize` enforces it and `access
- * explain` prints it, so the two cannot differ.
+ * The ladder: the first question with the answer yes decides. `authorize` enforces it, and the verb
+ * `access explain` prints it, so the two cannot differ.
  */
 const LADDER: readonly {
   readonly question: string;

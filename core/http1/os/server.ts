@@ -43,7 +43,8 @@ export class Http1Request {
   }
 
   /**
-   * The body as bytes, instead of `body`; synchronous if it has arrived. Rejects if truncated.
+   * Returns the whole body as bytes, in place of the stream `body`. Synchronous if it has arrived;
+   * rejects if it is truncated.
    */
   whole(bytesMax: number): BodyBytes | Promise<BodyBytes> {
     return this.#body === undefined ? NOTHING : this.#body.whole(bytesMax);

@@ -84,7 +84,7 @@ export function linkOf(connection: Pick<Deno.Conn, "read" | "write" | "close">):
       reading = undefined;
     }
   };
-  // One read at a time: two would write to the same place.
+  // One read at a time: a second one would overwrite the bytes of the first.
   const fill = (): Promise<boolean> => reading ??= readMore();
   const takeBuffered = (bytesMax: number) => {
     const taken = copied(buffer.subarray(start, Math.min(end, start + bytesMax)));

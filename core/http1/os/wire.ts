@@ -23,7 +23,7 @@ const LF = 0x0a;
 const scratches: Bytes[] = [];
 const SCRATCHES_MAX = 64;
 
-/** An accepted connection, as far as it is used. */
+/** The part of an accepted connection that is used here. */
 export type Connection = Pick<
   Deno.TcpConn,
   "read" | "write" | "closeWrite" | "close" | "setNoDelay" | "remoteAddr"
@@ -49,7 +49,7 @@ export class Wire {
   #buffer = new Uint8Array(WIRE_LIMITS.readBytesFirst);
   #start = 0;
   #end = 0;
-  /** Where the search for the end of a head goes on, and its last line end. */
+  /** Position where the search for the end of a head resumes, and of the last line end. */
   #looked = 0;
   #lineEnd = -1;
   #reading: Promise<boolean> | undefined;
