@@ -1,7 +1,7 @@
 /**
- * One part of the way of a call as a process of its own, so that a test can kill it: `gateway ROOT
- * COCKPIT_PORT DIAL_PORT`, `dial ROOT DIAL_URL`, `server SOCKET LOG`. The fourth part, the proxy,
- * is the product's own program. Says `ready` on stdout.
+ * One component of a call's path as a separate process, so that a test can kill it: `gateway ROOT
+ * COCKPIT_PORT DIAL_PORT`, `dial ROOT DIAL_URL`, `server SOCKET LOG`. The fourth component, the
+ * proxy, is the product's own program. Prints `ready` on stdout.
  *
  * @module
  */
@@ -42,7 +42,7 @@ switch (role) {
 }
 console.log("ready");
 
-/** Every call is in the log before it is answered. */
+/** Serves calls; each is in the log before it is answered. */
 async function serve(listener: Deno.UnixListener, log: string): Promise<void> {
   for await (const connection of listener) void answer(connection, log).catch(() => {});
 }

@@ -1,6 +1,6 @@
 /**
- * Everything between a call that asks and the human who decides, for real: gateway, dial unit,
- * local socket, proxy, and a server that counts what it was made to do.
+ * The real path from a call that needs approval to the person who decides: gateway, dial unit,
+ * local socket, proxy, and a server that records the calls that reach it.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import { startTestGateway, type TestGateway } from "tests/support/gateway_fixtur
 import { echoServer, type ProxyBench, proxyBench, type Wire } from "tests/support/mcp_proxy.ts";
 import type { DialUnit } from "units/dial/app.ts";
 
-/** The gate of the scene: `wipe` is blocked, `write` and `erase` ask. */
+/** The gate of the scene: `wipe` is blocked, `write` and `erase` need approval. */
 export const SCENE_GATE: Gate = {
   mcp: "bench" as McpName,
   version: "1.0.0",
@@ -31,7 +31,7 @@ export const SCENE_GATE: Gate = {
   rules: new Map([["wipe", "block"], ["write", "ask"], ["erase", "ask"]]),
 };
 
-/** An approval as the cockpit answers it. */
+/** An approval as the cockpit returns it. */
 export interface ShownApproval {
   readonly approval_id: string;
   readonly digest: string;
@@ -56,17 +56,17 @@ export interface ApprovalScene extends AsyncDisposable {
   readonly turnId: string;
   /** Names and arguments of the calls that reached the server, in order. */
   readonly executed: readonly Wire[];
-  /** The client goes away; done at the end in any case. */
+  /** Disconnects the client; disposing the scene does this too. */
   leave(): Promise<void>;
-  /** Replaces the rules; the next look at them sees it. */
+  /** Replaces the rules; the next check of the gate uses them. */
   setGate(gate: Gate): void;
   /** Calls a tool; resolves with its answer. */
   call(id: number, tool: string, args?: unknown, meta?: unknown): Promise<Wire>;
-  /** Notifications that the client got. */
+  /** Notifications that the client has received. */
   readonly notices: readonly Wire[];
-  /** Open approvals as mia's page sees them. */
+  /** Returns the open approvals as mia's page sees them. */
   open(): Promise<readonly ShownApproval[]>;
-  /** Resolves when the page sees that many open ones. */
+  /** Resolves when the page sees `count` open approvals. */
   asked(count: number): Promise<readonly ShownApproval[]>;
   decide(
     of: Pick<ShownApproval, "approval_id" | "digest">,
@@ -120,7 +120,9 @@ export async function approvalScene(): Promise<ApprovalScene> {
   };
 }
 
-/** Several calls at once: each message goes to whoever waits for its id. */
+/**
+ * Supports several calls at once: each message is delivered to the caller that waits for its id.
+ */
 function answersOf(proxy: ProxyBench): Pick<ApprovalScene, "call" | "notices"> {
   const waiting = new Map<number, (answer: Wire) => void>();
   const notices: Wire[] = [];
@@ -131,7 +133,7 @@ function answersOf(proxy: ProxyBench): Pick<ApprovalScene, "call" | "notices"> {
       else notices.push(message);
     }
   };
-  // It ends with the proxy, and with it everything that was waited for.
+  // The pump ends with the proxy; pending callers then no longer matter.
   pump().catch(() => {});
   return {
     notices,

@@ -1,6 +1,6 @@
 /**
- * Accessibility findings of a page, and the looks in which pages are judged: desktop and phone,
- * light, dark, the device's own colours, and 320 px, which is 400 % zoom of a usual screen.
+ * Accessibility findings of a page, and the displays on which pages are checked: desktop and phone,
+ * light, dark, the device's own colours, and 320 px wide (400 % zoom of a usual screen).
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { DESKTOP, PHONE } from "tests/support/browser.ts";
 
-/** What screens are looked at in. */
+/** The displays on which screens are checked. */
 export const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   "light": { viewport: DESKTOP, colorScheme: "light" },
   "dark": { viewport: DESKTOP, colorScheme: "dark" },
@@ -19,7 +19,7 @@ export const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   "320 px": { viewport: { width: 320, height: 640 }, colorScheme: "light" },
 };
 
-/** Findings of a page, one line each. */
+/** Returns the accessibility findings of a page, one line each. */
 export async function findings(page: Page): Promise<readonly string[]> {
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations.flatMap(({ id, nodes }) =>
@@ -27,7 +27,9 @@ export async function findings(page: Page): Promise<readonly string[]> {
   );
 }
 
-/** Pixels that a page is wider than its window: what is cut off cannot be read. */
+/**
+ * Returns by how many pixels a page is wider than its window. Overflowing content cannot be read.
+ */
 export async function overflow(page: Page): Promise<unknown> {
   return await page.evaluate("document.documentElement.scrollWidth - innerWidth");
 }

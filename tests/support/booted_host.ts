@@ -1,7 +1,7 @@
 /**
- * A host with real systemd as PID 1, booted in about a second: this machine's own root under an
- * overlay that is thrown away, in namespaces of its own and without a network. Needs root.
- * Several hosts on one private network: `tests/support/host_lan.ts`.
+ * A host with real systemd as PID 1, booted in about a second. Its root is this machine's root
+ * under a temporary overlay. It runs in its own namespaces, without a network. Needs root. For
+ * several hosts on one private network, see `tests/support/host_lan.ts`.
  *
  * @module
  */
@@ -13,66 +13,66 @@ import { systemProcesses } from "core/os/processes.ts";
 
 /** A running host. */
 export interface BootedHost {
-  /** What it calls itself. */
+  /** Its hostname. */
   readonly name: string;
-  /** Its root folder as seen from here; `/run` and `/tmp` inside are its own. */
+  /** Its root folder as seen from outside; `/run` and `/tmp` inside are separate mounts. */
   readonly root: string;
-  /** Programs started through this run inside. */
+  /** Programs started through this run inside the host. */
   readonly processes: Processes;
-  /** Runs a program inside to its end, as root or as `user` with that user's groups. */
+  /** Runs a program inside the host until it ends, as root or as `user` with that user's groups. */
   exec(words: readonly string[], as?: ExecAs): Promise<Ended>;
-  /** Runs what must succeed, and returns its output. */
+  /** Runs a program that must succeed, and returns its output. */
   must(...words: readonly string[]): Promise<string>;
-  /** What somebody needs who reads that a step failed: failed units, and the end of the journal. */
+  /** Returns diagnostics for a failed step: the failed units and the end of the journal. */
   report(): Promise<string>;
-  /** Where a file of the host is from here, `/run` included; good until it boots again. */
+  /** Returns the outside path of a file of the host, `/run` included. Valid until the next boot. */
   path(inside: string): string;
   /** Reads a file as the host sees it, `/run` included. */
   read(path: string): Promise<string>;
-  /** Opens a unix socket here whose connections reach a TCP port of the host's loopback. */
+  /** Opens a unix socket outside whose connections reach a TCP port on the host's loopback. */
   bridge(port: number): Promise<{ readonly socket: string; close(): Promise<void> }>;
-  /** Boots again, as `systemctl reboot` inside does; bridges end. */
+  /** Boots again, as `systemctl reboot` inside does; bridges close. */
   reboot(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** How a program inside ended, and what it said. */
+/** Exit code and output of a program inside the host. */
 export interface Ended {
   readonly code: number | undefined;
   readonly out: string;
   readonly err: string;
 }
 
-/** Who runs a program inside, and what it reads. */
+/** The user that runs a program inside, and its stdin. */
 export interface ExecAs {
   readonly user?: string;
   readonly input?: string;
 }
 
-/** What is started at boot. */
+/** Boot options. */
 export interface BootOptions {
-  /** Its hostname, and part of what tells hosts of one test process apart; `solo` when absent. */
+  /** Its hostname, which also distinguishes hosts within one test process; `solo` when absent. */
   readonly name?: string;
   /**
-   * A network namespace for it, which outlives a reboot; absent: a private one with nothing in it.
+   * The network namespace of the host; it survives a reboot. When absent, the host gets a private,
+   * empty one.
    */
   readonly network?: string;
   /** Changes the root before the first boot. */
   readonly prepare?: (root: string) => Promise<void>;
   /**
-   * `basic.target` comes up fastest; `multi-user.target` starts what is enabled inside, and of this
-   * machine's own services only those that the distribution enables.
+   * `basic.target` boots fastest. `multi-user.target` starts what is enabled inside; of this
+   * machine's own services, only those that the distribution enables.
    */
   readonly target?: "basic.target" | "multi-user.target";
   /**
-   * With `controllers` the limits of units on memory and tasks hold, as they do on a
-   * host of its own, where this machine's kernel keeps its controllers in the older
-   * hierarchy; address rules do not.
+   * With `controllers`, units' memory and task limits apply even where this machine's kernel keeps
+   * its controllers in the older hierarchy (cgroup v1). Address rules then do not apply.
    */
   readonly enforces?: "addresses" | "controllers";
 }
 
-/** Boots no longer than this. */
+/** Longest time that a boot may take. */
 const BOOT_MS_MAX = 60_000;
 const PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 const LOGIN_PATH = `/usr/local/sbin:/usr/local/bin:${PATH}`;
@@ -80,10 +80,10 @@ const COMMAND_MS_MAX = 60_000;
 const POLL_MS = 20;
 /** Lines of the journal in a report. */
 const JOURNAL_LINES = 150;
-/** How the launcher ends when the host inside wants to boot again. */
+/** Exit code of the launcher when the host inside requests a reboot. */
 const REBOOT_CODE = 133;
 
-/** Moves itself into a control group of its own, as PID 1 inside must have one, and boots. */
+/** Moves itself into a separate control group, which PID 1 inside needs, and boots. */
 const BOOT = `
 [ "$6" = controllers ] && more="/sys/fs/cgroup/memory /sys/fs/cgroup/pids"
 for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup $more; do
@@ -115,7 +115,8 @@ true
 `;
 
 /**
- * The launcher gives the host its controllers to look at only; PID 1 looks once what it may use.
+ * The launcher mounts the host's controllers read-only. PID 1 checks only once which it may use, so
+ * this remounts them writable.
  */
 const GIVE_CONTROLLERS = `
 for name in memory pids; do
@@ -124,7 +125,7 @@ for name in memory pids; do
 done
 `;
 
-/** One boot: the program outside that holds it, and PID 1 inside. */
+/** One boot: the launcher outside, and PID 1 inside. */
 interface Boot {
   readonly launcher: Child;
   readonly output: Promise<unknown>;
@@ -246,7 +247,9 @@ async function launch(processes: Processes, words: readonly string[]): Promise<B
   }
 }
 
-/** The host's network is its own, so a program that stands in both worlds passes bytes on. */
+/**
+ * The host has its own network namespace, so a program that can access both sides forwards bytes.
+ */
 async function openBridge(
   processes: Processes,
   leader: number,
@@ -280,7 +283,7 @@ async function openBridge(
   return { socket, close };
 }
 
-/** Runs a shell script on this machine; it must succeed. */
+/** Runs a shell script on this machine. Fails when the script fails. */
 export async function shell(
   processes: Processes,
   script: string,
@@ -296,7 +299,7 @@ export async function shell(
   return answer.stdout;
 }
 
-/** Runs `ask` until it answers; the host gives no other sign while it boots. */
+/** Calls `ask` until it returns a value. The host sends no signal while it boots. */
 export async function poll<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
   const end = performance.now() + BOOT_MS_MAX;
   while (performance.now() < end) {
@@ -307,9 +310,7 @@ export async function poll<T>(what: string, ask: () => Promise<T | undefined>): 
   throw new Error(`Cannot boot a host: no ${what} within ${BOOT_MS_MAX / 1000} s`);
 }
 
-/**
- * The launcher prepares in a child that goes away; the child that stays is PID 1 of a namespace.
- */
+/** The launcher prepares in a short-lived child. The child that remains is PID 1 of a namespace. */
 const LEADER = `
 for pid in $(ps -o pid= --ppid "$1"); do
   grep -q '^NSpid:.*[[:space:]]1$' "/proc/$pid/status" 2>/dev/null && echo "$pid"

@@ -1,6 +1,6 @@
 /**
- * Headless Chromium for tests of the page: one browser a file, a fresh profile for each test, and a
- * record of everything that a page must not do.
+ * Headless Chromium for page tests: one browser per file, a new profile for each test, and a record
+ * of everything that a page must not do.
  *
  * @module
  */
@@ -29,38 +29,38 @@ const FLAGS = [
   "--hide-scrollbars",
 ];
 
-/** Screens of every picture. */
+/** Window size for pictures. */
 export const DESKTOP = { width: 1280, height: 800 } as const;
 /** A phone with a touch screen. */
 export const PHONE = { width: 390, height: 844 } as const;
 
-/** Starts the browser. */
+/** Starts the browser; `more` are further command-line arguments. */
 export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
   const executablePath = await programPath("chromium", "chromium-browser", "google-chrome");
   if (executablePath === undefined) throw new Error("there is no Chromium");
   return await chromium.launch({
     executablePath,
     args: [...FLAGS, ...more],
-    // The fonts of a machine must not decide what a picture looks like.
+    // Pictures must not depend on the fonts of the machine.
     env: { ...Deno.env.toObject(), FONTCONFIG_FILE: `${TREE}tests/support/fonts.conf` },
   });
 }
 
-/** A page and what it did. */
+/** A page and a record of what it did. */
 export interface WatchedPage extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Addresses of all requests, `data:` left out. */
+  /** Addresses of all requests, without `data:`. */
   readonly requested: string[];
-  /** Uncaught errors, refused loads, dialogs: nothing of it may happen. */
+  /** Uncaught errors, refused loads and dialogs. None of these may occur. */
   readonly faults: string[];
 }
 
-/** Opens an empty page in a profile of its own; time stands where scenes are. */
+/** Opens an empty page in a new profile. Its clock stands at the time of the scenes. */
 export async function openPage(
   browser: Browser,
   options: BrowserContextOptions & {
-    /** Let time pass as it does. */
+    /** Lets the page's clock run. */
     readonly isTimeReal?: boolean;
   } = {},
 ): Promise<WatchedPage> {
@@ -87,7 +87,7 @@ export async function openPage(
   });
   page.on("popup", (popup) => faults.push(`popup: ${popup.url()}`));
   page.on("console", (message) => {
-    // A lost connection is told by the browser as an error; that is what some tests are about.
+    // The browser reports a lost connection as an error; some tests cause one on purpose.
     const isNetwork = /net::ERR_|Failed to load resource/.test(message.text());
     if (message.type() === "error" && !isNetwork) faults.push(`console: ${message.text()}`);
   });

@@ -1,6 +1,6 @@
 /**
- * The Debian package of the tree, built once for as long as the tree stays the same: the tests that
- * install it, each in a process of its own, share what the first of them built.
+ * The Debian package of the tree, built once and reused while the tree does not change. Tests that
+ * install it run in separate processes and share the first build.
  *
  * @module
  */
@@ -11,11 +11,12 @@ import { TREE, treeFiles } from "tests/support/module_graph.ts";
 const PACKAGES = `${TREE}.cache/packages`;
 
 /**
- * Copies the package into a new folder, which the caller removes; builds it where that is needed.
+ * Copies the package into a new folder, which the caller must remove. Builds the package first when
+ * it is missing.
  */
 export async function buildPackage(): Promise<string> {
   await Deno.mkdir(PACKAGES, { recursive: true });
-  // Held until this function returns: who comes second waits, and finds what the first one built.
+  // Held until this function returns: a second process waits, and then finds the finished build.
   using lock = await Deno.open(`${PACKAGES}/lock`, { create: true, write: true });
   await lock.lock(true);
   const key = await packageKey();
@@ -33,7 +34,7 @@ async function packagesIn(folder: string): Promise<readonly string[]> {
   return entries.map(({ name }) => name).filter((name) => name.endsWith(".deb"));
 }
 
-/** One hash over all that the package depends on. */
+/** Returns one hash over everything that the package depends on. */
 async function packageKey(): Promise<string> {
   const files = (await treeFiles("")).filter((file) => !file.startsWith("tests/"));
   const parts: string[] = [Deno.version.deno, Deno.env.get("DENORT_BIN") ?? "", await head()];
@@ -41,7 +42,7 @@ async function packageKey(): Promise<string> {
   return await hash(new TextEncoder().encode(JSON.stringify(parts)));
 }
 
-/** The commit stands in the package as its time. */
+/** Returns the commit; the package uses its time. */
 async function head(): Promise<string> {
   const said = await new Deno.Command("git", { args: ["rev-parse", "HEAD"], cwd: TREE }).output();
   return new TextDecoder().decode(said.stdout);
@@ -51,7 +52,7 @@ async function hash(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-/** Builds the package into a folder, in the place of older ones; the folder is whole or absent. */
+/** Builds the package into a folder and removes older builds. The folder is complete or absent. */
 async function build(to: string): Promise<void> {
   const out = await Deno.makeTempDir({ dir: PACKAGES, prefix: "new-" });
   try {

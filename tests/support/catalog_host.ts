@@ -1,6 +1,6 @@
 /**
- * A root with a ledger, a package registry on loopback and the verbs of the catalog, in this
- * process. Servers are really installed and really started.
+ * A root with a ledger, a package registry on loopback and the catalog verbs, in this process.
+ * Servers are really installed and started.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { type FakePackage, type NpmRegistry, npmRegistry } from "tests/fakes/npm
 import { runFleetctl } from "tests/support/script.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
-/** How a verb ended. */
+/** Exit code and output of a verb. */
 export interface Ended {
   readonly code: number;
   readonly stdout: string;
@@ -28,11 +28,11 @@ export interface CatalogHost extends AsyncDisposable {
   env: Record<string, string>;
   ports: Partial<VerbPorts>;
   run(...argv: readonly string[]): Promise<Ended>;
-  /** Runs a verb that must end well, with `--json`. */
+  /** Runs a verb with `--json`, which must succeed; returns the parsed output. */
   json(...argv: readonly string[]): Promise<Record<string, unknown>>;
 }
 
-/** Opens a host; without `ledger` it is one with no repo. */
+/** Opens a host; with `ledger: false` it has no repository. */
 export async function catalogHost(
   packages: readonly FakePackage[],
   options: { readonly ledger: boolean } = { ledger: true },
@@ -61,7 +61,8 @@ export async function catalogHost(
     },
   };
   if (options.ledger) {
-    // Its default MCP is not in this registry: the agent is there, and then wants none.
+    // The agent's default MCP is not in this registry. The agent exists all the same, so remove
+    // that MCP from it.
     await self.run(
       "agents",
       "add",

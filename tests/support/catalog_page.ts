@@ -1,8 +1,7 @@
 /**
- * The tables of `docs/catalog.md`, made by starting every shipped server as its unit would and
- * asking it for its tools. `./dev catalog` writes them between the marks of the page, and
- * `./dev catalog <name> …` asks these servers only and keeps the rows of the others. What a server
- * says there is what it said, not what somebody remembers.
+ * The tables of `docs/catalog.md`, built from real servers: each shipped server is started as its
+ * unit would start it and lists its tools. `./dev catalog` writes the tables between the marks of
+ * the page. `./dev catalog <name> …` queries only these servers and keeps the rows of the others.
  *
  * @module
  */
@@ -22,7 +21,7 @@ import {
 
 const PAGE = `${TREE}docs/catalog.md`;
 
-/** What one server said. */
+/** What one server reported. */
 interface Said {
   readonly tools: number;
   readonly bytes: number;
@@ -73,7 +72,7 @@ function sourceText({ source }: Manifest): string {
   }
 }
 
-/** A row of the first table: source, tools, bytes, whether it starts. */
+/** Returns a row of the first table: source, tools, bytes, whether it starts. */
 function toolRow(manifest: Manifest, { tools, bytes, shown, starts }: Said): string {
   const block = marks(manifest, "block").length;
   const asked = marks(manifest, "ask").length;

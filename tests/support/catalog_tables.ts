@@ -1,5 +1,5 @@
 /**
- * The tables of `docs/catalog.md` that follow from the manifests alone: keys, permissions and risk
+ * The tables of `docs/catalog.md` that derive from the manifests alone: keys, permissions and risk
  * marks. No server is started for them.
  *
  * @module
@@ -14,12 +14,12 @@ import { memoryFiles } from "tests/fakes/files.ts";
 const BEGIN = (name: string) => `<!-- ${name}: written by ./dev catalog -->`;
 const END = "<!-- end -->";
 
-/** The tools of one mark, sorted. */
+/** Returns the tools with one mark, sorted. */
 export function marks(manifest: Manifest, risk: "block" | "ask"): readonly string[] {
   return [...manifest.risk].filter(([, one]) => one === risk).map(([tool]) => tool).sort();
 }
 
-/** The second table: credentials. */
+/** Returns the second table: credentials. */
 function keyTable(manifests: readonly Manifest[]): string {
   const code = (list: readonly string[]) => list.map((one) => `\`${one}\``).join(", ");
   const rows = manifests.filter((one) => one.auth !== "none").map((one) => {
@@ -39,7 +39,7 @@ function keyTable(manifests: readonly Manifest[]): string {
   ].join("\n");
 }
 
-/** The third table: permissions and limits. */
+/** Returns the third table: permissions and limits. */
 function permissionTable(manifests: readonly Manifest[]): string {
   const rows = manifests.filter((one) => one.source.kind === "npm").map((one) => {
     const cells = PERMISSION_KINDS.map((kind) =>
@@ -57,7 +57,7 @@ function permissionTable(manifests: readonly Manifest[]): string {
   ].join("\n");
 }
 
-/** The fourth table: risk marks. */
+/** Returns the fourth table: risk marks. */
 function riskTable(manifests: readonly Manifest[]): string {
   const code = (list: readonly string[]) => list.map((one) => `\`${one}\``).join(", ");
   const rows = manifests.filter((one) => one.risk.size > 0).map((one) =>
@@ -66,7 +66,7 @@ function riskTable(manifests: readonly Manifest[]): string {
   return ["| MCP | block | ask |", "|---|---|---|", ...rows].join("\n");
 }
 
-/** Puts a table between its marks. */
+/** Replaces the table between the marks of `name`. */
 export function place(page: string, name: string, table: string): string {
   const from = page.indexOf(BEGIN(name));
   const to = page.indexOf(END, from);

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy that misbehaves when told to: cuts connections, holds bytes back, or lets them pass.
- * Stands between two real programs, which cannot tell it from a bad network.
+ * A TCP proxy that misbehaves on demand: it cuts connections, holds bytes back, or forwards them.
+ * Between two real programs, it looks like a bad network.
  *
  * @module
  */
@@ -8,25 +8,25 @@
 /** A proxy in front of one target. */
 export interface ChaosProxy {
   readonly port: number;
-  /** Connections so far. */
+  /** Returns how many connections were accepted so far. */
   readonly accepted: () => number;
-  /** Drops every open connection at once, without a closing handshake; says how many. */
+  /** Drops every open connection at once, without a closing handshake; returns how many. */
   cut(): number;
-  /** Cuts the next connection after this many bytes, both directions together. */
+  /** Cuts the next connection after this many bytes, counted over both directions. */
   cutNextAfter(bytes: number): void;
   /** Holds all bytes back until `resume`; connections stay open. */
   stall(): void;
   resume(): void;
-  /** Where connections go from now on. */
+  /** Sends new connections to another port. */
   retarget(port: number): void;
-  /** Refuses new connections until it is called with false. */
+  /** Refuses new connections while `isRefusing`. */
   refuse(isRefusing: boolean): void;
   close(): Promise<void>;
 }
 
 interface Link {
   readonly ends: readonly Deno.TcpConn[];
-  /** Bytes that may still pass; undefined for any number. */
+  /** Bytes that may still pass; undefined means no limit. */
   budget: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export function startChaosProxy(target: number): ChaosProxy {
       try {
         end.close();
       } catch {
-        // The other direction has closed it already.
+        // The other direction has already closed it.
       }
     }
   };
@@ -65,7 +65,7 @@ export function startChaosProxy(target: number): ChaosProxy {
         if (isLast) break;
       }
     } catch {
-      // A connection that was cut under our hands.
+      // A cut closed the connection during this operation.
     }
     drop(link);
   }

@@ -1,12 +1,13 @@
 /**
- * Reads the cockpit in tests: posts turns, follows and pages transcripts, trusting the header.
+ * Reads the cockpit in tests: posts turns, follows and pages transcripts. It identifies its viewer
+ * by the trusted header.
  *
  * @module
  */
 
 import { createParser } from "eventsource-parser";
 
-/** An event as the cockpit shows it. */
+/** An event as the cockpit returns it. */
 export interface ShownEvent {
   readonly id: string;
   readonly turn_id: string | null;
@@ -14,21 +15,21 @@ export interface ShownEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** The cockpit of one viewer. */
+/** The cockpit as one viewer sees it. */
 export interface CockpitReader {
   post(text: string, key?: string): Promise<string>;
   cancel(turnId: string): Promise<void>;
-  /** The last event. */
+  /** Returns the last event. */
   newest(): Promise<ShownEvent>;
-  /** The whole transcript, oldest first. */
+  /** Returns the whole transcript, oldest first. */
   all(): Promise<readonly ShownEvent[]>;
-  /** Follows the transcript from its beginning until `until` says yes. */
+  /** Follows the transcript from its beginning until `until` returns true. */
   follow(
     until: (event: ShownEvent) => boolean | Promise<boolean>,
   ): Promise<readonly ShownEvent[]>;
 }
 
-/** Makes a reader for mia. */
+/** Creates a reader for mia. */
 export function cockpitReader(base: () => string): CockpitReader {
   const identity = { "x-user-email": "mia@example.org" };
   const jsonHeaders = { ...identity, "content-type": "application/json" };

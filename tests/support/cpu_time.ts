@@ -1,13 +1,13 @@
 /**
- * The time that a piece of work takes of a processor. Unlike a clock it stands still while other
- * programs run, so that a bound on it holds on a busy machine.
+ * Processor time of a piece of work. Unlike wall-clock time, it does not grow while other programs
+ * run, so a limit on it is reliable on a busy machine.
  *
  * @module
  */
 
 import process from "node:process";
 
-/** Milliseconds that this process spends while `work` runs. */
+/** Returns the milliseconds of processor time that this process uses while `work` runs. */
 export function cpuMs(work: () => void): number {
   const before = process.cpuUsage();
   work();

@@ -1,6 +1,6 @@
 /**
- * A dial unit as a process of its own, with a scripted runtime, so that a test can kill it.
- * A turn `hang <n>` reports n notices and never ends; any other turn says its text back.
+ * A dial unit as a separate process with a scripted runtime, so that a test can kill it. A turn
+ * `hang <n>` reports n notices and never ends; any other turn echoes its text.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A real dial unit with a scripted runtime, for tests of both ends together.
+ * A real dial unit with a scripted runtime, for tests of both client and server side together.
  *
  * @module
  */
@@ -13,19 +13,19 @@ import { createMcpBoard } from "units/dial/mcp_board.ts";
 import { readDialConfig } from "units/dial/config.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
-/** A real clock on which every wait is short, so that back-off does not make a test slow. */
+/** A real clock that shortens every wait by `divisor`, so that back-off does not slow a test. */
 export function hastyClock(divisor = 500): Clock {
   const clock = systemClock();
   return { ...clock, sleep: (ms, signal) => clock.sleep(Math.ceil(ms / divisor), signal) };
 }
 
-/** A machine with memory for a disk and real time. */
+/** A host with an in-memory disk and real time. */
 export function liveHost(options: { readonly seed?: number; readonly clock?: Clock } = {}): Host {
   const host = memoryHost({ seed: options.seed ?? 1 });
   return { ...host, clock: options.clock ?? systemClock() };
 }
 
-/** Starts the dial unit of mia. */
+/** Starts mia's dial unit. */
 export async function startTestDial(options: {
   readonly url: string;
   readonly driver: RuntimeDriver;

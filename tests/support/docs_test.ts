@@ -1,7 +1,7 @@
 /**
- * The documents against the source: every frame, event, route, permission, table, setting and
- * shipped MCP has its place in `docs/`. Complete by construction: the rows come from the tables
- * that the programs use. Links are in `tests/support/links_test.ts`.
+ * Checks the documents against the source: every frame, event, route, permission, table, setting
+ * and shipped MCP must be in `docs/`. The list is complete because it comes from the tables that
+ * the programs use. `tests/support/links_test.ts` checks the links.
  *
  * @module
  */
@@ -38,7 +38,7 @@ function read(path: string): Promise<string> {
   return Deno.readTextFile(TREE + path);
 }
 
-/** Names what a document lacks. */
+/** Fails with the words that a document lacks. */
 function has(text: string, words: Iterable<string>, where: string): void {
   const missing = [...words].filter((word) => !text.includes(word));
   assert.deepEqual(missing, [], `${where} does not say: ${missing.join(", ")}`);
@@ -52,7 +52,10 @@ function settingNames(settings: Readonly<Record<string, { readonly name: string 
   return quoted(Object.values(settings).map(({ name }) => name));
 }
 
-/** The part of a document below a heading, up to the next one of the same depth or above. */
+/**
+ * Returns the part of a document below a heading, up to the next heading of the same or a higher
+ * level.
+ */
 function section(text: string, heading: string): string {
   const depth = /^#+/.exec(heading)?.[0].length ?? 0;
   const from = text.indexOf(`\n${heading}\n`);
@@ -112,7 +115,8 @@ Deno.test("docs/protocol.md has a row for every route, with its gate and its fie
 Deno.test("docs/protocol.md gives each refusal of the cockpit its status", () => {
   const rows = [...PROTOCOL.matchAll(/^\| ([45]\d\d) \| (`[^|]+) \|$/gm)];
   assert.ok(rows.length >= 10, `${rows.length} rows`);
-  // A code without an entry has the status of its kind, which the code alone does not say.
+  // A code without an entry has the status of its kind. The code alone does not determine it, so
+  // any kind's status is accepted.
   const wrong = rows.flatMap(([, status, codes = ""]) =>
     [...codes.matchAll(/`([a-z]+(?:-[a-z]+)+)`/g)].flatMap(([, code = ""]) => {
       const found = ALL_KINDS.map((kind) => problem(refusal(code, "", { kind })).status);
@@ -171,7 +175,7 @@ Deno.test("docs/storage.md has a row for every key of an agent's shard", () => {
   const [fault = ""] = parsed.ok ? [] : parsed.error.details;
   const keys = fault.split("must be one of ")[1]?.split(", ") ?? [];
   assert.ok(keys.length > 10, fault);
-  // What a list or a mapping holds is named with it: `tools.add`.
+  // A key inside a list or a mapping is documented with its parent: `tools.add`.
   const rows = section(STORAGE, "### The ledger: `repo/`").split("\n").map((line) =>
     line.split("|")[1]?.replaceAll("`", " ").replaceAll(".", " ").trim().split(/[ ,]+/) ?? []
   );

@@ -1,13 +1,13 @@
 /**
- * The page of refusal codes, `docs/errors.md`, read out of the source, so that it cannot lag
- * behind. `./dev golden` writes it; law 8 compares it.
+ * Generates the page of refusal codes, `docs/errors.md`, from the source, so that it is always
+ * current. `./dev golden` writes it; law 8 compares it.
  *
  * @module
  */
 
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
 
-/** A string; what a template fills in may hold another template. */
+/** A string literal. An expression inside a template may contain another template. */
 const LITERAL =
   /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:\$\{(?:[^{}`]|\{[^{}]*\}|`[^`]*`)*\}|[^`\\]|\\.)*`/;
 const CALL = new RegExp(

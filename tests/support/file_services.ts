@@ -1,7 +1,7 @@
 /**
- * A service manager whose state is files, so that it outlives the program that is killed, as
- * systemd does: a unit is known once it was reloaded, and active while its mark is there. Processes
- * are numbers. For tests that kill programs; what systemd itself does is tested on booted hosts.
+ * A service manager with its state in files, so that the state survives a killed program, as with
+ * systemd. A unit is known after a reload and active while its mark exists. Processes are numbers.
+ * For tests that kill programs; booted hosts test systemd itself.
  *
  * @module
  */

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Returns a port of the loopback that nobody listened on a moment ago. */
+/** Returns a loopback port on which nothing listened a moment ago. */
 export function freePort(): number {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;

@@ -1,6 +1,6 @@
 /**
- * An agent program of others behind everything that is ours: the dial unit as a process with its
- * own rights, the MCP proxy as the program starts it, and a server that records its calls.
+ * A third-party agent program behind the product's own components: the dial unit as a process with
+ * its own permissions, the MCP proxy as the program starts it, and a server that records its calls.
  *
  * @module
  */
@@ -25,40 +25,41 @@ import { editJson } from "units/render/json_edit.ts";
 const AGENT = "ada" as AgentName;
 const socketOf = (root: string) => pathsUnder(root).agentMcpSocket("bench", AGENT);
 
-/** One durable event of a turn. */
+/** A durable event of a turn. */
 export interface GatedEvent {
   readonly kind: string;
   // deno-lint-ignore no-explicit-any -- a test looks into the payloads of all kinds.
   readonly payload: any;
 }
 
-/** How a question is answered. */
+/** The answer to an approval. */
 export interface Verdict {
   readonly decision: "approved" | "denied";
   readonly reason?: string;
 }
 
-/** What a test gets. */
+/** The scene that a test gets. */
 export interface GatedScene {
   readonly model: FakeModel;
   readonly home: string;
   /** Names and arguments of the calls that reached the server, in order. */
   readonly executed: readonly Wire[];
-  /** Runs a turn to its end; each question that it opens is answered by `decide`. */
+  /** Runs a turn to its end; `decide` answers each approval that the turn opens. */
   turn(text: string, decide?: () => Verdict): Promise<readonly GatedEvent[]>;
-  /** Writes the rules of the server `bench`, while everything runs. */
+  /** Changes the rules of the server `bench` while everything runs. */
   rule(rules: Readonly<Record<string, string>>): Promise<void>;
   /** Ends the dial unit and its program, and starts both again. */
   restart(): Promise<void>;
 }
 
-/** The rules of the server at the start. */
+/** Initial rules of the server. */
 const RULES = { write: "ask", wipe: "block" };
 const gateText = (rules: Readonly<Record<string, string>>) =>
   JSON.stringify({ mcp: "bench", version: "1.0.0", rules });
 
 /**
- * Runs a test with the program; the server `bench` has `look`, `write` (asks), `wipe` (blocked).
+ * Runs a test with the program. The server `bench` has `look`, `write` (needs approval) and `wipe`
+ * (blocked).
  */
 export async function withGatedProgram(
   program: RuntimeProgram,
@@ -142,7 +143,7 @@ async function runTurn(at: At, text: string, decide?: () => Verdict) {
 }
 
 /**
- * Writes what `apply` renders: gate, definition, proxy, client config; and the program's own files.
+ * Writes what `apply` renders (gate, definition, proxy, client config) and the program's own files.
  */
 async function prepare(
   program: RuntimeProgram,

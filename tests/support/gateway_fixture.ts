@@ -1,5 +1,5 @@
 /**
- * A real gateway on loopback for tests, and a bare dial-in client that speaks frames by hand.
+ * A real gateway on loopback, and a bare dial-in client that sends frames one by one.
  *
  * @module
  */
@@ -18,14 +18,14 @@ import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 
-/** Identities of every test: mia and bob own agents, ada's owner is an admin. */
+/** Identities of every test: mia and bob own agents; ada's owner is an admin. */
 export const LEDGER = {
   "mia@example.org": "mia",
   "bob@example.org": "bob",
   "ada@example.org": "ada",
 } as const;
 
-/** A running gateway and how to reach it. */
+/** A running gateway and its addresses. */
 export interface TestGateway {
   readonly gateway: Gateway;
   readonly host: MemoryHost;
@@ -34,7 +34,7 @@ export interface TestGateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** How to start one. */
+/** Options of a test gateway. */
 export interface GatewayOptions {
   readonly host?: Host;
   readonly env?: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export interface GatewayOptions {
   readonly verbs?: VerbRunner;
 }
 
-/** A test with a gateway of its own, which leaks nothing. */
+/** Declares a test with its own gateway; the test must not leak resources. */
 export function gatewayTest(
   name: string,
   fn: (running: TestGateway) => Promise<void>,
@@ -60,7 +60,7 @@ export function gatewayTest(
   });
 }
 
-/** Starts a gateway on free ports; `host` may bring a clock or databases of its own. */
+/** Starts a gateway on free ports; `host` may provide another clock or other databases. */
 export async function startTestGateway(options: GatewayOptions = {}): Promise<TestGateway> {
   const host = options.host ?? memoryHost();
   const config = await readGatewayConfig({
@@ -86,21 +86,21 @@ export async function startTestGateway(options: GatewayOptions = {}): Promise<Te
   };
 }
 
-/** A frame as it came. */
+/** A frame as it was received. */
 export type AnyFrame = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** A dial-in client in the hands of a test. */
+/** A dial-in client controlled by a test. */
 export interface BareClient {
   readonly connection: FrameConnection;
   send(frame: unknown): void;
   sendText(text: string): void;
-  /** The next frame of this type, taken from those that came and those to come. */
+  /** Resolves with the next frame of this type, among those already received and those to come. */
   next(type: string): Promise<AnyFrame>;
   readonly frames: readonly AnyFrame[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
 }
 
-/** Connects; frames are kept until they are asked for. */
+/** Connects; frames are kept until a test requests them. */
 export async function connectBare(
   url: string,
   options: {
@@ -156,7 +156,9 @@ export async function registerBare(
   return client;
 }
 
-/** Offers the subprotocol and answers the challenge with `key`; `spoil` may change the frame. */
+/**
+ * Connects with the subprotocol and answers the challenge with `key`; `spoil` may change the frame.
+ */
 export async function proveKey(
   url: string,
   key: DialKey,

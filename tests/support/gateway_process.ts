@@ -1,5 +1,5 @@
 /**
- * The gateway as a process of its own, for tests that kill it, attack it or weigh it.
+ * The gateway as a separate process, for tests that kill it, attack it or measure its memory.
  *
  * @module
  */
@@ -10,14 +10,15 @@ import { type ReadyProcess, startReady } from "tests/support/ready_process.ts";
 export interface GatewayProcess extends Omit<ReadyProcess, "ready"> {
   readonly cockpit: string;
   readonly dial: string;
-  /** Resident memory in bytes. */
+  /** Returns the resident memory in bytes. */
   memory(): Promise<number>;
-  /** Open file descriptors. */
+  /** Returns the number of open file descriptors. */
   descriptors(): Promise<number>;
 }
 
 /**
- * Starts `gateway/main.ts`, for one owner, mia, unless `env` says more; waits until it is ready.
+ * Starts `gateway/main.ts` and waits until it is ready. It has one owner, mia, unless `env` changes
+ * that.
  */
 export async function startGatewayProcess(
   root: string,

@@ -1,6 +1,6 @@
 /**
- * Compares text with a golden file. `FLEETCTL_GOLDEN=rewrite` (`./dev golden`) writes it instead;
- * CI never does.
+ * Compares text with a golden file. With `FLEETCTL_GOLDEN=rewrite` (`./dev golden`) it writes the
+ * file instead; CI never does.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 
 const FOLDER = new URL("../golden/", import.meta.url);
 
-/** Asserts that `actual` is what `tests/golden/<name>` holds. */
+/** Asserts that `actual` equals the content of `tests/golden/<name>`. */
 export async function assertGolden(name: string, actual: string): Promise<void> {
   const file = new URL(name, FOLDER);
   if (Deno.env.get("FLEETCTL_GOLDEN") === "rewrite") {

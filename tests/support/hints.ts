@@ -1,10 +1,10 @@
 /**
- * The hints of the source: what a refusal tells a person to paste.
+ * Reads the hints of the source: the commands that a refusal offers for pasting.
  *
  * @module
  */
 
-/** Files of the source in a folder. */
+/** Yields the source files in a folder. */
 export async function* sourcesIn(folder: string): AsyncGenerator<string> {
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
     const path = `${folder}/${name}`;
@@ -13,7 +13,7 @@ export async function* sourcesIn(folder: string): AsyncGenerator<string> {
   }
 }
 
-/** The strings of each `hints: [...]`; what is in `${}` is no text of ours. */
+/** Returns the strings of each `hints: [...]`. Each `${…}` is replaced by `x`. */
 export function hintsOfSource(source: string): readonly string[] {
   return [...source.matchAll(/\bhints: (?:[^[\n]*\? )?\[([^;]*?)\](?=[,\s})])/g)].flatMap((
     [, list],

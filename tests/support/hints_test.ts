@@ -1,6 +1,6 @@
 /**
- * Every hint in the source can be pasted: it opens with a program, not with advice, and holds no
- * `<placeholder>`, which a shell takes for a file to read.
+ * Checks that every hint in the source can be pasted: it starts with a program, not with advice. It
+ * contains no `<placeholder>`, which a shell would treat as an input file.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { hintsOfSource, sourcesIn } from "tests/support/hints.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
-/** Words that advice opens with. */
+/** Words that start a piece of advice. */
 const ADVICE = /^(?:edit|see|run|ask|use|try|add|set|remove|check|make|put|write|open) /i;
 const PLACEHOLDER = /<[A-Za-z][^>]*>/;
 

@@ -1,6 +1,6 @@
 /**
- * `oidc-provider`, the certified OpenID provider, on loopback: real pages to sign in at, real keys,
- * real tokens. It wants PKCE and knows one application.
+ * `oidc-provider`, the certified OpenID provider, on loopback: real sign-in pages, real keys, real
+ * tokens. It requires PKCE and knows one application.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 
-/** The application that it knows. */
+/** The registered application. */
 export const HONEST_CLIENT = {
   id: "cockpit",
   secret: "an-honest-client-secret-000000000",
@@ -18,17 +18,17 @@ export const HONEST_CLIENT = {
 /** A running provider. */
 export interface HonestProvider extends AsyncDisposable {
   readonly issuer: string;
-  /** Names the application's redirect address, which is known when the proxy listens. */
+  /** Registers the application's redirect address, which is known once the proxy listens. */
   register(redirectUri: string): void;
 }
 
-/** Starts it; whoever signs in as `name` has the address `name@example.org`. */
+/** Starts the provider. A person who signs in as `name` has the address `name@example.org`. */
 export async function startHonestProvider(): Promise<HonestProvider> {
   let handler: (request: unknown, response: unknown) => void = () => {};
   const server = createServer((request, response) => handler(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  // Not `localhost`: cookies do not tell ports apart, and the proxy is there.
+  // Not `localhost`: cookies ignore ports, and the proxy is on `localhost`.
   const issuer = `http://127.0.0.1:${port}`;
   return {
     issuer,

@@ -1,6 +1,6 @@
 /**
- * Several booted hosts on one private network: each knows the others by name, and its link can be
- * cut and joined again. Needs root and the right to make network devices.
+ * Several booted hosts on one private network. Each host resolves the others by name. A test can
+ * disconnect and reconnect a host. Needs root and permission to create network devices.
  *
  * ```ts
  * await withHosts(["atlas", "boreas"], async ({ hosts: { atlas, boreas }, cut, join }) => {
@@ -9,9 +9,9 @@
  * });
  * ```
  *
- * The network is a bridge in a namespace of its own; a host's end of its cable is `lan0`. The
- * namespaces belong to processes that end with this one, so that nothing is left by name. There is
- * no way out of the network.
+ * The network is a bridge in a separate namespace; the host's end of its cable is `lan0`. The
+ * namespaces belong to processes that end with this one, so no named namespace remains. The
+ * network has no route to the outside.
  *
  * @module
  */
@@ -29,35 +29,35 @@ import { systemProcesses } from "core/os/processes.ts";
 
 /** A host on the network. */
 export interface LanHost extends BootedHost {
-  /** Its IPv4 address, which all hosts know by its name; kept over a reboot. */
+  /** Its IPv4 address, which all hosts resolve from its name; kept across a reboot. */
   readonly address: string;
 }
 
 /** Booted hosts and the network between them. */
 export interface Lan<Name extends string = string> {
   readonly hosts: Readonly<Record<Name, LanHost>>;
-  /** Takes a host's cable out: no packet passes from now on, and nobody is told. */
+  /** Disconnects a host's cable: no packet passes from now on, and neither end is notified. */
   cut(name: Name): Promise<void>;
-  /** Puts it back; resolves when packets pass again. */
+  /** Reconnects the cable; resolves when packets pass again. */
   join(name: Name): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What all hosts of a network have in common. */
+/** Options that all hosts of a network share. */
 export type LanOptions = Pick<BootOptions, "target" | "prepare">;
 
 const PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 const NETWORK = "10.77.0";
-/** First host; the bridge itself is .1. */
+/** Last octet of the first host; the bridge itself is .1. */
 const HOST_FIRST = 11;
 
-/** A network namespace, and the process that holds it. */
+/** A network namespace and the process that keeps it alive. */
 interface Namespace {
   readonly pid: number;
   close(): Promise<void>;
 }
 
-/** Boots hosts, runs `work`, stops the hosts; what `work` throws carries their journals. */
+/** Boots hosts, runs `work`, and stops the hosts. An error of `work` carries their journals. */
 export async function withHosts<Name extends string>(
   names: readonly Name[],
   work: (lan: Lan<Name>) => Promise<void>,
@@ -79,7 +79,7 @@ export async function bootLan<Name extends string>(
   const processes = systemProcesses();
   const closing: (() => Promise<void>)[] = [];
   const stop = async () => {
-    // Hosts go before the namespaces that they are in.
+    // Close hosts before the namespaces that they run in.
     for (const close of closing.reverse()) await close();
   };
   try {
@@ -115,7 +115,7 @@ export async function bootLan<Name extends string>(
   }
 }
 
-/** `$1` holds the namespace; `$2` is the address of the bridge. */
+/** `$1` is the process in the namespace; `$2` is the address of the bridge. */
 const BRIDGE = `
 exec nsenter -t "$1" -n -- sh -ec '
   ip link add lan type bridge forward_delay 0
@@ -136,7 +136,7 @@ nsenter -t "$2" -n -- sh -ec 'ip address add "$1" dev lan0; ip link set lan0 up'
 
 const LINK = 'exec nsenter -t "$1" -n -- ip link set "$2" "$3"';
 
-/** Nobody listens on the port, so an answer of any kind is a refusal, at once. */
+/** Nothing listens on the port, so a reachable host refuses the connection at once. */
 const KNOCK = `
 nsenter -t "$1" -n -- timeout 1 bash -c 'true < "/dev/tcp/$1/9"' bash "$2" 2>&1 |
   grep -q refused && echo there || true
@@ -181,7 +181,7 @@ async function bootOn(
   }
 }
 
-/** The holder ends when its stdin does, which is when this process ends in whatever way. */
+/** The holder ends when its stdin closes, which happens however this process ends. */
 async function openNamespace(processes: Processes): Promise<Namespace> {
   const holder = await processes.spawn({
     command: "/usr/bin/unshare",

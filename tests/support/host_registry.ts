@@ -1,19 +1,19 @@
 /**
- * A package registry of this process, reachable inside a booted host at its own loopback: the host
- * has no network, so connections pass through a unix socket in its root.
+ * Makes a package registry of this process reachable on the loopback of a booted host. The host has
+ * no network, so connections pass through a unix socket in its root.
  *
  * @module
  */
 
 import { type BootedHost, poll } from "tests/support/booted_host.ts";
 
-/** A way out of one host. */
+/** A forwarded registry of one host. */
 export interface HostRegistry extends AsyncDisposable {
-  /** Base URL as the host says it, with a final slash. */
+  /** Base URL inside the host, with a final slash. */
   readonly url: string;
 }
 
-/** Opens the way at a port of the host's loopback; `to` is the base URL here. */
+/** Forwards a port of the host's loopback; `to` is the base URL outside. */
 export async function registryInside(
   host: BootedHost,
   to: string,
@@ -57,7 +57,7 @@ export async function registryInside(
 async function pass(inside: Deno.Conn, port: number, open: Set<Deno.Conn>): Promise<void> {
   const outside = await Deno.connect({ port });
   open.add(outside);
-  // Either side may leave first; then the other has nobody to talk to.
+  // Either side may close first; the other copy then fails.
   await Promise.allSettled([
     inside.readable.pipeTo(outside.writable),
     outside.readable.pipeTo(inside.writable),
@@ -72,6 +72,6 @@ function close(conn: Deno.Conn): void {
   try {
     conn.close();
   } catch {
-    // Its streams have closed it.
+    // Its streams have already closed it.
   }
 }

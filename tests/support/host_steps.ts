@@ -1,5 +1,5 @@
 /**
- * Steps of a test on booted hosts: each builds on the ones before it, and one that fails shows the
+ * Steps of a test on booted hosts. Each step builds on the previous ones. A failed step reports the
  * failed units and the journal of every host.
  *
  * @module
@@ -7,10 +7,10 @@
 
 import type { BootedHost } from "tests/support/booted_host.ts";
 
-/** Runs one step; throws when it fails, since nothing after it could hold. */
+/** Runs one step. Throws when it fails, because later steps depend on it. */
 export type HostStep = (name: string, work: () => Promise<void>) => Promise<void>;
 
-/** Binds steps to a test and to the hosts that they look at. */
+/** Binds steps to a test and to the hosts that they report on. */
 export function hostSteps(t: Deno.TestContext, hosts: readonly BootedHost[]): HostStep {
   return async (name, work) => {
     const passed = await t.step(name, () => withReports(hosts, work));
@@ -18,7 +18,7 @@ export function hostSteps(t: Deno.TestContext, hosts: readonly BootedHost[]): Ho
   };
 }
 
-/** Runs work, and adds what the hosts have to say to what it throws. */
+/** Runs `work`, and adds the hosts' reports to an error that it throws. */
 export async function withReports<T>(
   hosts: readonly BootedHost[],
   work: () => Promise<T>,

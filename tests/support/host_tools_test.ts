@@ -1,6 +1,6 @@
 /**
- * Every program that a hint or a command block of a document names is on a host with the package:
- * part of it, essential in Debian, or a package that it depends on or recommends.
+ * Checks that every program in a hint or in a document's command block exists on a host with the
+ * package: part of it, essential in Debian, or in a package that it depends on or recommends.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { hintsOfSource, sourcesIn } from "tests/support/hints.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { controlText } from "units/package/debian.ts";
 
-/** Debian packages that every installation has (`Essential: yes`), or that `apt` itself is. */
+/** Debian packages that every installation has (`Essential: yes`), and `apt`. */
 const ESSENTIAL = [
   "apt",
   "bash",
@@ -22,7 +22,7 @@ const ESSENTIAL = [
   "tar",
   "util-linux",
 ];
-/** Programs, by the Debian package that they come with. */
+/** Programs by the Debian package that provides them. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   age: ["age", "age-keygen"],
   apt: ["apt", "apt-get"],
@@ -66,7 +66,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 };
 /** Part of the package. */
 const OWN = ["fleetctl", "/usr/lib/fleetctl/fleetctl-login"];
-/** Programs that are not for this host, and where they are. */
+/** Programs that do not run on this host, and where they run. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "./dev": "the tree of the source",
   az: "the computer of who administers the chat platform's tenant",
@@ -77,7 +77,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   ssh: "the operator's own way to another host",
 };
 
-/** The program of each command in a line; quoted text is no command. */
+/** Returns the program of each command in a line; quoted text is not a command. */
 function programsIn(line: string): readonly string[] {
   const bare = line.replace(/\\./g, "_").replace(/'[^']*'/g, "_");
   const inside = [...bare.matchAll(/\$\(([^()]*)\)/g)].map(([, text]) => text ?? "");
@@ -89,12 +89,12 @@ function programsIn(line: string): readonly string[] {
   });
 }
 
-/** What is a part of a hint, and what stands beside one in the source, is no command. */
+/** Excludes fragments of a hint and other strings near one in the source. */
 function isCommand(hint: string): boolean {
   return /^(?:[a-z][a-z-]+|\$\{EDITOR:-vi\}|\.\/dev) \S/.test(hint);
 }
 
-/** Lines of the shell blocks of a page, continued ones joined. */
+/** Returns the lines of a page's shell blocks; continued lines are joined. */
 function blocksOf(page: string): readonly string[] {
   return [...page.matchAll(/^```(?:sh|bash)\n([^]*?)^```$/gm)].flatMap(([, block = ""]) =>
     block.replaceAll("\\\n", " ").split("\n").map((line) => line.replace(/\s#.*$/, ""))

@@ -1,6 +1,6 @@
 /**
- * An OpenID provider that lies on demand: the real protocol over `Request` and `Response`, and one
- * switch for each lie. Told nothing, it is honest. Keys are made when it is.
+ * An OpenID provider that lies on demand: the real protocol over `Request` and `Response`, with one
+ * switch for each lie. Without lies it is honest. Each provider creates new keys.
  *
  * @module
  */
@@ -9,12 +9,12 @@ import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "
 import { defined } from "core/defined.ts";
 import type { HttpClient } from "core/ports/http_client.ts";
 
-/** Where it is. */
+/** Its issuer address. */
 export const ISSUER = "https://idp.example";
-/** The application. */
+/** The registered application. */
 export const CLIENT = { id: "cockpit", secret: "a-client-secret-of-the-tests" } as const;
 
-/** Lies; each one is told until it is taken back. */
+/** Lies; each stays active until it is removed. */
 export interface Lies {
   /** Changes the metadata. */
   metadata?: (metadata: Record<string, unknown>) => Record<string, unknown>;
@@ -28,32 +28,32 @@ export interface Lies {
   tokens?: (body: Record<string, unknown>) => Record<string, unknown>;
   /** Changes the keys that are published. */
   keys?: (keys: JWK[]) => JWK[];
-  /** Answers in place of the endpoint of this path. */
+  /** Answers instead of the endpoint with this path. */
   answer?: Readonly<Record<string, () => Response | Promise<Response>>>;
-  /** Claims of the user-info endpoint; without them there is none. */
+  /** Claims of the user-info endpoint; without them the endpoint does not exist. */
   userInfo?: Record<string, unknown>;
-  /** Redeems codes without looking at the verifier. */
+  /** Redeems codes without checking the verifier. */
   ignoresVerifier?: boolean;
 }
 
-/** Somebody with an account there. */
+/** A person's account at the provider. */
 export interface Account {
   readonly sub: string;
   readonly email?: string;
   readonly [claim: string]: unknown;
 }
 
-/** The provider in the hands of a test. */
+/** The provider as a test controls it. */
 export interface HostileProvider {
   readonly http: HttpClient;
   readonly lies: Lies;
-  /** Requests that it got, as `METHOD /path`. */
+  /** Requests that it received, as `METHOD /path`. */
   readonly asked: string[];
-  /** Signs in as an account at an address that began a sign-in; returns the callback's address. */
+  /** Signs in with an account at the given authorization address; returns the callback address. */
   signIn(address: string, account: Account): URL;
   /** Publishes a new key and signs with it from now on. */
   rotate(): Promise<void>;
-  /** Ends every refresh token. */
+  /** Invalidates every refresh token. */
   endRefreshTokens(): void;
 }
 
@@ -78,7 +78,7 @@ async function makePair(kid: string): Promise<Pair> {
   };
 }
 
-/** Makes a provider. */
+/** Creates a provider. */
 export async function createHostileProvider(
   now: () => number,
   lies: Lies = {},
@@ -176,7 +176,7 @@ export async function createHostileProvider(
         const request = new Request(input, init);
         const given = await handle(request);
         const location = given.headers.get("location");
-        // As the platform does, unless it is told not to.
+        // Follows a redirect as the platform's `fetch` does, unless `redirect` is `manual`.
         return location === null || request.redirect === "manual"
           ? given
           : await handle(new Request(location));
@@ -214,7 +214,7 @@ function isClient(header: string | null): boolean {
       }`;
 }
 
-/** Form encoding of RFC 6749, 2.3.1, as the library has it: hyphens too. */
+/** Form encoding of RFC 6749, 2.3.1, as the library does it: hyphens are escaped too. */
 function escaped(text: string): string {
   return encodeURIComponent(text).replace(
     /[-_.!~*'()]/g,
@@ -227,7 +227,7 @@ async function challengeOf(verifier: string): Promise<string> {
   return digest.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
-/** Takes a token apart and puts it together again with another header and no honest signature. */
+/** Reassembles a token with another header and an invalid signature. */
 export function reheaded(token: string, header: Record<string, unknown>): string {
   const [, payload = "", signature = ""] = token.split(".");
   const head = encoder.encode(JSON.stringify(header))

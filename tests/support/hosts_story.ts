@@ -1,6 +1,6 @@
 /**
- * The hosts of the pictures: one that is well, one with faults and a job that failed, one that is
- * away and one that is shut out; the same each time.
+ * The hosts of the pictures, the same each time: one healthy, one with faults and a failed job, one
+ * disconnected and one revoked.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import { type PageScene } from "tests/support/page_scene.ts";
 import type { ScriptedHost } from "tests/support/scripted_host.ts";
 
-/** What `fleetctl status --json` says on a host where all is well. */
+/** Output of `fleetctl status --json` on a healthy host. */
 export const WELL = {
   version: "1.2.3",
   hostname: "forge",
@@ -22,7 +22,7 @@ export const WELL = {
   ok: true,
 };
 
-/** The same of a host with faults. */
+/** The same output on a host with faults. */
 export const ILL = {
   ...WELL,
   hostname: "boreas",
@@ -52,7 +52,7 @@ export const ILL = {
   ok: false,
 };
 
-/** What `fleetctl apply --json` says when it could not do all. */
+/** Output of `fleetctl apply --json` after a partial success. */
 export const APPLIED_PARTLY = {
   dry_run: false,
   files: [
@@ -73,7 +73,7 @@ export const APPLIED_PARTLY = {
   warnings: [],
 };
 
-/** The hosts, two of them connected, which answer each look. */
+/** Enrolls the hosts and connects two of them, which answer every status request. */
 export async function playHosts(scene: PageScene): Promise<{
   readonly forge: ScriptedHost;
   readonly boreas: ScriptedHost;

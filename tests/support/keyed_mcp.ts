@@ -1,8 +1,8 @@
 /**
  * An MCP server that needs a key, as an npm package with its lock, its catalog entry and the
- * installer's cache: what a host needs to vendor it without a network. The server speaks the stdio
- * protocol with nothing but Deno's own, and its one tool proves which key it was started with
- * without telling it.
+ * installer's cache: all that a host needs to vendor it without a network. The server speaks the
+ * stdio protocol with only Deno's built-ins. Its one tool proves which key it was started with,
+ * without revealing the key.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { type FakePackage, npmRegistry } from "tests/fakes/npm_registry.ts";
 const PACKAGE = "@fixture/keyed";
 const VERSION = "1.0.0";
 const DENO = Deno.execPath();
-/** The folder in Deno's cache of whatever registry a host would ask; nobody is asked. */
+/** Folder of the default registry in Deno's cache; the registry itself is never contacted. */
 const REGISTRY_FOLDER = "registry.npmjs.org";
 
 /** Answers `initialize`, `tools/list` and `tools/call` of MCP 2025-11-25. */
@@ -53,7 +53,7 @@ const KEYED: FakePackage = {
   files: { "server.mjs": SERVER },
 };
 
-/** One catalog entry of the fixture. */
+/** A catalog entry of the fixture. */
 export interface KeyedEntry {
   readonly name: string;
   /** The one key that it needs. */
@@ -61,7 +61,7 @@ export interface KeyedEntry {
   readonly scope: "per_user" | "shared";
 }
 
-/** Puts catalog entries and caches of the fixture into a root that is not in use yet. */
+/** Puts the fixture's catalog entries and caches into a root that is not in use yet. */
 export async function installKeyed(root: string, entries: readonly KeyedEntry[]): Promise<void> {
   const folder = await Deno.makeTempDir();
   try {
@@ -81,13 +81,13 @@ export async function installKeyed(root: string, entries: readonly KeyedEntry[])
   }
 }
 
-/** Returns what the tool says when it was started with this key. */
+/** Returns what the tool answers when it was started with this key. */
 export async function proofOf(key: string, value: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(value));
   return `${key} ${new Uint8Array(digest).toHex()}`;
 }
 
-/** Lets the installer itself write the lock and fill the cache, from a registry on loopback. */
+/** Lets the installer write the lock and fill the cache, from a registry on loopback. */
 async function lockAndCache(folder: string) {
   await using registry = await npmRegistry([KEYED]);
   const cache = `${folder}/cache`;

@@ -1,6 +1,6 @@
 /**
- * The far end of a local socket that an agent may have taken: it answers each line with what a test
- * says, or never.
+ * The far end of a local socket that an agent may have taken over: it answers each line with a
+ * given value, or never.
  *
  * @module
  */

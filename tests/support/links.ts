@@ -1,26 +1,26 @@
 /**
- * What a text refers to inside the tree: links of Markdown, mentions of documents, of decisions
- * (`ADR` and a number) and of source files. Says which of them lead nowhere. Reads no file: what
- * is in the tree is passed in.
+ * Finds references inside the tree: Markdown links, mentions of documents, of decisions (`ADR` and
+ * a number) and of source files. Returns those whose target does not exist. Reads no files: the
+ * caller passes in the tree.
  *
  * @module
  */
 
-/** Answers questions about the tree. */
+/** The tree as the caller knows it. */
 export interface TreeView {
   /** Every file, relative to the tree. */
   readonly files: ReadonlySet<string>;
-  /** The anchors of a document of the tree. */
+  /** Returns the anchors of a document of the tree. */
   anchors(document: string): ReadonlySet<string>;
 }
 
 const FOLDERS = "core|cli|gateway|login|teamchat|units|tests|docs";
-/** A link of Markdown with its target. */
+/** A Markdown link with its target. */
 const LINK = /\]\(([^)\s]+)\)/g;
-/** A document by its path, as comments name it; not a part of a longer path or address. */
+/** A document by its path, as comments name it; not part of a longer path or address. */
 const DOCUMENT =
   /(?<![\w/:.-])(?:docs\/(?:[\w/-]|\.(?=\w))*|(?:HACKING|README)\.md(?=#))(?:#[\w-]+)?/g;
-/** A heading in quotes behind a document: an anchor says the same and can be followed. */
+/** A quoted heading after a document; an anchor should replace it, since readers can follow one. */
 const HEADING = /docs\/[\w/-]+\.md,? "/g;
 /** A decision by its number. */
 const DECISION = /\bADR (\d{4})\b/g;
@@ -31,12 +31,12 @@ const SOURCE = new RegExp(
 );
 /** A file of tests inside a command. */
 const TEST_FILE = /(?<![\w/.-])tests\/[\w/-]+\.ts\b/g;
-/** Names that stand for any file of a kind, or for one that a run makes. */
+/** Names that stand for any file of a kind, or for a file that a run creates. */
 const EXAMPLE = /verb_|<|^docs\/benchmarks\.md$/;
 
-/** Returns a line for each reference of `text` that leads nowhere. */
+/** Returns a line for each reference of `text` whose target does not exist. */
 export function deadLinks(file: string, text: string, tree: TreeView): readonly string[] {
-  // A comment breaks its lines in the middle of a reference.
+  // A comment may break a line in the middle of a reference.
   const flat = text.replace(/\n[ \t]*(?:\*(?!\/)|\/\/|#(?!#))?[ \t]*/g, " ");
   const isMarkdown = file.endsWith(".md");
   const faults = [
@@ -57,7 +57,7 @@ export function deadLinks(file: string, text: string, tree: TreeView): readonly 
   return faults.filter((fault) => fault !== undefined).map((fault) => `${file}: ${fault}`);
 }
 
-/** The anchors that a page of Markdown gives its headings. */
+/** Returns the anchors that a Markdown page gives its headings. */
 export function anchorsOf(text: string): ReadonlySet<string> {
   const headings = text.replace(/^```[\s\S]*?^```/gm, "").matchAll(/^#+ (.+)$/gm);
   return new Set(
@@ -75,7 +75,7 @@ function isLocal(target: string): boolean {
   return !/^[a-z]+:/.test(target);
 }
 
-/** The path of a link as the tree names it. */
+/** Returns the path of a link relative to the tree. */
 function resolved(file: string, target: string): string {
   if (target.startsWith("#")) return file + target;
   const { pathname, hash } = new URL(target, `file:///${file}`);

@@ -1,6 +1,6 @@
 /**
- * Every reference to a document, a heading, a decision or a source file leads somewhere: in the
- * documents, and in comments and messages of the code.
+ * Checks that every reference to a document, a heading, a decision or a source file has a target,
+ * in documents and in the comments and messages of the code.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { anchorsOf, deadLinks, type TreeView } from "tests/support/links.ts";
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
 
-/** Texts of others, and texts that hold references to be found. */
+/** Third-party texts, and texts with references that the tests look for. */
 const LEFT_OUT = /^(core\/catalog\/shipped\/|tests\/(golden|vectors)\/|tests\/support\/links)/;
 
 Deno.test("links and mentions of documents, decisions and files lead somewhere", async () => {

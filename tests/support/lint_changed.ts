@@ -1,7 +1,7 @@
 /**
- * Lints the files that changed since they were last found good: the rules look at one file at a
- * time, so that what they said of a file holds as long as it and the rules stay the same. For
- * `./dev check`; `./dev test` lints every file.
+ * Lints only the files that changed since they last passed. The rules check one file at a time, so
+ * a result stays valid while the file and the rules do not change. For `./dev check`; `./dev test`
+ * lints every file.
  *
  * @module
  */
@@ -9,16 +9,16 @@
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
 
 const KNOWN = `${TREE}.cache/lint.json`;
-/** What the rules are made of. */
+/** The files that define the rules. */
 const RULES = ["deno.json", "gateway/web/deno.json", "tests/support/lint_plugin.ts"];
 
-/** Hashes of files found good, by path, under one set of rules. */
+/** Hashes of files that passed, by path, under one set of rules. */
 interface Known {
   readonly rules: string;
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Returns the files whose content is not the one that was found good; hashes are by path. */
+/** Returns the files whose content has not passed yet; hashes are by path. */
 export function filesToLint(
   known: Pick<Known, "files">,
   files: Readonly<Record<string, string>>,

@@ -1,13 +1,11 @@
 /**
- * Lint rules of this tree: what is said in prose in HACKING.md and can be seen in one file.
- * Runs inside `deno lint`; rules about several files are in `tests/laws_test.ts`.
+ * Lint rules of this tree: the rules of HACKING.md that can be checked in one file. Runs inside
+ * `deno lint`; rules about several files are in `tests/laws_test.ts`.
  *
  * @module
  */
 
-/**
- * Names that only adapters, composition roots and browser code may touch, with what to use instead.
- */
+/** Names that only adapters, composition roots and browser code may use, with the replacement. */
 const EDGE_NAMES: Readonly<Record<string, string>> = {
   Deno: "a port of core/ports/",
   EventSource: "HttpClient",
@@ -19,7 +17,7 @@ const EDGE_NAMES: Readonly<Record<string, string>> = {
   setInterval: "Clock.after",
   setTimeout: "Clock.after or Clock.sleep",
 };
-/** `object.member` pairs that hide time or chance. */
+/** `object.member` pairs that depend on time or randomness. */
 const EDGE_MEMBERS: Readonly<Record<string, string>> = {
   "AbortSignal.timeout": "withinTime of core/concurrency/time_limit.ts",
   "Date.now": "Clock.now",
@@ -31,7 +29,7 @@ const EDGE_MEMBERS: Readonly<Record<string, string>> = {
   "crypto.getRandomValues": "Random.bytes",
 };
 
-/** A folder named `os`, of any place in the tree; the tree itself may lie below another one. */
+/** A folder named `os` anywhere in the tree. The tree itself may be below another folder. */
 const ADAPTER = /\/(core|cli|gateway|login|teamchat|units)\/([^/]+\/)*os\//;
 
 /**
@@ -42,7 +40,7 @@ export function isEdgeFile(path: string): boolean {
     /\/tests\//.test(path);
 }
 
-/** The text of a literal or of a template without holes; undefined for any other expression. */
+/** Returns the text of a literal or of a template without expressions; otherwise undefined. */
 function literalText(node: Deno.lint.Expression | Deno.lint.PrivateIdentifier): string | undefined {
   if (node.type === "Literal" && typeof node.value === "string") return node.value;
   if (node.type === "TemplateLiteral" && node.expressions.length === 0) {
@@ -51,12 +49,10 @@ function literalText(node: Deno.lint.Expression | Deno.lint.PrivateIdentifier): 
   return undefined;
 }
 
-/**
- * Whether an identifier is the global of that name, and no member, key or type of the same name.
- */
+/** Returns whether an identifier is the global of that name, and not a member, key or type. */
 function isGlobalUse(node: Deno.lint.Identifier): boolean {
   const { parent } = node;
-  // `http.fetch(…)`, `{ fetch: … }` and type members are other things of the same name.
+  // `http.fetch(…)`, `{ fetch: … }` and type members only share the name.
   if (parent.type === "MemberExpression") return parent.object === node;
   if (parent.type === "CallExpression" || parent.type === "NewExpression") {
     return parent.callee === node;
@@ -79,7 +75,7 @@ const edge: Deno.lint.Rule = {
       Identifier(node) {
         const wanted = Object.hasOwn(EDGE_NAMES, node.name) ? EDGE_NAMES[node.name] : undefined;
         if (wanted !== undefined && isGlobalUse(node)) report(node, `"${node.name}"`, wanted);
-        // It holds all of the above; its own name is taken by nothing else.
+        // `globalThis` gives access to all names above, and no other value has this name.
         if (node.name !== "globalThis") return;
         if (node.parent.type === "Property" && node.parent.key === node) return;
         report(node, '"globalThis"', "a port of core/ports/");
@@ -158,7 +154,7 @@ const comments: Deno.lint.Rule = {
   },
 };
 
-/** `...(x === undefined ? {} : { x })`, also with another key or with a member of `x`. */
+/** Reports `...(x === undefined ? {} : { x })`, also with another key or with a member of `x`. */
 const optionalField: Deno.lint.Rule = {
   create(context) {
     const textOf = (node: Deno.lint.Node) => context.sourceCode.getText(node);
@@ -181,7 +177,8 @@ const optionalField: Deno.lint.Rule = {
 };
 
 /**
- * `...{ a }` in an object and `...[a]` among elements or arguments: the same without the spread.
+ * Reports `...{ a }` in an object and `...[a]` in an array or arguments, where the spread is
+ * useless.
  */
 const literalSpread: Deno.lint.Rule = {
   create(context) {
@@ -196,7 +193,8 @@ const literalSpread: Deno.lint.Rule = {
 };
 
 /**
- * Lines of a function; what it declares inside counts for itself. Test bodies are functions too.
+ * Most lines of a function, without the functions inside it, which count separately. Test bodies
+ * are functions too.
  */
 const FUNCTION_LINES_MAX = 70;
 
@@ -210,13 +208,13 @@ const functionLines: Deno.lint.Rule = {
     const breaks = [...context.sourceCode.text.matchAll(/\n/g)].map(({ index }) => index);
     const linesOf = ({ range: [from, to] }: FunctionNode) =>
       1 + breaks.filter((at) => from < at && at < to).length;
-    // Lines of the functions inside, for each function that is open.
+    // For each open function, the lines of the functions inside it.
     const inside: number[] = [];
     const enter = () => void inside.push(0);
     const leave = (node: FunctionNode) => {
       const lines = linesOf(node);
       const own = lines - (inside.pop() ?? 0);
-      // The line that a function begins on is also of the one around it.
+      // The first line of an inner function also counts for the outer one.
       if (inside.length > 0) inside.push((inside.pop() ?? 0) + lines - 1);
       if (own <= FUNCTION_LINES_MAX) return;
       const message = `a function of ${own} lines, at most ${FUNCTION_LINES_MAX}: name its steps`;
@@ -233,7 +231,10 @@ const functionLines: Deno.lint.Rule = {
   },
 };
 
-/** `response.json()` and the like hold as much as a peer sends; pages believe their own gateway. */
+/**
+ * `response.json()` and similar calls read as much as a peer sends. Pages may use them, because
+ * they trust their own gateway.
+ */
 const boundedBody: Deno.lint.Rule = {
   create(context) {
     if (/\/(tests|gateway\/web)\//.test(context.filename)) return {};

@@ -1,8 +1,7 @@
 /**
- * The login proxy in the hands of a test: as functions over a fake cockpit, or listening on
- * loopback in front of a real one. Passwords are hashed with few iterations, so that tests are
- * quick. Whatever a test asks through the rig, a request that the proxy refuses must not have
- * reached the cockpit: the rig holds each answer to that itself.
+ * The login proxy in a test: as functions over a fake cockpit, or listening on loopback in front of
+ * a real one. Password hashing uses few iterations, so tests are fast. A request that the proxy
+ * refuses must never reach the cockpit; the rig checks this for every answer.
  *
  * @module
  */
@@ -35,21 +34,21 @@ import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 export const MIA = { name: "mia@example.org", password: "correct horse, battery: staple" } as const;
 /** A second user, with a plain password. */
 export const BOB = { name: "bob@example.org", password: "bob-password" } as const;
-/** Where tests open the page. */
+/** The origin at which tests open the page. */
 export const ORIGIN = "http://localhost:8736";
-/** Keys of tests. */
+/** Keys for tests. */
 export const KEYS = {
   WEBVIEW_HMAC_KEY: "a-key-of-the-tests-0000000000000",
   WEBVIEW_ASSERTION_KEY: "an-assertion-key-of-the-tests-00",
 } as const;
 
-/** `Authorization` header of a user. */
+/** Returns the `Authorization` header of a user. */
 export function basicHeader(user: { readonly name: string; readonly password: string }): string {
   const bytes = new TextEncoder().encode(`${user.name}:${user.password}`);
   return `Basic ${bytes.toBase64()}`;
 }
 
-/** Settings of a test. */
+/** Returns the settings of a test. */
 export async function loginConfig(
   env: Readonly<Record<string, string>> = {},
 ): Promise<LoginConfig> {
@@ -66,13 +65,13 @@ export async function loginConfig(
   return config.value;
 }
 
-/** What the fake cockpit saw of a request. */
+/** A request as the fake cockpit received it. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
   readonly headers: Headers;
   readonly body: string;
-  /** Subject of the assertion, when it holds for exactly this request. */
+  /** Subject of the assertion, when the assertion is valid for exactly this request. */
   readonly asserted: string | undefined;
 }
 
@@ -85,9 +84,9 @@ export interface LoginRig {
   readonly deps: LoginDeps;
   readonly config: LoginConfig;
   readonly seen: readonly Seen[];
-  /** Asks from `peer`; `url` may be a path of `ORIGIN`. */
+  /** Sends a request from `peer`; `url` may be a path below `ORIGIN`. */
   ask(url: string, init?: RequestInit & { readonly peer?: string }): Promise<Response>;
-  /** Loads the form and posts it as a browser does. */
+  /** Loads the login form and posts it as a browser does. */
   logIn(
     user?: { readonly name: string; readonly password: string },
     more?: { readonly next?: string; readonly peer?: string },
@@ -103,7 +102,7 @@ export const NAVIGATION = {
   "sec-fetch-mode": "navigate",
   "sec-fetch-dest": "document",
 } as const;
-/** Headers that a browser sends with a script's request of the page itself. */
+/** Headers that a browser sends with a request by the page's own script. */
 export const OWN_SCRIPT = {
   "sec-fetch-site": "same-origin",
   "sec-fetch-mode": "cors",
@@ -115,10 +114,10 @@ function responseOf({ status, headers, body }: ProxyAnswer): Response {
   return new Response(hasBody ? body : null, { status, headers: [...headers] });
 }
 
-/** Refusals before anything is passed on; 413 may come while a body is on its way. */
+/** Refusals that precede forwarding. 413 may also occur while a body is being forwarded. */
 const REFUSED: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 415, 421, 429, 503]);
 
-/** Holds a refusal to having reached nobody, unless the cockpit itself has answered so. */
+/** Fails when a refused request reached the cockpit, unless the cockpit itself gave that answer. */
 function assertUnseen(answer: Response, reached: ReadonlyMap<string, number | undefined>): void {
   const id = answer.headers.get("x-request-id") ?? "";
   const isLed = (answer.headers.get("location") ?? "").startsWith("/auth/");
@@ -127,13 +126,13 @@ function assertUnseen(answer: Response, reached: ReadonlyMap<string, number | un
   assert.fail(`refused with ${answer.status}, and the cockpit saw it`);
 }
 
-/** Takes `name=value` out of the `Set-Cookie` headers of an answer. */
+/** Returns `name=value` from the `Set-Cookie` headers of an answer. */
 export function cookieOf(answer: Response, name: string): string | undefined {
   const line = answer.headers.getSetCookie().find((one) => one.startsWith(`${name}=`));
   return line?.split(";")[0];
 }
 
-/** A request as the listener hands it on. */
+/** Converts a request to the form that the listener passes on. */
 export function proxyRequestOf(request: Request): ProxyRequest {
   return {
     method: request.method,
@@ -144,7 +143,7 @@ export function proxyRequestOf(request: Request): ProxyRequest {
   };
 }
 
-/** The body of a fake answer: fails when the request is given up, tells its end once. */
+/** The body of a fake answer. Fails when the request is aborted; reports its end once. */
 function watched(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   { abortHandle, onEnd }: UpstreamRequest,
@@ -177,19 +176,19 @@ function watched(
   }, { highWaterMark: 0 });
 }
 
-/** Makes the login proxy over a fake cockpit, which echoes `ok` unless told otherwise. */
+/** Creates the login proxy over a fake cockpit, which answers `ok` unless the options change it. */
 export async function createLoginRig(
   options: {
     readonly env?: Readonly<Record<string, string>>;
     readonly cockpit?: (request: Request) => Response | Promise<Response>;
     readonly host?: MemoryHost;
-    /** What the identity provider is asked through. */
+    /** The HTTP client for the identity provider. */
     readonly provider?: Host["http"];
     readonly hashes?: HashPool;
   } = {},
 ): Promise<LoginRig> {
   const seen: Seen[] = [];
-  /** Ids of the requests that came to the cockpit, with what it answered. */
+  /** Ids of the requests that reached the cockpit, with the status that it answered. */
   const reached = new Map<string, number | undefined>();
   const keys = await parseAssertionKeys(KEYS.WEBVIEW_ASSERTION_KEY);
   if (!keys.ok) throw new Error(keys.error.message);
@@ -295,7 +294,7 @@ export async function createLoginRig(
   };
 }
 
-/** Starts the login proxy on loopback in front of a cockpit; the host may bring real ports. */
+/** Starts the login proxy on loopback in front of a cockpit; the host may provide real ports. */
 export async function startTestLogin(
   host: Host,
   upstream: string,
@@ -310,10 +309,7 @@ export async function startTestLogin(
   return { proxy, url: `http://localhost:${proxy.address.port}` };
 }
 
-/**
- * Logs mia in by the form, with what a browser sends and nothing more; returns the
- * cookie of the session.
- */
+/** Logs mia in through the form with only what a browser sends. Returns the session cookie. */
 export async function logInByForm(url: string): Promise<string> {
   const form = await fetch(`${url}/auth/login`, { headers: { accept: "text/html" } });
   const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
