@@ -87,7 +87,7 @@ Deno.test("the demo endpoint answers only with its token, and only its protocol"
   }
 });
 
-/** A body that does not say its length and does not end. */
+/** A body without a declared length that never ends. */
 function endless(): ReadableStream<Uint8Array> {
   const chunk = new TextEncoder().encode(" ".repeat(1024 * 1024));
   return new ReadableStream({ pull: (controller) => controller.enqueue(chunk) });

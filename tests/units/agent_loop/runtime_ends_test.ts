@@ -1,6 +1,7 @@
 /**
- * Ends of turns and of the runtime itself: an owner cancels, somebody kills it, its client goes
- * away, the history is too long, the disk is full, a session is loaded by another kind of client.
+ * How turns and the runtime itself end: an owner cancels, the process is killed, its client
+ * disconnects, the history is too long, the disk is full, or another kind of client loads a
+ * session.
  *
  * @module
  */
@@ -92,7 +93,7 @@ Deno.test("kill -9 in mid-turn interrupts the turn; the next start resumes", asy
     assert.match(outcome.reason ?? "", /signal SIGKILL/);
     assert.deepEqual(of(updates, "tool_result").map((result) => result.status), ["stopped"]);
     assert.match(await runtime.session.ended, /signal SIGKILL/);
-    // The command does not outlive the runtime, even when that had no time to end it.
+    // The command must not outlive the runtime, even when the runtime had no time to end it.
     await alive.ended();
 
     const second = await startRuntime(home, env);
@@ -191,7 +192,7 @@ Deno.test("a turn that cannot be stored is refused with the reason", async () =>
   await withRuntime(async ({ model, runtime, home }) => {
     const sessions = `${home}/.runtime-b/agent/sessions`;
     const [file] = [...Deno.readDirSync(sessions)].filter((entry) => entry.name.endsWith(".jsonl"));
-    // A folder in the place of the file: it cannot be appended to, by root either.
+    // Put a folder in place of the file, so that even root cannot append to it.
     await Deno.remove(`${sessions}/${file?.name}`);
     await Deno.mkdir(`${sessions}/${file?.name}`);
     const { outcome } = await runtime.turn("hello");

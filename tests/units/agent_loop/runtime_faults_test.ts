@@ -1,6 +1,6 @@
 /**
- * The whole loop against an endpoint that refuses, is late, breaks off or talks nonsense, and with
- * settings that are no good: what is tried again, and how a turn is told to have failed.
+ * The whole loop against an endpoint that refuses, is late, breaks off or sends nonsense, and with
+ * invalid settings: what is retried, and how a failed turn is reported.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The whole loop with a real MCP server over stdio: its tools, what each answer becomes, and
- * servers that do not start or die.
+ * The whole loop with a real MCP server over stdio: its tools, how each answer is converted, and
+ * servers that do not start or that die.
  *
  * @module
  */

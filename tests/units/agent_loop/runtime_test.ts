@@ -1,6 +1,6 @@
 /**
  * The whole loop: real runtime process, real ACP driver, real HTTP to a scripted model endpoint.
- * Text that streams, the built-in tools, and each protocol of a provider.
+ * Covers streamed text, the built-in tools, and each provider protocol.
  *
  * @module
  */
@@ -66,7 +66,7 @@ Deno.test("runtime runs built-in tools and hands their results to the model", as
       "failed",
     ]);
     assert.equal(results[2]?.text, "1\tone\n2\tthree");
-    // The keys of the model are not in a tool's environment.
+    // The environment of a tool does not contain the model's keys.
     assert.equal(results[3]?.text, `${home}\n0\n[exit code 1]`);
     assert.ok(results.every((result) => result.durationMs >= 0));
     const sent = model.requests.at(-1)?.body.messages.filter((each: { role: string }) =>

@@ -1,5 +1,5 @@
 /**
- * Which model the settings mean, and what is wrong with them.
+ * Which model the settings select, and which faults they can have.
  *
  * @module
  */

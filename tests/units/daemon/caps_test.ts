@@ -1,5 +1,5 @@
 /**
- * What one uid may take of the daemon, and that it takes nothing from others.
+ * The daemon's connection limits for one uid, which do not affect other uids.
  *
  * @module
  */
@@ -40,7 +40,7 @@ Deno.test("createCaps() bounds the pace of one uid, and fills it again with time
   assert.deepEqual(openMany(caps, BOB, 1), ["rate"]);
   assert.deepEqual(openMany(caps, ADA, 1), ["admitted"]);
   assert.deepEqual(openMany(caps, BOB, 1, 1_000), ["admitted"]);
-  // A clock that goes back gives nothing and takes nothing.
+  // A clock that goes backwards neither grants nor removes allowance.
   assert.deepEqual(openMany(caps, BOB, 1, -1_000_000), ["admitted"]);
 });
 
@@ -53,7 +53,7 @@ Deno.test("createCaps() lets root in when all others together have taken everyth
   assert.deepEqual(openMany(caps, ADA, 1), ["full"]);
   assert.deepEqual(openMany(caps, 0, 1), ["admitted"]);
   caps.close(2_000);
-  // Root's own connection counts for nobody else.
+  // Root's connection counts only for root.
   caps.close(2_000);
   assert.deepEqual(openMany(caps, ADA, 1), ["admitted"]);
 });

@@ -1,6 +1,6 @@
 /**
- * The daemon on a real unix socket, with clients that mean well and clients that do not.
- * `fleetctl-exec` is a fake program here; the real one is in `tests/cli/exec/run_granted_test.ts`.
+ * The daemon on a real unix socket, with well-behaved and hostile clients. `fleetctl-exec` is a
+ * fake program here; the real one is in `tests/cli/exec/run_granted_test.ts`.
  *
  * @module
  */
@@ -27,7 +27,7 @@ interface World {
   readonly root: string;
 }
 
-/** A host whose root folder belongs to this process, so that the tests' own uid is the operator. */
+/** A host whose root folder this process owns, so that the tests' own uid is the operator. */
 async function world(exec: FakeProgram): Promise<World> {
   const root = await Deno.makeTempDir({ prefix: "fctl" });
   const paths = pathsUnder(root);
@@ -47,7 +47,7 @@ async function world(exec: FakeProgram): Promise<World> {
     paths.agentShard("ada"),
     "name: ada\nchannel: webview\nruntime: runtime-b\n",
   );
-  // The socket itself is real.
+  // The socket is on the real file system.
   await Deno.mkdir(paths.run, { recursive: true });
   return { host, paths, root };
 }
@@ -66,19 +66,19 @@ async function withDaemon(
   }
 }
 
-/** Sends bytes and reads frames to the end of the connection. */
+/** Sends bytes, then reads frames to the end of the connection. */
 async function ask(host: Host, paths: Paths, bytes: string | Uint8Array): Promise<DaemonFrame[]> {
   const stream = await host.sockets.connectUnix(paths.daemonSocket);
   const writer = stream.writable.getWriter();
   const data = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
-  // The daemon may close before it took everything: that is what some tests are about.
+  // The daemon may close before it has read everything; some tests cover exactly this.
   const sent = writer.write(data).catch(() => {});
   let text = "";
   const decoder = new TextDecoder();
   try {
     for await (const chunk of stream.readable) text += decoder.decode(chunk, { stream: true });
   } catch {
-    // A reset after the last frame is still the end of the connection.
+    // A reset after the last frame also counts as the end of the connection.
   }
   await sent;
   stream.close();
@@ -97,7 +97,7 @@ function textOf(frames: readonly DaemonFrame[], type: "out" | "err"): string {
   return frames.map((frame) => frame.type === type ? frame.text : "").join("");
 }
 
-/** Resolves when so many connections wait for their line. */
+/** Resolves when `count` connections are waiting for their request line. */
 async function untilTimers({ clock }: MemoryHost, count: number): Promise<void> {
   while (clock.pending() < count) await new Promise((resolve) => setTimeout(resolve));
 }
@@ -357,7 +357,8 @@ Deno.test("startDaemon() finishes a change although its client does not read", a
     await stream.writable.getWriter().write(new TextEncoder().encode(request(["apply"])));
     let isDone = false;
     void ended.promise.then(() => isDone = true);
-    // Until the kernel's buffer is full each frame goes through; then one write waits and is late.
+    // Each frame is sent at once until the kernel's buffer is full; then one write blocks and times
+    // out.
     while (!isDone) {
       await new Promise((resolve) => setTimeout(resolve));
       if (host.clock.pending() > 0) await host.clock.advance(DAEMON_LIMITS.writeSeconds * 1000);

@@ -1,5 +1,5 @@
 /**
- * What the daemon lets the gateway's user do: enroll a first dial key, and nothing else.
+ * The daemon lets the gateway's user enroll a first dial key, and nothing else.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
- * Writing verbs that are killed (`kill -9`) at a random moment: the ledger has the old state or the
- * new one, never a torn one; what was acknowledged is there; the next run finishes what was begun;
- * the audit log can be read and knows of every verb that ended. 8 rounds; FLEETCTL_ROUNDS says
- * otherwise.
+ * Writing verbs killed (`kill -9`) at a random moment. The ledger has the old state or the new one,
+ * never a torn one, and acknowledged changes survive. The next run finishes what was begun. The
+ * audit log stays readable and contains every verb that ended. 8 rounds by default; FLEETCTL_ROUNDS
+ * overrides it.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { pathsUnder } from "core/paths.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "8");
 const TREE = new URL("../../../", import.meta.url).pathname;
-/** Kills fall into the whole time that the verb took when it was left alone, and a little later. */
+/** Kills fall within the duration of an undisturbed verb, times this factor. */
 const KILL_SPAN = 1.2;
 
 const BROWSER = `name: browser
@@ -25,16 +25,16 @@ auth: none
 scope: per_user
 `;
 
-/** One writing verb, and what the host says when it was done. */
+/** One writing verb, and a check whether it took effect. */
 interface Write {
   readonly argv: readonly string[];
-  /** Whether the new state is there. */
+  /** Returns whether the host has the new state. */
   readonly isDone: (host: Host) => Promise<boolean>;
 }
 
 class Host {
   readonly paths;
-  /** How long the last verb took that was left alone. */
+  /** Duration of the last verb that was not killed, in milliseconds. */
   verbMs = 1_000;
   constructor(readonly root: string) {
     this.paths = pathsUnder(root);
@@ -63,7 +63,7 @@ class Host {
     return said;
   }
 
-  /** The shard as the disk has it; a torn one cannot be parsed. */
+  /** Parses the shard on disk, which fails when it is torn. */
   async shard(agent: string) {
     const file = this.paths.agentShard(agent);
     const text = await Deno.readTextFile(file).catch(() => undefined);
@@ -79,7 +79,9 @@ function denoDir(): string {
   return dir ?? `${Deno.env.get("HOME")}/.cache/deno`;
 }
 
-/** The verbs of one round, in order; each one's state is another than the one before. */
+/**
+ * Returns the verbs of one round, in order; each leads to a different state than the one before.
+ */
 function writesOf(round: number): readonly Write[] {
   const model = `model-${round}`;
   const key = `KEY_${round}`;
@@ -112,14 +114,14 @@ function writesOf(round: number): readonly Write[] {
   ];
 }
 
-/** Starts the verb, kills it after `ms`; returns whether it had said that it was done. */
+/** Starts the verb and kills it after `ms`; returns whether it had reported success. */
 async function startAndKill(host: Host, argv: readonly string[], ms: number): Promise<boolean> {
   const child = host.start(argv);
   const timer = setTimeout(() => {
     try {
       child.kill("SIGKILL");
     } catch {
-      // It ended first.
+      // The verb ended before the kill.
     }
   }, ms);
   const { success } = await child.output();
@@ -131,7 +133,7 @@ async function checkRound(host: Host, write: Write): Promise<boolean> {
   const isDone = await startAndKill(host, write.argv, Math.random() * KILL_SPAN * host.verbMs);
   const line = write.argv.join(" ");
   if (isDone) assert.ok(await write.isDone(host), `acknowledged and lost: ${line}`);
-  // Whatever the kill has left, the same verb again gets there, or says that it is there already.
+  // Whatever the kill has left, the same verb succeeds again, or reports that nothing is to do.
   const began = performance.now();
   const again = await host.run(...write.argv);
   host.verbMs = performance.now() - began;

@@ -1,7 +1,7 @@
 /**
- * What the daemon answers to every verb and every kind of caller is what the matrix of
- * `tests/cli/authorize_matrix_test.ts` says: uids come in as the kernel tells them, requests as
- * bytes. Only what is built reaches a decision, and only what needs root is the daemon's to answer.
+ * The daemon's answers to every verb and every kind of caller must match the matrix of
+ * `tests/cli/authorize_matrix_test.ts`. Uids come in as the kernel reports them, requests as bytes.
+ * Only built verbs reach a decision, and the daemon answers only those that need root.
  *
  * @module
  */
@@ -50,7 +50,7 @@ function argvOf(verb: Verb, target: string | undefined): readonly string[] {
   return printInvocation({ ...row, args, rest });
 }
 
-/** What the ladder says, for what the daemon would let come that far. */
+/** Returns the ladder's answer, for requests that the daemon would pass on to it. */
 function wanted(verb: Verb, target: string | undefined, caller: Caller): string {
   if (verb.later) return "verb-not-available";
   const addressed = addressFor(invocationOfRow(verb, target), caller);

@@ -1,6 +1,6 @@
 /**
- * What a root daemon promises, as far as no booted host is needed; the others are in
- * `tests/system/daemon/promises.ts`, and all of them are listed in docs/access.md.
+ * The promises of a root daemon that need no booted host. The others are in
+ * `tests/system/daemon/promises.ts`, and docs/access.md lists all of them.
  *
  * @module
  */
@@ -109,11 +109,12 @@ Deno.test("promise 4: what was judged is what runs, though the ledger changes", 
     now: host.clock.now(),
     nonce: host.random.bytes(16),
   });
-  // Between the decision and the verb the agent loses its marker: the decision was made before.
+  // The agent loses its admin marker after the decision and before the verb: the decision still
+  // holds.
   await host.files.write(PATHS.agentShard("ada"), ADA_SHARD);
   const ended = await granted(host, printEnvelope({ request, caller, grant }));
   assert.equal(ended.code, 0, ended.said);
-  // And the other way round: who was no admin then is none by a change that comes too late.
+  // The reverse: an agent that becomes admin after the decision still has no admin rights.
   await host.files.write(PATHS.agentShard("ada"), `${ADA_SHARD}admin: true\n`);
   const plain = { request, caller: AGENT };
   const weak = await signGrant(KEY, plain, {
@@ -154,7 +155,7 @@ Deno.test("promise 11: only the value true allows, in daemon and root program", 
   assert.strictEqual(decision.allowed, false);
   const allowed = authorize(ADMIN, addressed.value);
   assert.strictEqual(allowed.allowed, true);
-  // The sources say so too: a truthy value that is not true lets nobody in.
+  // Check the sources as well: a truthy value that is not `true` must not grant access.
   for (const file of ["units/daemon/daemon.ts", "cli/exec/run_granted.ts", "cli/run.ts"]) {
     const text = Deno.readTextFileSync(new URL(`../../../${file}`, import.meta.url));
     assert.match(text, /allowed [!=]== true/, file);

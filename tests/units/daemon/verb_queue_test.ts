@@ -1,5 +1,5 @@
 /**
- * Who runs next: bounds for each uid, turns among uids, and a queue of root's own.
+ * Which verb runs next: limits for each uid, turns among uids, and a separate queue for root.
  *
  * @module
  */
@@ -23,7 +23,7 @@ interface Entered {
   readonly leave: () => void;
 }
 
-/** A queue, and the verbs that run, oldest first. */
+/** A queue, and the running verbs, oldest first. */
 function watch() {
   const queue: VerbQueue = createVerbQueue(fakeClock());
   const running: Entered[] = [];
@@ -74,7 +74,7 @@ Deno.test("createVerbQueue() goes round among uids, and keeps root from none", a
   void ask(change(0));
   await settle();
   assert.equal(running.at(-1)?.uid, 0, "root waits for no other");
-  // Each of the others has one turn before the newcomer, and no more.
+  // Each of the others gets exactly one turn before the newcomer.
   for (let at = 0; at < uids; at++) running[at * MAX]?.leave();
   running[1]?.leave();
   await settle();

@@ -1,6 +1,6 @@
 /**
- * The dial unit's approvals by themselves: time, restarts, a full disk, the wrong person, and what
- * a runtime asks through ACP. The whole way of a call is in `tests/units/mcp/approval_test.ts`.
+ * The dial unit's approvals alone: time, restarts, a full disk, the wrong person, and requests of a
+ * runtime through ACP. The full path of a call is in `tests/units/mcp/approval_test.ts`.
  *
  * @module
  */
@@ -84,7 +84,8 @@ Deno.test("an approval is used once, for the call it is about, and soon", async 
   const of = changed.approval;
   approvals.decide({ ...YES, id: of.id, digest: of.digest });
   changed.delivered();
-  // One argument changed after the approval; and then the right one, which comes too late.
+  // First a call with one argument changed after the approval, then the right call, which is too
+  // late.
   assert.equal(codeOf(changed.use(digest.replace(/./, "z"))), "approval-other-call");
   assert.equal(codeOf(changed.use(of.digest)), "approval-superseded");
 
@@ -101,7 +102,7 @@ Deno.test("a restart supersedes what was open, and what it decided is never used
   const second = await asked(approvals);
   const { id, digest } = second.approval;
   approvals.decide({ ...YES, id, digest });
-  // The process is gone; another one opens the same database.
+  // The process has ended; another one opens the same database.
   const again = open();
   assert.deepEqual(again.list().map(({ state }) => state), ["superseded", "superseded"]);
   assert.equal(
@@ -183,11 +184,11 @@ Deno.test("the agent itself decides about nothing", async () => {
     return answer.type === "error" ? answer.code : answer.type;
   };
   assert.equal(answerTo(decide, false), "approval-not-yours");
-  // A link in a home can lead root to the dial unit of another agent.
+  // A link in a home can lead root to another agent's dial unit.
   assert.equal(answerTo({ ...decide, agent: "ada" }, true), "agent-mismatch");
   assert.equal(answerTo({ ...decide, agent: "mia" }, true), "approval_result");
 
-  // The same over the socket: the kernel says who the peer is.
+  // The same over the socket, where the kernel reports the peer's identity.
   for (
     const [uid, isRootless, want] of [
       [1000, false, "approval-not-yours"],
@@ -273,7 +274,7 @@ Deno.test("a runtime's permission request is an approval like any other", async 
     desk.decide({ callId: "c", tool: "shell", title: "Run a command", arguments: { command } });
   assert.equal((await request("ls")).decision, "deny", "nobody is there yet");
   desk.open(approvals);
-  // A rule that blocks asks nobody.
+  // A rule that blocks does not ask a person.
   const blocked = await request("fleetctl mcp call git git_clean self");
   assert.ok(blocked.decision === "deny" && blocked.reason.includes("risk: block"));
   assert.equal(approvals.list().length, 0);
@@ -344,7 +345,7 @@ Deno.test("a call of an MCP without our proxy is decided by the gate here", asyn
   approvals.decide({ ...YES, id, digest });
   assert.deepEqual(await first, { decision: "allow" });
 
-  // Approved under other rules is not approved.
+  // An approval under other rules does not count.
   const second = ask("pages", "push");
   const open = await untilAsked(approvals);
   await files.write(file, rules("block"));
@@ -365,7 +366,7 @@ Deno.test("a call of a server that only has a name of ours needs an approval", a
   const asked = { callId: "c", mcp: "git", isProxied: false, title: "", arguments: {} };
   const blocked = await desk.decide({ ...asked, tool: "git_clean" });
   assert.equal(blocked.decision, "deny");
-  // `mcp__git__x__y`: of git, or of a server that an agent has called `git__x`.
+  // `mcp__git__x__y` may mean git, or a server that an agent named `git__x`.
   const answer = desk.decide({ ...asked, tool: "x__y" });
   const { id, digest, tool, mcp } = await untilAsked(approvals);
   assert.deepEqual([mcp, tool], ["", "git.x__y"]);
@@ -434,7 +435,7 @@ Deno.test("a question without arguments says that they were not told", async () 
   assert.deepEqual(await answer, { decision: "allow" });
 });
 
-/** Waits for the question, which is asked after a few file reads. */
+/** Waits for the question, which follows a few file reads. */
 async function untilAsked(approvals: Approvals) {
   for (;;) {
     const found = approvals.list().find(({ state }) => state === "asked");

@@ -1,6 +1,6 @@
 /**
- * A real gateway and a real dial unit with a bad network between them: whatever is cut, every turn
- * runs once and every event is there once, in order.
+ * A real gateway and a real dial unit with a bad network between them. Whatever is cut, every turn
+ * runs once, and every event is present once and in order.
  *
  * @module
  */
@@ -18,7 +18,9 @@ const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const CUTS = 100;
 const CALLS_PER_TURN = 12;
 
-/** Works through a few tool calls and says something, with room for others in between. */
+/**
+ * Makes a few tool calls and sends a text, with pauses between them in which other tasks can run.
+ */
 async function busyTurn({ turnId, text, report, signal }: TurnStage): Promise<TurnOutcome> {
   const messageId = `m-${turnId}`;
   for (let call = 0; call < CALLS_PER_TURN && !signal.aborted; call++) {
@@ -39,7 +41,7 @@ async function busyTurn({ turnId, text, report, signal }: TurnStage): Promise<Tu
   return { outcome: "completed" };
 }
 
-/** What a turn must have left in the transcript, in order. */
+/** Returns what a turn must leave in the transcript, in order. */
 function expected(text: string): readonly string[] {
   const calls = Array.from({ length: CALLS_PER_TURN }, (_, call) => [
     `tool_call ${text}-${call}`,
@@ -60,7 +62,7 @@ function shown({ kind, payload }: ShownEvent): string {
   return detail === undefined ? kind : `${kind} ${detail}`;
 }
 
-/** Checks that every turn is in the transcript exactly as it must be. */
+/** Checks that every turn is in the transcript exactly as expected. */
 function checkTurns(events: readonly ShownEvent[], turns: ReadonlyMap<string, string>): void {
   assert.equal(new Set(events.map(({ id }) => id)).size, events.length);
   for (const [turnId, text] of turns) {
@@ -98,7 +100,7 @@ Deno.test({
         }
         if (cuts < CUTS && untilCut-- <= 0) {
           untilCut = pick(8);
-          // Some of the next connections die in their handshake, some in the middle of a frame.
+          // Cut some of the next connections in their handshake, some in the middle of a frame.
           if (cuts % 4 === 0) proxy.cutNextAfter(200 + pick(4000));
           cuts += proxy.cut();
         }
@@ -132,7 +134,7 @@ Deno.test({
         report: async (update) => {
           if (++count === 10) {
             reached();
-            // The gateway is away for the next events.
+            // The gateway stays disconnected during the next events.
             setTimeout(release, 0);
           }
           await stage.report(update);
@@ -167,7 +169,7 @@ Deno.test({
   fn: async () => {
     await using running = await startTestGateway({ host: liveHost({ seed: 3 }) });
     const proxy = startChaosProxy(running.gateway.dial.port);
-    // Only the watch for silence is hasty: 45 s become some 90 ms.
+    // Only the silence timeout runs fast: its 45 s become about 90 ms.
     const clock = hastyClock();
     const hasty = {
       ...clock,

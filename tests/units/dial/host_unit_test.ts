@@ -1,7 +1,7 @@
 /**
- * A host's own unit against a real gateway on loopback and a daemon behind a real unix socket: it
- * is let in with an enrolled key only, runs the jobs of the closed list and no others, and what an
- * admin asks for at the cockpit comes back, or says what became of it.
+ * A host's own unit against a real gateway on loopback and a daemon behind a real unix socket. The
+ * gateway admits it with an enrolled key only. It runs the jobs of the closed list and no others.
+ * An admin's request at the cockpit gets its result, or a report of what happened.
  *
  * @module
  */
@@ -287,7 +287,7 @@ Deno.test("what a host may not send changes nothing; a job is its own host's", a
     await settle(() => notTaken() === 3);
     zephyr.connection.terminate();
     await zephyr.closed;
-    // Only the end of boreas' own connection answers.
+    // The job is answered only when boreas' own connection ends.
     let isOver = false;
     void asked.then(() => isOver = true);
     assert.equal(isOver, false);

@@ -1,6 +1,6 @@
 /**
  * `kill -9` of the dial unit in mid-turn: the running turn ends with a stated outcome, the waiting
- * one runs, and no event is lost or doubled.
+ * one runs, and no event is lost or duplicated.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Turns from an agent's own host: with a gateway, whose transcript names who asked, and without
- * one; cancelled, refused, and left by their watcher.
+ * Turns from an agent's own host, without a gateway and with one, whose transcript names the
+ * caller. Also turns that are cancelled, refused, or whose watcher disconnects.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { startTestGateway } from "tests/support/gateway_fixture.ts";
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const TURN = { agent: "mia", text: "hello", by: 'admin agent "zoe"' };
 
-/** A dial unit of mia on a root of this machine, and turns over its socket. */
+/** A dial unit of mia under a root on this machine, and turns over its socket. */
 async function withUnit(
   of: {
     readonly driver: RuntimeDriver;

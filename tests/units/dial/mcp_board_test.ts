@@ -1,6 +1,6 @@
 /**
- * What a dial unit writes down of the MCPs of its runtime: the program's own report, and the
- * connections of our proxies.
+ * What a dial unit records about the MCPs of its runtime: the program's own report, and the
+ * connections of the proxies.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Tests of the outbox arithmetic; the property at the end plays random cuts, duplicates and late
- * acknowledgements between the two ends.
+ * Tests of the outbox arithmetic. The property at the end simulates random cuts, duplicates and
+ * late acknowledgements between the two ends.
  *
  * @module
  */
@@ -50,7 +50,7 @@ Deno.test("acknowledged() takes nothing that was not sent", () => {
   assert.equal(acknowledged(window, 5).acked, 5);
 });
 
-/** What may happen on the way. */
+/** Events that may happen in transit. */
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("append" as const), n: fc.nat(5) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("send" as const), n: fc.nat(5) }) },

@@ -1,5 +1,5 @@
 /**
- * The state file of a dial unit: the newest state counts, and a disk that is full stops nothing.
+ * The state file of a dial unit: the newest state counts, and a full disk stops nothing.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * A real dial unit with a real gateway that keeps no more of its agent: the unit says so and what
- * helps, keeps its events, and its answer arrives when there is room again.
+ * A real dial unit with a real gateway that stores nothing more for its agent. The unit reports
+ * this and the remedy, and keeps its events. Its answer arrives once there is room again.
  *
  * @module
  */

@@ -1,4 +1,8 @@
-/** Tests of the dial unit's store: outbox, turns, and what is left after a restart. @module */
+/**
+ * Tests of the dial unit's store: outbox, turns, and what survives a restart.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -129,7 +133,7 @@ Deno.test("append(), acknowledge() and restarts keep waiting events in order", a
         const databases = memoryDatabases();
         const open = () => openDialStore(databases, "/dial.db", "e");
         let store = await open();
-        /** Texts that wait, by the model. */
+        /** Texts that wait, according to the model. */
         let waiting: string[] = [];
         let made = 0;
         for (const { kind, n } of steps) {
@@ -144,7 +148,8 @@ Deno.test("append(), acknowledge() and restarts keep waiting events in order", a
             waiting = waiting.slice(Math.max(0, store.dropped() - before));
           }
           if (kind === "restart") {
-            // What was acknowledged and not yet deleted waits again: the gateway drops it.
+            // Items acknowledged but not yet deleted wait again; the gateway drops these
+            // duplicates.
             store.append([draft("x")]);
             waiting.push("x");
             store = await open();

@@ -1,6 +1,6 @@
 /**
- * A dial unit with a real team-chat gateway: what the owner did with an answer reaches the next
- * turn, and what the agent sends by itself reaches the owner.
+ * A dial unit with a real team-chat gateway. The owner's reactions to an answer reach the next
+ * turn, and messages that the agent sends unprompted reach the owner.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { BEA_OWNER } from "tests/teamchat/fixture.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 
-/** A runtime that answers "done" and remembers what it was told. */
+/** A runtime that answers "done" and records its prompts. */
 function listener() {
   const heard: string[] = [];
   const driver = scriptedRuntime(async ({ text, report }: TurnStage) => {
@@ -44,7 +44,7 @@ Deno.test({
     assert.equal(await at.post(at.message("", invoke)), 200);
     const reaction = { type: "messageReaction", reactionsAdded: [{ type: "heart" }], replyToId };
     assert.equal(await at.post(at.message("", reaction)), 202);
-    // The second reaction is at the agent when its result is asked for on the same line.
+    // Both use one connection: once this request is answered, the second reaction has arrived.
     await at.ask({ type: "owner_message", text: "by the way" });
     assert.equal(await at.post(at.message("second")), 202);
     await at.until(() => heard.length === 2);
@@ -146,7 +146,8 @@ Deno.test({
     await at.post(at.message("", { type: "invoke", name: "fileConsent/invoke", value }));
     await at.until(() => room.messages.length === 3);
     assert.deepEqual(session.bytes, bytes);
-    // Its end was sent before the card that shows it; an answer on the same line comes after it.
+    // The outcome was sent before the card that shows it; an answer on the same connection follows
+    // both.
     await at.ask({ type: "owner_message", text: " " });
     await at.post(at.message("second"));
     await at.until(() => heard.length === 2);

@@ -1,4 +1,8 @@
-/** What is started along, in which order, and what is stopped with what. @module */
+/**
+ * Which units start together, in which order, and which units stop together.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { planStart, planStop, planStopOrder, runInOrder } from "units/manager/order.ts";

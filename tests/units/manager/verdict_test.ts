@@ -1,4 +1,8 @@
-/** How runs are judged, and when they are followed by another. @module */
+/**
+ * How the outcome of a run is classified, and when another run follows.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import type { RestartPolicy } from "units/manager/units/service_spec.ts";

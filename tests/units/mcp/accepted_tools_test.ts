@@ -1,7 +1,7 @@
 /**
- * What a running server lists against what an operator accepted: a tool that changed, appeared or
- * was never listed is hidden and not called, in either protocol revision, and an MCP that waits for
- * its review as a whole is not even connected to.
+ * The tools that a running server lists, compared with those that an operator accepted. A tool that
+ * changed, appeared or was never listed is hidden and not called, in either protocol revision. No
+ * connection is made to an MCP whose review is pending as a whole.
  *
  * @module
  */
@@ -42,9 +42,7 @@ async function gateOf(...accepted: readonly ReturnType<typeof tool>[]): Promise<
   return { ...BENCH_GATE, accepted: new Map(hashes) };
 }
 
-/**
- * A server that lists what it is told to, page by page, and writes down the methods it is asked.
- */
+/** A server that lists the given tools, page by page, and records the methods of its requests. */
 function lister(pages: readonly (readonly unknown[])[]) {
   const asked: string[] = [];
   const state = { pages };
@@ -106,7 +104,7 @@ for (const [revision, meta] of [["2025-11-25", undefined], ["2026-07-28", STATEL
     }
     await bench.ask(2, "tools/call", params({ name: "look" }));
     assert.equal(asked.length, 4, "not again");
-    // It says that its tools changed: what it lists is asked for anew before the next call.
+    // It reports that its tools changed, so the list is fetched again before the next call.
     state.pages = [[LOOK, tool("read", "Other words")]];
     await bench.connections[0]?.send({
       jsonrpc: "2.0",
@@ -206,7 +204,7 @@ Deno.test("without a lock the first list of a session is the measure", CHECKS, a
   assert.deepEqual(names(await bench.ask(5, "tools/list")), ["read"]);
   unreviewed(await bench.ask(6, "tools/call", { name: "look" }), /otherwise/);
   unreviewed(await bench.ask(7, "tools/call", { name: "extra" }), /none of the tools/);
-  // As it was: nothing is held any more, also after another server has taken over.
+  // With the accepted list back, nothing is withheld, also after another server has taken over.
   state.pages = [[LOOK, READ]];
   assert.deepEqual(names(await bench.ask(8, "tools/list")), ["look", "read"]);
   await bench.clock.advance(60_000);

@@ -1,6 +1,6 @@
 /**
- * The builtin server `agent-message` against the dial unit's real local socket: both ends must mean
- * the same lines.
+ * The builtin server `agent-message` against the dial unit's real local socket: both ends must
+ * agree on the messages.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { createAgentMessageServer } from "units/mcp/builtin/agent_message.ts";
 
 type Sent = { readonly to: string; readonly text: string; readonly id?: string | undefined };
 
-/** What the gateway answers in a test. */
+/** The gateway's answers in a test. */
 interface Gateway {
   readonly names?: Result<readonly string[]>;
   readonly sent?: Result<void>;

@@ -1,6 +1,6 @@
 /**
- * `kill -9` of any part with an approval pending, at a random moment around the decision: the call
- * is made once or not at all, as decided. `FLEETCTL_ROUNDS` sets the number of rounds.
+ * `kill -9` of any part while an approval is pending, at a random moment around the decision. The
+ * call is made exactly once or not at all, as decided. `FLEETCTL_ROUNDS` sets the number of rounds.
  *
  * @module
  */
@@ -94,7 +94,7 @@ async function* linesOf(readable: ReadableStream<Uint8Array>): AsyncGenerator<st
   }
 }
 
-/** Tries until there is something, because the other side is another process. */
+/** Polls until there is a value, because the other side is another process. */
 async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
   const deadline = performance.now() + WAIT_MS;
   while (performance.now() < deadline) {
@@ -116,7 +116,7 @@ async function shownInPage(parts: Parts, n: number): Promise<ShownApproval> {
   });
 }
 
-/** Decides; what the surface answered does not matter, only what becomes of the call. */
+/** Decides; the surface's answer does not matter, only whether the call is made. */
 async function decide(
   parts: Parts,
   shown: ShownApproval,
@@ -162,7 +162,8 @@ async function playRound(parts: Parts, round: Round): Promise<void> {
   await parts.kill(victim);
   await deciding;
   await parts.start(victim);
-  // A killed gateway may have answered nobody: what was decided counts, so it is said again.
+  // A killed gateway may have sent no answer. Repeating the decision is safe, because it counts
+  // once.
   if (victim === "gateway") await decide(parts, shown, { ...round, surface: "cli" });
   const state = await until("end of the approval", async () => {
     const at = { socket: parts.socket, connect: connectUnix, clock: systemClock() };
@@ -212,7 +213,7 @@ Deno.test(`${ROUNDS} kills around a decision: made once or not at all, as decide
         killMs: pick([0, 0, 1, 2, 4, 8, 16, 32]),
       });
     }
-    // Again at the end: nothing may have come later either.
+    // Check again at the end: no late call may follow either.
     const made = (await Deno.readTextFile(parts.log)).split("\n").filter((line) => line !== "");
     assert.equal(new Set(made).size, made.length, "a call was made twice");
     assert.deepEqual(denied.filter((n) => made.includes(`${n}`)), []);

@@ -1,6 +1,6 @@
 /**
- * A call that asks, on its whole way: proxy, dial unit, gateway, page and command line, and back.
- * One test for each complaint about approvals that users of other products have.
+ * A call that asks, on its full path: proxy, dial unit, gateway, page and command line, and back.
+ * There is one test for each complaint about approvals from users of other products.
  *
  * @module
  */
@@ -70,7 +70,7 @@ Deno.test("what was executed is not shown again after a reconnect", SAFE, async 
   await answer;
   await scene.cockpit.follow(ended(shown!.approval_id, "applied"));
   assert.deepEqual(await scene.open(), []);
-  // A tab that still shows it gets an answer of its own and moves nothing.
+  // A tab that still shows the call gets its own answer and changes nothing.
   const again = await scene.decide(shown!, "denied");
   assert.equal(again.status, 409);
   assert.equal(again.body.code, "approval-decided");
@@ -114,7 +114,7 @@ Deno.test(
     assert.equal(stranger.status, 403);
     const unknown = await scene.decide({ ...one!, approval_id: "none" }, "approved");
     assert.deepEqual([unknown.status, unknown.body.code], [404, "approval-unknown"]);
-    // None of that was about the two that wait.
+    // None of these requests affected the two pending approvals.
     assert.equal((await scene.open()).length, 2);
     await scene.decide(one!, "approved");
     await scene.decide(two!, "denied");
@@ -130,7 +130,7 @@ Deno.test(
     await using scene = await approvalScene();
     const answer = scene.call(1, "write", {}, { progressToken: "p" });
     const [shown] = await scene.asked(1);
-    // Ten times as long as a call may take.
+    // Ten times the limit for a call.
     await scene.proxy.clock.advance(10 * MCP_LIMITS.callSeconds * 1000);
     await scene.decide(shown!, "approved");
     assert.equal((await answer).result.isError, undefined);
@@ -191,7 +191,7 @@ Deno.test("the end of a turn ends what it asked for", SAFE, async () => {
 
 Deno.test("the arguments that were shown are the ones that are sent", SAFE, async () => {
   await using scene = await approvalScene();
-  // Two keys of one name: a lenient server might take the other one.
+  // Two keys with one name: a lenient server might read the other one.
   void scene.proxy.sendRaw(
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write",' +
       '"arguments":{"to":"evil","to":"good"}}}\n',

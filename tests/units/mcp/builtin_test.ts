@@ -1,6 +1,6 @@
 /**
- * The builtin servers on stdio, started as their units start them, with a dial unit that is a
- * socket in the test's hands.
+ * The builtin servers on stdio, started as their units start them, with a dial unit whose socket
+ * the test controls.
  *
  * @module
  */
@@ -42,7 +42,7 @@ function client() {
   return systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
 }
 
-/** A dial unit that answers each question with what `answer` says. */
+/** A dial unit that answers each question with the result of `answer`. */
 function dialUnit(home: string, answer: (question: unknown) => string | undefined) {
   Deno.mkdirSync(`${home}/.fleetctl/dial`, { recursive: true });
   const path = `${home}/.fleetctl/dial/local.sock`;
@@ -208,7 +208,7 @@ Deno.test("teamchat offers a file of the folder that it names", async () => {
     const listed = await client().listTools("teamchat", at);
     assert.ok(listed.ok);
     const [, tool] = listed.value;
-    // What a tool says is the same for every agent, whose home is not.
+    // The description of a tool is the same for every agent, although their homes differ.
     assert.match(tool?.description ?? "", /into ~\/\.fleetctl\/dial\/send\/ first/);
     assert.ok(!JSON.stringify(listed.value).includes(home));
     const offer = (name: string) =>
@@ -247,7 +247,7 @@ Deno.test("askDial() names every way in which a dial unit can fail", CHECKS, asy
   await Deno.remove(home, { recursive: true });
 });
 
-/** Each message has an id of its own, so that a repeated one does no harm. */
+/** Returns the message id, which must be unique so that a repeated message does no harm. */
 function retryId(questions: readonly unknown[]): string {
   const { id } = questions.at(-1) as { readonly id: string };
   assert.match(id, /^[0-9a-f-]{36}$/);

@@ -1,7 +1,7 @@
 /**
  * Shipped servers with accounts start under their own permission sets with a dummy key and list
- * their tools. The entries that the preparation step fetches; FLEETCTL_CATALOG=all
- * starts every one.
+ * their tools. By default it covers the entries that the preparation step fetches;
+ * FLEETCTL_CATALOG=all starts every one.
  *
  * @module
  */

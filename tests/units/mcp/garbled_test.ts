@@ -1,5 +1,5 @@
 /**
- * Answers of a server that cannot be read: each ends its own call at once.
+ * Unreadable answers of a server: each ends its own call at once.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Servers that answer twice, late, out of order, without end, or change their tools in mid-session:
- * each costs its own call at most.
+ * Servers that answer twice, late, out of order or endlessly, or change their tools in mid-session:
+ * each affects at most its own call.
  *
  * @module
  */
@@ -32,7 +32,7 @@ Deno.test("an answer that comes twice, or to nobody, is passed on once", CHECKS,
     (await bench.ask(1, "tools/call", { name: "look" })).result.content[0].text,
     "first",
   );
-  // The next message is the next answer: nothing came in between.
+  // The next message must be the next answer, with nothing in between.
   await bench.send(call(2));
   const next = await bench.next();
   assert.deepEqual([next.id, next.result.content[0].text], [2, "first"]);
@@ -67,7 +67,7 @@ Deno.test(
     });
     await bench.send(call(1));
     await bench.connected(1);
-    // A second call stays open, so that the server is not given up.
+    // A second call stays open, so the proxy does not give up the server.
     const other = bench.send({ ...call(9), method: "subscriptions/listen" });
     await other;
     await bench.clock.advance(MCP_LIMITS.callSeconds * 1000);
@@ -115,7 +115,7 @@ Deno.test(
     assert.deepEqual(names(await bench.ask(2, "tools/list")), ["look"]);
     const extra = await bench.ask(4, "tools/call", { name: "extra" });
     assert.equal(extra.result._meta.fleetctl.code, "tool-unreviewed");
-    // A server that offers a blocked tool anew is not called for it.
+    // A server that offers a blocked tool again still gets no call for it.
     assert.equal((await bench.ask(3, "tools/call", { name: "wipe" })).result.isError, true);
   },
 );

@@ -1,5 +1,5 @@
 /**
- * The line framer against every way of cutting a stream into chunks.
+ * The line framer, with the stream cut into chunks in every way.
  *
  * @module
  */
@@ -18,7 +18,7 @@ function feed(bytes: Uint8Array, cuts: readonly number[], lineBytesMax: number) 
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   let from = 0;
   for (const cut of [...at, bytes.length]) {
-    // The piece is overwritten afterwards, as a reader's buffer would be.
+    // Overwrite the piece afterwards, as a reader does with its buffer.
     const piece = bytes.slice(from, cut);
     frames.push(...framer.push(piece));
     piece.fill(0x58);

@@ -1,5 +1,5 @@
 /**
- * Reading one line as a message: kinds, ambiguity, and the byte scanner against `JSON.parse`.
+ * Parsing one line as a message: kinds, ambiguity, and the byte scanner against `JSON.parse`.
  *
  * @module
  */
@@ -50,7 +50,7 @@ Deno.test("scanEnvelope() finds the same keys, id and method as JSON.parse", () 
 });
 
 /**
- * Texts that `JSON.parse` takes and that hold keys twice, escaped, and structure inside of strings.
+ * Texts that `JSON.parse` accepts, with duplicate keys, escaped keys, and structure inside strings.
  */
 const doubled = fc.letrec<{ readonly tree: string }>((tie) => ({
   tree: fc.oneof(

@@ -7,15 +7,15 @@
 import { setImmediate } from "node:timers";
 import { proxyBench } from "tests/support/mcp_proxy.ts";
 
-/** Nothing stays open after a test. */
+/** Options of a test that must leave nothing open. */
 export const CHECKS = { sanitizeOps: true, sanitizeResources: true };
 
-/** A call of a tool as a message. */
+/** Returns a tool call as a message. */
 export function call(id: number, name: string, args: unknown = {}) {
   return { jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args } };
 }
 
-/** What a client of the older revision says first. */
+/** The first message of a client of the older revision. */
 export const INITIALIZE = {
   protocolVersion: "2025-11-25",
   capabilities: {},

@@ -1,6 +1,6 @@
 /**
- * The proxy as the program that it is: what it records before a call leaves, and that it ends with
- * its client, whatever waits.
+ * The proxy as a real program: it records a call before it forwards it, and it ends with its client
+ * whatever is pending.
  *
  * @module
  */
@@ -65,7 +65,7 @@ Deno.test("a call is on record before the server has it, and its values are not"
   const connection = await proxy.listener.accept();
   const buffer = new Uint8Array(4096);
   const count = await connection.read(buffer) ?? 0;
-  // The server has the call now: whatever happens to the proxy, the line is written.
+  // The server has the call now, so the record is on disk whatever happens to the proxy.
   proxy.child.kill("SIGKILL");
   assert.equal(new TextDecoder().decode(buffer.subarray(0, count)).trim(), CALL);
   const said = new TextDecoder().decode(await new Response(proxy.child.stderr).bytes());

@@ -1,5 +1,5 @@
 /**
- * The proxy and its server: one that dies, hangs, floods, prints garbage or has nothing to do.
+ * The proxy and its server: one that dies, hangs, floods, prints garbage or is idle.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The proxy and its client: what passes the gate, what is smuggled, garbage, and order.
+ * The proxy and its client: what passes the gate, smuggled messages, garbage, and order.
  *
  * @module
  */
@@ -229,7 +229,7 @@ Deno.test("runProxy() slows a server down whose client does not read", CHECKS, a
   assert.ok(sent < 16, `${sent} MiB were taken from a server whose client reads nothing`);
 });
 
-/** Resolves when the event loop had nothing to do for a while: what is blocked then stays so. */
+/** Resolves when the event loop was idle for a while: whatever is blocked then stays blocked. */
 async function quiet(): Promise<void> {
   for (let turn = 0; turn < 2000; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,5 +1,5 @@
 /**
- * A server that may not start: the client reads why, whenever its proxy finds out.
+ * A server that may not start: the client gets the reason, whenever its proxy learns of it.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Connecting to a server that does not come.
+ * Connecting to a server that does not start.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The two shipped npm servers, really vendored and really started with the command line that their
- * units get, behind the real proxy program. Offline: packages come from the prepared cache.
+ * The two shipped npm servers, vendored for real and started with their units' command lines,
+ * behind the real proxy program. Offline: packages come from the prepared cache.
  *
  * @module
  */
@@ -26,11 +26,11 @@ interface Bench extends AsyncDisposable {
   readonly paths: Paths;
   readonly workdir: string;
   readonly at: McpEndpoint;
-  /** What the servers printed on stderr. */
+  /** Returns what the servers printed on stderr. */
   errors(): string;
 }
 
-/** Vendors an entry and listens on its socket as a service manager would. */
+/** Vendors an entry and listens on its socket like a service manager. */
 async function bench(mcp: string, searchPath = "/usr/local/bin:/usr/bin:/bin"): Promise<Bench> {
   const root = await Deno.makeTempDir();
   const paths = pathsUnder(root);
@@ -39,7 +39,7 @@ async function bench(mcp: string, searchPath = "/usr/local/bin:/usr/bin:/bin"): 
   const catalog = await readCatalog(host, paths);
   const manifest = catalog.ok ? catalog.value.entries.get(mcp as McpName) : undefined;
   assert.ok(manifest !== undefined);
-  // Without a network: an address where nobody listens.
+  // Simulate a missing network with an address where no service listens.
   const env = { PATH: searchPath, NPM_CONFIG_REGISTRY: Deno.env.get("NPM_CONFIG_REGISTRY") ?? "" };
   const vendored = await vendorEntry(manifest, { ...host, trees: denoTrees() }, paths, {
     deno: Deno.execPath(),
@@ -92,8 +92,8 @@ function startServer(
   place: { readonly paths: Paths; readonly workdir: string; readonly searchPath: string },
 ): Deno.ChildProcess {
   const site = { ...place, agent: AGENT, closed: [] };
-  // The first two words check the tree before each start; units have them, and vendoring has its
-  // own tests.
+  // The first two words check the tree before each start. Units have them; vendoring has its own
+  // tests.
   const [command, ...args] = serverCommand(manifest, site).slice(2);
   const fixed = Object.entries(manifest.environment).map(([name, value]) => [
     name,
@@ -115,7 +115,7 @@ function startServer(
   }).spawn();
 }
 
-/** Accept=yes: a server per connection. */
+/** Serves like Accept=yes: one server per connection. */
 function serve(socket: string, start: () => Deno.ChildProcess) {
   const listener = Deno.listen({ transport: "unix", path: socket });
   const running: Promise<unknown>[] = [];

@@ -1,6 +1,6 @@
 /**
- * One whole build, and what came of it: every program starts under its rendered permission set, and
- * the package holds what an installed host needs. `./dev build` takes seconds, so it is done once.
+ * One whole build and its result: every program starts under its rendered permission set, and the
+ * package contains what an installed host needs. `./dev build` takes seconds, so it runs once.
  *
  * @module
  */
@@ -30,7 +30,7 @@ interface Run {
   readonly cwd?: string;
 }
 
-/** What a login shell has, and nothing of the test run. */
+/** The environment of a login shell, without anything from the test run. */
 const PLAIN = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "/" };
 
 async function run(command: string, args: readonly string[], how: Run = {}): Promise<Ended> {
@@ -66,7 +66,7 @@ const built = await run(Deno.execPath(), [
 ], { cwd: TREE, env: { DENO_DIR: Deno.env.get("DENO_DIR") ?? `${TREE}.cache/deno` } });
 assert.equal(built.code, 0, built.stderr);
 
-/** A root of the build with a gateway, and an agent without MCPs. */
+/** Prepares a root for the build, with a gateway and an agent without MCPs. */
 async function prepareRoot(): Promise<void> {
   await Deno.mkdir(paths.etc, { recursive: true });
   const gateway = {
@@ -95,7 +95,7 @@ async function prepareRoot(): Promise<void> {
 }
 await prepareRoot();
 
-/** Runs a program of the root the way its unit does. */
+/** Runs a program of the root with its unit's launcher and environment. */
 function program(name: string, args: readonly string[], env: Record<string, string> = {}) {
   return run(paths.program(name), args, {
     env: { FLEETCTL_PERMISSIONS: paths.agentPermissions("ada"), ...env },
@@ -115,7 +115,7 @@ Deno.test("every program has an entry, a permission set and a line of the build"
   assert.equal(built.stderr, "");
 });
 
-/** Program, arguments, environment, exit code, what its output says. */
+/** Program, arguments, environment, exit code, expected output. */
 const STARTS: readonly (readonly [string, string[], Record<string, string>, number, RegExp])[] = [
   ["fleetctl", ["--version"], {}, 0, new RegExp(`^fleetctl ${VERSION}\n$`)],
   ["fleetctl", ["--help"], {}, 0, /^fleetctl keeps a fleet of agents/],
@@ -259,7 +259,7 @@ if (hasDpkg) {
       ])),
     };
     for (const [path, mode] of Object.entries(wanted)) assert.equal(modes.get(path), mode, path);
-    // Nobody but root may change any of it, and nothing of the builder's machine is in it.
+    // Only root may change any of it, and it contains nothing of the build machine.
     for (const [path, mode] of modes) {
       assert.match(mode, /^(drwxr-xr-x|-rwxr-xr-x|-rw-r--r--|lrwxrwxrwx) root\/root$/, path);
     }
@@ -276,10 +276,10 @@ if (hasDpkg) {
   });
 }
 
-/** A root without programs: no package is there, and scripts run outside of it. */
+/** For a root without any programs: ignore dependencies, and run scripts outside of it. */
 const FORCED = ["--force-depends", "--force-script-chrootless"];
 
-// dpkg wants to be root even for another root.
+// dpkg requires root even for another root folder.
 if (hasDpkg && Deno.uid() === 0) {
   Deno.test({
     name: "the package unpacks into a root of its own, and its accounts can be made there",

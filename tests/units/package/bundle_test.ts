@@ -1,5 +1,5 @@
 /**
- * What may be in a bundle that is shipped.
+ * What a shipped bundle may contain.
  *
  * @module
  */

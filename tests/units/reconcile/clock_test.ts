@@ -1,5 +1,5 @@
 /**
- * A clock that jumps, back or ahead, between what the planner does and what units do.
+ * A clock that jumps back or ahead between the planner's actions and those of units.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const WIRED = { ada: ["git", "notes"], bea: ["notes"] };
 Deno.test("reconcile() is not led astray by a clock that jumps", async () => {
   const rig = createRig();
   await rig.done(facts(WIRED), { restartAgents: true });
-  // Units that started before what they were started with, and files from the future.
+  // Units that started before their inputs were written, and files from the future.
   for (const shift of [-1, 1]) {
     rig.services.shiftClock(shift * 400 * 86_400_000);
     const again = await rig.done(facts(WIRED), { restartAgents: true });

@@ -1,4 +1,8 @@
-/** What mends a damaged database. @module */
+/**
+ * The command that repairs a damaged database.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { pathsUnder } from "core/paths.ts";

@@ -1,5 +1,5 @@
 /**
- * Diffs of a dry run, and the record of what was rendered.
+ * Diffs of a dry run, and the record of the rendered files.
  *
  * @module
  */

@@ -11,7 +11,7 @@ import { pathsUnder } from "core/paths.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 
-/** Makes a manifest; what is not said is what a credential-free npm server has. */
+/** Makes a manifest; the defaults are those of a credential-free npm server. */
 export function manifest(name: string, more: Partial<Manifest> = {}): Manifest {
   return {
     name: name as McpName,
@@ -133,7 +133,7 @@ const RUNTIMES: readonly RuntimeDefinition[] = (["runtime-a", "runtime-b"] as co
 /** The default runtime. */
 export const RUNTIME_B = RUNTIMES[1]!;
 
-/** Makes facts: who has what, under which root. */
+/** Makes facts: which agent has which MCPs, under which root. */
 export function facts(
   wired: Readonly<Record<string, readonly string[]>>,
   more: Partial<Facts> & { readonly root?: string; readonly records?: readonly AgentRecord[] } = {},

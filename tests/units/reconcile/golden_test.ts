@@ -1,6 +1,7 @@
 /**
- * Golden files `tests/golden/units/*.txt`: facts, `----`, and every file that they give, with mode
- * and owner. `./dev golden` rewrites the part below the line; read the diff before you commit it.
+ * Golden files `tests/golden/units/*.txt`: facts, `----`, and every file rendered from them, with
+ * mode and owner. `./dev golden` rewrites the part below the line; read the diff before you commit
+ * it.
  *
  * @module
  */
@@ -17,14 +18,14 @@ interface Given {
   readonly wired: Readonly<Record<string, readonly string[]>>;
   readonly root: string;
   readonly shape: "tree" | "bundle";
-  /** Files whose path holds one of these words; all when empty. */
+  /** Files whose path contains one of these words; all when empty. */
   readonly only: readonly string[];
 }
 
 const FOLDER = new URL("../../golden/units/", import.meta.url);
 const SEPARATOR = "----\n";
 
-/** Files that a host of its own has from its package. */
+/** Returns the files of a packaged host. */
 function packaged({ root, only }: Given): readonly RenderedFile[] {
   if (root !== "/" || only.length === 0) return [];
   const files = packageFiles();

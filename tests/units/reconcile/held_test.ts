@@ -1,6 +1,6 @@
 /**
- * What the planner holds as it is because it cannot be had or cannot be read, and that
- * the rest goes on.
+ * What the planner leaves unchanged because it is unavailable or unreadable, while everything else
+ * proceeds.
  *
  * @module
  */

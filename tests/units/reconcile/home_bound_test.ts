@@ -1,5 +1,5 @@
 /**
- * The time that a home may take, on a clock that the test moves.
+ * The time limit for one home, on a clock that the test controls.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { openHomeHelper } from "units/reconcile/home_helper.ts";
 const ADA = { name: "ada", uid: 1001, gid: 1001, home: "/home/ada" };
 const BOUND_MS = 700;
 
-/** A helper that answers each request when the test says so. */
+/** A helper that answers each request when the test tells it to. */
 function scene() {
   const clock = fakeClock();
   const answers: (() => Promise<void>)[] = [];

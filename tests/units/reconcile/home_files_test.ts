@@ -1,6 +1,6 @@
 /**
- * Files in homes: one suite for the plain port and for the helper that takes an agent's uid. What
- * an agent can try against the helper is in `home_helper_test.ts`.
+ * Files in homes: one suite for the plain port and for the helper that runs under an agent's uid.
+ * Attacks of an agent on the helper are in `home_helper_test.ts`.
  *
  * @module
  */

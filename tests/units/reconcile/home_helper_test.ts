@@ -1,6 +1,6 @@
 /**
- * What an agent can try against the helper that works in its home as root's child: links, pipes,
- * devices, leases, full disks, signals. Needs root, because the helper takes another uid.
+ * Attacks of an agent on the helper that works in its home as root's child: links, pipes, devices,
+ * leases, full disks, signals. Needs root, because the helper switches to another uid.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { openHomeHelper } from "units/reconcile/home_helper.ts";
 
 const NOBODY = { name: "nobody", uid: 65534, gid: 65534, home: "/" };
-/** An account of Debian's with another uid. */
+/** An account that Debian provides, with another uid. */
 const GAMES = { name: "games", uid: 5, gid: 60, home: "/" };
 const PATH = ".runtime-b/agent/mcp.json";
 
@@ -23,7 +23,7 @@ interface Scene {
   readonly home: string;
   readonly at: string;
   readonly files: HomeFiles;
-  /** The other agent's home, and a folder that is root's alone. */
+  /** The other agent's home, and a folder that only root can access. */
   readonly other: string;
   readonly secret: string;
   readonly otherFiles: HomeFiles;
@@ -43,7 +43,7 @@ async function as(uid: number, words: readonly string[], cwd: string): Promise<n
   return code;
 }
 
-/** Two homes and a helper; `homeMsMax` bounds what one home may take. */
+/** Sets up two homes and a helper; `homeMsMax` limits the time for one home. */
 async function withScene(work: (scene: Scene) => Promise<void>, homeMsMax = 60_000) {
   const folder = await Deno.makeTempDir();
   const helpers: Child[] = [];
@@ -204,7 +204,7 @@ attack("gives an agent nothing through a hard link to another user's file", asyn
 
 attack("does not wait for the holder of a lease", async (scene) => {
   await scene.asAgent("mkdir -p .runtime-b/agent; echo mine > .runtime-b/agent/mcp.json");
-  // F_SETLEASE is 1024 and F_WRLCK 1: who opens the file now waits for 45 s, if it waits.
+  // F_SETLEASE is 1024 and F_WRLCK 1: a process that opens the file and waits is blocked for 45 s.
   const holder = new Deno.Command("/usr/bin/setpriv", {
     args: [
       `--reuid=${NOBODY.uid}`,
@@ -270,7 +270,7 @@ attack("cannot be signalled, traced or looked into while it works as the agent",
     while (!isOver) await scene.files.write(scene.at, "mine", 0o600);
   })();
   try {
-    // Only the effective uid and that of file access become the agent's.
+    // Only the effective uid and the one for file access change to the agent's.
     for (;;) {
       Deno.kill(pid, "SIGSTOP");
       if (await idsOf() === `0\t${NOBODY.uid}\t0\t${NOBODY.uid}`) break;
@@ -315,7 +315,7 @@ attack("leaves the old file when it is killed, and the next write cleans up", as
 
 attack("gives up a home that takes too long, and serves the others", async (scene) => {
   await scene.otherFiles.write(`${scene.other}/${PATH}`, "other", 0o600);
-  // As a disk does that does not answer.
+  // Simulate a disk that does not respond.
   Deno.kill(scene.helpers[0]?.pid ?? 0, "SIGSTOP");
   assert.match(await fault(scene.files.read(scene.at)), /longer than 1500 ms, must be quicker/);
   assert.match(await fault(scene.files.read(scene.at)), /longer than 1500 ms/, "at once");

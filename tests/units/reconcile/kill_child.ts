@@ -1,7 +1,7 @@
 /**
- * A program that changes a host without end, until it is killed: verbs in an order that a seed
- * decides. It prints `begin <verb>` before each and `done <verb>` once the verb has answered.
- * Arguments: root, seed.
+ * A program that changes a host endlessly, until it is killed: verbs in an order that a seed
+ * decides. It prints `begin <verb>` before each verb and `done <verb>` after its answer. Arguments:
+ * root, seed.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const AGENTS = ["ada", "bea"];
 const MCPS = ["agent-message", "team", "paid"];
 
 let state = Number(seed) >>> 0;
-/** A small generator whose sequence a seed decides (mulberry32). */
+/** A small random generator with a seed (mulberry32). */
 function next(below: number): number {
   state = (state + 0x6d2b79f5) >>> 0;
   let mixed = Math.imul(state ^ (state >>> 15), state | 1);

@@ -1,7 +1,7 @@
 /**
- * `kill -9` of the command line at random moments, on a real root with real files and real git: the
- * next `apply` converges, and nothing that was acknowledged is lost. 10 rounds; FLEETCTL_ROUNDS
- * says otherwise (docs/benchmarks.md has the outcome of 200).
+ * `kill -9` of the command line at random moments, on a real root with real files and real git. The
+ * next `apply` converges, and nothing acknowledged is lost. 10 rounds by default; FLEETCTL_ROUNDS
+ * overrides it (docs/benchmarks.md has the outcome of 200).
  *
  * @module
  */
@@ -14,8 +14,8 @@ import { runFleetctl } from "tests/support/script.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "10");
 /**
- * A child is killed at a random moment after its first verb has begun: within so many times what
- * one verb takes on this machine, so that some end before, however busy it is.
+ * A child is killed at a random moment after its first verb has begun, within this many times the
+ * duration of one verb on this machine. So some verbs end before the kill, however busy it is.
  */
 const KILL_VERBS_MAX = 6;
 const KILL_MS_MAX = 900;
@@ -33,7 +33,7 @@ const CATALOG: Readonly<Record<string, string>> = {
   ),
 };
 
-/** What was acknowledged: `ada team` → wired or not, `ada PAID_TOKEN` → its value. */
+/** Acknowledged changes: `ada team` → wired or not, `ada PAID_TOKEN` → its value. */
 type Promised = Map<string, string>;
 
 async function setUp(root: string): Promise<void> {
@@ -62,7 +62,10 @@ async function verb(root: string, ...words: readonly string[]): Promise<string> 
   return ended.stdout;
 }
 
-/** Runs the child until the moment comes; returns what it acknowledged and what was under way. */
+/**
+ * Runs the child and kills it after `killMs`; returns the acknowledged changes and the verb in
+ * progress.
+ */
 async function runAndKill(root: string, seed: number, killMs: number) {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-q", "-A", "--no-check", "--cached-only"]
@@ -76,7 +79,7 @@ async function runAndKill(root: string, seed: number, killMs: number) {
   const decoder = new TextDecoder();
   for await (const chunk of child.stdout) {
     text += decoder.decode(chunk, { stream: true });
-    // Only from here on is there anything to interrupt.
+    // Before the first verb begins there is nothing to interrupt.
     if (text.includes("begin")) timer ??= setTimeout(() => child.kill("SIGKILL"), killMs);
   }
   clearTimeout(timer);
@@ -87,7 +90,7 @@ async function runAndKill(root: string, seed: number, killMs: number) {
   return {
     done: lines.flatMap((line) => /^done 0 (.+)$/.exec(line)?.[1] ?? []),
     underWay: /^begin (.+)$/.exec(lines.at(-1) ?? "")?.[1],
-    // Taking away what is not wired is refused; everything else must go through.
+    // Removing what is not wired is refused; everything else must succeed.
     failed: lines.filter((line) => /^done [^0] (?!mcp remove )/.test(line)),
   };
 }
@@ -100,14 +103,14 @@ function keep(promised: Promised, words: string): void {
   }
 }
 
-/** What the verb that was cut short speaks of may be as before or as after. */
+/** Forgets what the interrupted verb concerns: its state may be the old or the new one. */
 function forget(promised: Promised, words: string): void {
   const changed: Promised = new Map();
   keep(changed, words);
   for (const key of changed.keys()) promised.delete(key);
 }
 
-/** Everything that the host has of an agent and an MCP says the same. */
+/** Checks that everything on the host about an agent and an MCP agrees. */
 async function checkHost(root: string, promised: Promised): Promise<void> {
   const paths = pathsUnder(root);
   const active = (await fileServices(paths).status([
@@ -136,7 +139,7 @@ async function checkHost(root: string, promised: Promised): Promise<void> {
   assert.equal(active.includes("mcp-team.socket"), wiredTeam.length > 0, "shared socket");
   const left = [...Deno.readDirSync(paths.units)].map(({ name }) => name)
     .filter((name) => !/^(fleetctl-|mcp-)[\w@.-]+\.(service|socket)$|\.wants$/.test(name))
-    // A killed write may leave its temp file, which is no unit (`core/os/files.ts`).
+    // A killed write may leave its temp file, which is not a unit (`core/os/files.ts`).
     .filter((name) => !/^\.[0-9a-f]+\.fleetctl-tmp$/.test(name));
   assert.deepEqual(left, [], "nothing half-written is left among the units");
 }

@@ -1,6 +1,5 @@
 /**
- * Units that are slow to stop or start: a run that may not hold its lock for long goes
- * on without them.
+ * Units that are slow to stop or start: a run with limited lock time continues without them.
  *
  * @module
  */
@@ -17,7 +16,7 @@ import { scopeOf } from "units/reconcile/scope.ts";
 const WIRED = { ada: ["git", "notes"], bea: ["notes"] };
 const UNIT = "fleetctl-dial-ada.service";
 
-/** A host whose agent ada has a new MCP, and whose unit restarts when the test lets it. */
+/** A host whose agent ada has a new MCP, and whose unit restarts when the test allows it. */
 async function slowHost() {
   const rig = createRig();
   const given = facts(WIRED);

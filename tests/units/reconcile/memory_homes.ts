@@ -1,5 +1,5 @@
 /**
- * Homes in memory: the plain port, and what was asked of it as whom.
+ * Homes in memory: the plain port, and a record of each request with its uid.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { FileFault, type Files } from "core/ports/files.ts";
 import { type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";
 
-/** Opens homes on these files; `onAsk` hears each request and may make it fail. */
+/** Opens homes on these files; `onAsk` receives each request and may make it fail. */
 export function memoryHomes(
   files: Files,
   onAsk: (uid: number, operation: string, path: string) => void = () => {},
@@ -29,7 +29,7 @@ export function memoryHomes(
   };
 }
 
-/** Refuses what changes a home, as a home does that its owner cannot write. */
+/** Refuses every change to a home, like a home that its owner cannot write. */
 export function unwritable(_uid: number, operation: string, path: string): void {
   if (operation === "write" || operation === "folder") {
     throw new FileFault("EACCES", path, "Permission denied");

@@ -1,5 +1,5 @@
 /**
- * What is wrong with a socket, from its file and its listeners.
+ * Faults of a socket, from its file and its listeners.
  *
  * @module
  */

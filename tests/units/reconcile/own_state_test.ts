@@ -1,5 +1,5 @@
 /**
- * Owners and modes of the product's own files: what is wrong, and putting it right.
+ * Wrong owners and modes of the product's own files, and their repair.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * The folder that `up` was started for: git may read it, and a name with a comma opens no other.
+ * The folder that `up` was started for: git may read it, and a name with a comma grants no other
+ * folder.
  *
  * @module
  */
@@ -9,7 +10,7 @@ import { defined } from "core/defined.ts";
 import { desire } from "units/reconcile/desired.ts";
 import { facts, MANIFESTS } from "tests/units/reconcile/fixture.ts";
 
-/** What the server of ada may read and write, as its command line says. */
+/** Returns what ada's server may read and write, according to its command line. */
 function allowed(project: string | undefined): readonly (string | undefined)[] {
   const catalog = new Map(MANIFESTS.map((each) => [each.name, {
     ...each,

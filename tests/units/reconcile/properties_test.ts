@@ -1,6 +1,6 @@
 /**
- * Laws of the planner over random fleets: a second run changes nothing, the way to a state does not
- * show in it, and a removal undoes an addition.
+ * Laws of the planner over random fleets: a second run changes nothing, a state does not depend on
+ * the path to it, and a removal undoes an addition.
  *
  * @module
  */
@@ -31,7 +31,7 @@ Deno.test("reconcile() changes nothing the second time, for any fleet", async ()
   );
 });
 
-/** Client configs keep an empty list of entries; nothing else may tell of the past. */
+/** Client configs keep an empty list of entries; nothing else may show the history. */
 async function traceless(rig: ReturnType<typeof createRig>) {
   const entries = Object.entries(await rig.snapshot()).filter(([, text]) =>
     !/"mcpServers": \{\}/.test(text)
@@ -47,7 +47,7 @@ Deno.test("reconcile() ends in the same state whatever was there before", async 
       const round = createRig();
       await round.done(facts(first), APPLY);
       await round.done(facts(last), APPLY);
-      // Order of entries follows the order in which they came.
+      // The order of entries depends on the order in which they were added.
       const sortLines = (text: string) =>
         text.split("\n").map((line) => line.replace(/,$/, "")).sort();
       const shape = (taken: Readonly<Record<string, string>>) =>

@@ -151,8 +151,7 @@ Deno.test("reconcile() names the home that cannot be written and goes on", async
     openHomes: () => memoryHomes(rig.files, unwritable),
   });
   assert.ok(report.ok);
-  // The folder of the dial unit, the workspace, two that the server may write to, and the client
-  // config.
+  // The dial unit's folder, the workspace, two that the server may write, and the client config.
   const codes = report.value.faults.map((fault) => fault.code);
   assert.deepEqual(codes, Array(5).fill("home-not-writable"));
   assert.ok(rig.services.active().includes("mcp-git-ada.socket"));

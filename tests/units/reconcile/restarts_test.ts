@@ -1,5 +1,5 @@
 /**
- * What the planner restarts, bounces or leaves alone, and in which order.
+ * Which units the planner restarts, bounces or leaves alone, and in which order.
  *
  * @module
  */

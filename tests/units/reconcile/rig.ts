@@ -1,5 +1,5 @@
 /**
- * A host in memory on which facts are reconciled, and what can be asked of it afterwards.
+ * A host in memory on which facts are reconciled, with queries about the result.
  *
  * @module
  */
@@ -25,16 +25,16 @@ export interface Rig {
   readonly ports: ReconcilePorts;
   /** MCPs whose vendoring fails from now on. */
   readonly broken: Set<string>;
-  /** Moves the tree of an MCP to another version at its next vendoring. */
+  /** MCPs whose trees move to another version at their next vendoring. */
   readonly upgrade: Set<string>;
   run(facts: Facts, options?: ReconcileOptions): Promise<Result<Report>>;
-  /** Like `run`, and fails the test when the run is refused. */
+  /** Like `run`, but fails the test when the run is refused. */
   done(facts: Facts, options?: ReconcileOptions): Promise<Report>;
-  /** Path → mode and text of everything but locks and the record. */
+  /** Path → mode and text of everything except locks and the record. */
   snapshot(): Promise<Readonly<Record<string, string>>>;
 }
 
-/** Creates a host without anything on it. */
+/** Creates an empty host. */
 export function createRig(
   options: {
     readonly files?: Readonly<Record<string, string>>;
@@ -76,7 +76,7 @@ export function createRig(
   };
 }
 
-/** Keeps the tree of an MCP as a link, as vendoring does. */
+/** Represents the tree of an MCP by a link, as vendoring does. */
 async function ensure(
   manifest: Manifest,
   on: {
@@ -110,7 +110,7 @@ async function snapshot(files: MemoryFiles): Promise<Readonly<Record<string, str
   return taken;
 }
 
-/** Accounts of a real host with the given agents. */
+/** Returns accounts of a real host with the given agents. */
 export function accounts(...agents: readonly string[]): readonly User[] {
   const teamchat = ["fleetctl-teamchat", "fleetctl-teamchat-receiver"];
   return ["root", "fleetctl-gateway", ...agents, "fleetctl-login", ...teamchat].map((

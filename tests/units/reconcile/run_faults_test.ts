@@ -1,5 +1,5 @@
 /**
- * The planner on a host that is not as it should be: a root, a record, a service manager, a unit.
+ * The planner on a host with a fault: in its root, its record, its service manager or a unit.
  *
  * @module
  */

@@ -1,6 +1,5 @@
 /**
- * The planner as a whole, on hosts in memory: idempotence, faults at every step,
- * removal, what it prints.
+ * The whole planner on hosts in memory: idempotence, faults at every step, removal, output.
  *
  * @module
  */
@@ -67,7 +66,7 @@ test("reconcile() converges after a fault at every single change of a file", asy
     isOver = report.ok && report.value.faults.length === 0;
     if (isOver) break;
     if (report.ok) {
-      // A home that is full is a fault of its agent alone.
+      // A full home is a fault of its agent alone.
       assert.deepEqual(report.value.faults.map(({ code }) => code), ["home-not-writable"]);
     } else {
       assert.equal(report.error.code, "disk-full");
@@ -151,7 +150,7 @@ test("reconcile() renders a dial unit for an agent without a login identity", as
   const { userEmail: _, ...nameless } = agent("ada");
   const rig = createRig();
   await rig.done(facts({ ada: ["git"] }, { records: [nameless] }));
-  // Its turns and approvals come from its own host.
+  // The agent's turns and approvals come from its own host.
   assert.ok(rig.services.active().includes("fleetctl-dial-ada.service"));
   assert.ok(rig.services.active().includes("mcp-git-ada.socket"));
 });

@@ -1,6 +1,6 @@
 /**
- * A reconcile that reaches one agent: nothing outside what that agent owns is written, removed,
- * started or even read, and a later run over the whole host ends where it always ends.
+ * A reconcile limited to one agent. It does not write, remove, start or even read anything outside
+ * that agent's property. A later run over the whole host reaches the usual state.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { scopeOf } from "units/reconcile/scope.ts";
 const ada = "ada" as AgentName;
 const APPLY = { restartAgents: true } as const;
 
-/** Runs for one agent, and returns paths that differ afterwards. */
+/** Runs for one agent, and returns the paths that changed. */
 async function changedBy(rig: Rig, given: Facts, agent: AgentName, more: readonly McpName[] = []) {
   const before = await rig.snapshot();
   const report = await rig.done(given, { scope: scopeOf(given, agent, more) });
@@ -27,7 +27,7 @@ async function changedBy(rig: Rig, given: Facts, agent: AgentName, more: readonl
   return { paths, report };
 }
 
-/** Whether a path is one of ada's, or a common part of an MCP that she has. */
+/** Returns whether a path is one of ada's, or a common part of an MCP that she has. */
 function isAdas(path: string, mcps: readonly string[]): boolean {
   return /^\/r\/home\/ada(\/|$)/.test(path) ||
     ["agent-ada.env", "agent-ada.json", "fleetctl-dial-ada.service"]
@@ -43,7 +43,7 @@ Deno.test("reconcile() with a scope writes only what an agent's added MCP needs"
   const rig = createRig();
   await rig.done(facts({ ada: [], bea: ["git"] }), APPLY);
   const old = facts({ ada: ["notes"], bea: ["git", "notes", "agent-message"] });
-  // Meanwhile the gateway's settings and the tree of another agent's MCP changed, too.
+  // Meanwhile the gateway's settings and the tree of another agent's MCP have changed, too.
   const gateway = { ...old.roles.gateway!, ledgerJson: "{}" };
   const given = { ...old, roles: { ...old.roles, gateway } };
   rig.upgrade.add("git");

@@ -1,6 +1,6 @@
 /**
- * One socket unit belongs to one MCP of one agent, however the names are joined, and
- * who has it keeps it.
+ * One socket unit belongs to one MCP of one agent, even if other names join to the same unit name.
+ * The current holder keeps it.
  *
  * @module
  */

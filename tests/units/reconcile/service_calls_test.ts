@@ -1,6 +1,6 @@
 /**
- * How often the service manager is called: as often for many agents as for few. Each call costs it
- * more than a unit does, and each reload costs milliseconds for every unit that is loaded.
+ * The number of calls to the service manager, which must not grow with the number of agents. A call
+ * costs it more than a unit does, and each reload costs milliseconds for every loaded unit.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { test } from "tests/units/reconcile/wired_host.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { reconcile } from "units/reconcile/run.ts";
 
-/** Names of the calls that one run makes after another on the same host. */
+/** Returns the names of the calls that each of several runs makes on the same host. */
 async function callsOf(runs: readonly Facts[]): Promise<readonly (readonly string[])[]> {
   const rig = createRig();
   const found: (readonly string[])[] = [];

@@ -1,13 +1,13 @@
 /**
- * The host in memory that the tests of the whole planner begin with: two agents, what is wired to
- * them, and the units that run there.
+ * The initial host in memory for tests of the whole planner: two agents, what is wired to them, and
+ * the units that run there.
  *
  * @module
  */
 
-/** What is wired to whom. */
+/** The MCPs that are wired to each agent. */
 export const WIRED = { ada: ["git", "notes", "maps"], bea: ["notes", "code-host"] };
-/** The units of that host that run. */
+/** The running units of that host. */
 export const ALL_UNITS = [
   "fleetctl-daemon.service",
   "fleetctl-dial-ada.service",
@@ -22,12 +22,12 @@ export const ALL_UNITS = [
   "mcp-notes.socket",
 ];
 
-/** A test that leaves nothing open. */
+/** Defines a test that must leave nothing open. */
 export function test(name: string, fn: () => Promise<void>): void {
   Deno.test({ name, sanitizeOps: true, sanitizeResources: true, fn });
 }
 
-/** What a report says of units, sorted. */
+/** Returns the unit changes of a report, sorted. */
 export function unitChanges(
   report: { readonly units: readonly { unit: string; change: string }[] },
 ) {

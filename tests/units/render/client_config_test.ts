@@ -1,5 +1,5 @@
 /**
- * Client configs: entries per runtime, and whose entries are touched.
+ * Client configs: entries per runtime, and which entries are changed.
  *
  * @module
  */
@@ -74,7 +74,7 @@ const ROWS = [
   },
 ] as const;
 
-/** A server by URL without anything to hold to, and what makes the proxy necessary. */
+/** A server by URL without any rules to enforce, and the settings that make the proxy necessary. */
 const PLAIN = manifest("pages", {
   source: { kind: "http", url: "https://pages.example/mcp" },
   headers: { "X-Client": "fleet" },

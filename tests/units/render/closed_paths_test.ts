@@ -1,5 +1,5 @@
 /**
- * Paths of a home that no MCP server sees.
+ * Paths of a home that are hidden from every MCP server.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Edits of JSON text: what is set is read back, what is not touched keeps its bytes.
+ * Edits of JSON text: a value that is set is read back, and untouched text keeps its bytes.
  *
  * @module
  */

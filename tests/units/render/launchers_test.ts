@@ -1,6 +1,6 @@
 /**
- * The launchers as a shell runs them: which set and entry each program starts with, what the
- * environment of a server is, and that an altered tree is not started.
+ * The launchers, run by a shell: the permission set and entry of each program, the environment of a
+ * server, and the refusal to start an altered tree.
  *
  * @module
  */
@@ -17,7 +17,7 @@ interface Ran {
   readonly err: string;
 }
 
-/** A root whose `deno` prints what it was started with. */
+/** A root whose `deno` prints its arguments and environment. */
 async function withRoot(
   shape: (root: string) => LauncherShape,
   work: (
@@ -175,13 +175,14 @@ Deno.test("fleetctl-keep-env drops what is not listed, whatever the values look 
 interface CheckedTree {
   readonly folder: string;
   readonly gate: string;
-  /** Whether the script asked for the whole check. */
+  /** Returns whether the script requested the whole check. */
   isAsked(): Promise<boolean>;
   record(fingerprint?: string): Promise<void>;
 }
 
 /**
- * A tree with its record as vendoring leaves them, and a check that only says that it was asked.
+ * A tree with its record as vendoring leaves them, and a check that only reports that it was
+ * called.
  */
 async function checkedTree(root: string): Promise<CheckedTree> {
   const paths = pathsUnder(root);

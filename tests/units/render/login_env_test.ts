@@ -1,6 +1,6 @@
 /**
- * Env file of the login proxy: what the role reads is what was rendered, and no file
- * lacks its keys.
+ * Env file of the login proxy: the role reads exactly what was rendered, and no file lacks its
+ * keys.
  *
  * @module
  */

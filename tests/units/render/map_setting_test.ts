@@ -1,6 +1,6 @@
 /**
- * Maps of the ledger that are too long for one variable: 6,000 owners go into a file, and what
- * reads the setting finds them there.
+ * Maps of the ledger that are too long for one variable: 6,000 owners are written to a file, and
+ * the reader of the setting finds them there.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Permission sets: what the templates of `deno.json` become for one root and one agent, and what no
- * rendered set may hold (architecture 4a).
+ * Permission sets: how the templates of `deno.json` are rendered for one root and one agent, and
+ * what no rendered set may contain (architecture 4a).
  *
  * @module
  */

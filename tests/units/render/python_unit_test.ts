@@ -1,5 +1,5 @@
 /**
- * The units of a Python server: what systemd builds around it, what it scores, and that the
+ * The units of a Python server: the sandbox that systemd builds, its exposure score, and that the
  * embedded manager starts it behind bubblewrap or not at all.
  *
  * @module
@@ -17,7 +17,7 @@ import { renderMcpService } from "units/render/mcp/service.ts";
 const ANALYZE = "/usr/bin/systemd-analyze";
 const hasAnalyze = await Deno.stat(ANALYZE).then(() => true, () => false);
 const EXPOSURE_MAX = 2;
-/** systemd does not see what bubblewrap takes away after the start. */
+/** Higher, because systemd does not see the restrictions that bubblewrap adds after the start. */
 const EXPOSURE_BEFORE_VIEW_MAX = 3.5;
 const ada = "ada" as AgentName;
 
@@ -78,7 +78,7 @@ Deno.test("systemd, which is root, resolves no path that a manifest grants", () 
     for (const key of ["BindPaths", "BindReadOnlyPaths", "RootDirectory"]) {
       assert.doesNotMatch(text, new RegExp(`^${key}=`, "m"), `${isShared} ${key}`);
     }
-    // What covers a part of /proc keeps bubblewrap from mounting one.
+    // A setting that covers a part of /proc prevents bubblewrap from mounting one.
     assert.doesNotMatch(text, /^Protect(KernelLogs|KernelTunables|Hostname|Proc)=/m);
     const command = unitValue(unit, "Service", "ExecStart") ?? "";
     assert.match(command, / \/usr\/bin\/bwrap --unshare-all --unshare-user --disable-userns /);
@@ -138,7 +138,7 @@ Deno.test({
       for (const { isShared, grants, max } of rows) {
         const sharing = isShared ? "shared" : "per_user";
         const unit = unitOf({ ...python({ net: ["*"], ...grants }), sharing }, { isShared });
-        // The programs of a host are not on this machine.
+        // The programs of a host are missing on this machine.
         const text = printUnit(unit).replaceAll("/usr/lib/fleetctl/fleetctl-checked", "/bin/true");
         await Deno.writeTextFile(`${folder}/${unit.name}`, text);
         const { stdout, stderr } = await new Deno.Command(ANALYZE, {

@@ -1,5 +1,5 @@
 /**
- * The slices that hold agents to their limits: where services are put, and the text of each limit.
+ * The slices that enforce the limits of agents: the services in each, and the text of each limit.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Rendered units before both service managers: systemd's own checker finds nothing, the embedded
- * manager refuses no key, and the exposure that systemd computes does not grow unnoticed.
+ * Rendered units against both service managers: systemd's own checker finds no fault, the embedded
+ * manager accepts every key, and the exposure that systemd computes does not grow unnoticed.
  *
  * @module
  */
@@ -23,9 +23,9 @@ const paths = pathsUnder("/");
 const ada = "ada" as AgentName;
 
 /**
- * Highest exposure of each unit as `systemd-analyze security` computes it; 10 is none at all. None
- * may be above 4.0. Not in the list: a shared server whose manifest says `run_as: root`, which
- * waives the sandbox and is named by `fleetctl doctor`.
+ * Highest exposure of each unit as `systemd-analyze security` computes it; 10 means no protection.
+ * No unit may be above 4.0. The list omits a shared server whose manifest says `run_as: root`: it
+ * waives the sandbox, and `fleetctl doctor` names it.
  */
 const EXPOSURE: Readonly<Record<string, number>> = {
   "fleetctl-gateway.service": 1.7,
@@ -35,11 +35,11 @@ const EXPOSURE: Readonly<Record<string, number>> = {
   // A shared server, and one of an agent that Deno confines.
   "mcp-notes@.service": 1.7,
   "mcp-code-host-ada@.service": 1.9,
-  // Starts programs that bring a sandbox of their own: namespaces and their calls stay.
+  // Starts programs with their own sandbox, so namespaces and their system calls stay allowed.
   "mcp-git-ada@.service": 2.9,
-  // The agent works on the host as its Unix user: files, network and namespaces stay.
+  // The agent works on the host as its Unix user: files, network and namespaces stay allowed.
   "fleetctl-dial-ada.service": 3.4,
-  // Whole verbs run below it as root: files of every owner, and becoming an agent.
+  // Runs whole verbs as root: it needs files of every owner, and must switch to an agent's uid.
   "fleetctl-daemon.service": 3.4,
 };
 const EXPOSURE_MAX = 4;
@@ -59,7 +59,7 @@ async function exposureOf(folder: string, unit: string): Promise<number> {
   return Number(/Overall exposure level for .*: ([\d.]+)/.exec(text)?.[1]);
 }
 
-/** Renders every unit under a folder, with launchers, as systemd would find them. */
+/** Renders every unit into a folder, with launchers, laid out as systemd expects them. */
 async function withUnits(work: (folder: string, units: readonly string[]) => Promise<void>) {
   const root = await Deno.makeTempDir();
   try {
@@ -204,7 +204,7 @@ Deno.test("renderMcpService() runs a shared server as root only when its manifes
   });
   assert.equal(unitValue(own, "Service", "User"), "ada");
   assert.equal(unitValue(own, "Service", "ProtectSystem"), "strict");
-  // Without it systemd leaves homes writable, whatever ProtectSystem says.
+  // Without it systemd leaves homes writable, whatever the value of ProtectSystem.
   assert.equal(unitValue(own, "Service", "ProtectHome"), "read-only");
 });
 
@@ -275,7 +275,7 @@ Deno.test("a manifest does not move what fleetctl itself sets", () => {
     "Service",
     "Environment",
   );
-  // systemd takes the last assignment of a name.
+  // systemd uses the last assignment of a name.
   const last = new Map(
     lines.map((line) => line.replaceAll('"', "").split("=") as [string, string]),
   );
@@ -310,7 +310,7 @@ Deno.test("what is closed is denied to a server, and hidden from what it starts"
   assert.equal(hidden(manifest("x", { permissions: { ...permissions, read: [] } })), undefined);
   const runs = manifest("x", { permissions: { ...permissions, read: [], run: ["git"] } });
   assert.equal(hidden(runs), all);
-  // Node sees nothing of a home but what it is granted, and then all that is closed is hidden.
+  // Node sees only the granted parts of a home; with a grant, all closed paths are hidden.
   const node = { engine: "node", engineReason: "native" } as const;
   assert.equal(hidden(manifest("x", node)), undefined);
   assert.equal(hidden(manifest("x", { ...node, permissions })), all);

@@ -1,5 +1,6 @@
 /**
- * The conversation within a window: fits, pairs intact, markers stated.
+ * The conversation within a window: it fits, calls and results stay paired, and dropped parts leave
+ * markers.
  *
  * @module
  */
@@ -9,7 +10,9 @@ import fc from "fast-check";
 import { callsOf, type Message } from "units/agent_loop/conversation/message.ts";
 import { fitHistory, historyTokens, messageTokens } from "units/agent_loop/conversation/window.ts";
 
-/** Every call has its result right after its answer, and no result stands alone. */
+/**
+ * Checks that every call has its result right after its answer, and that no result lacks a call.
+ */
 function assertPaired(messages: readonly Message[]): void {
   let open = new Set<string>();
   for (const message of messages) {
@@ -101,7 +104,7 @@ Deno.test("fitHistory() says how many turns are missing, those of before include
   assert.ok(first?.role === "user");
   assert.match(first.text, new RegExp(`^\\[${fitted.droppedTurns} earlier turns were left out`));
   assert.ok(fitted.droppedTurns > 5);
-  // Room is left, so that the next turn need not drop again and a provider's cache stays good.
+  // Some room is left, so the next turn need not drop more and the provider's cache stays valid.
   assert.ok(historyTokens(fitted.messages) < 4_000 * 0.75);
 });
 

@@ -1,5 +1,5 @@
 /**
- * Client configs in both shapes, and what is wrong with an entry.
+ * Client configs in both shapes, and the faults of an entry.
  *
  * @module
  */

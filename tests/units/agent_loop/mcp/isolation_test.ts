@@ -1,6 +1,6 @@
 /**
- * One broken, slow or sleeping MCP never hides or delays another: the pool of servers and the lists
- * that are kept from the last time.
+ * One broken, slow or sleeping MCP never hides or delays another: the pool of servers and the
+ * cached tool lists.
  *
  * @module
  */
@@ -22,7 +22,7 @@ const LOOK: ServerTool = {
   inputSchema: { type: "object" },
 };
 
-/** A server whose start is in the hands of the test. */
+/** A server whose start the test controls. */
 function server(name: string, of: { readonly recalls?: boolean } = {}) {
   const start = Promise.withResolvers<Result<readonly ServerTool[], string>>();
   let known: readonly ServerTool[] = [];
@@ -64,7 +64,7 @@ Deno.test("a broken MCP is told at once, while one hangs and a third one works",
     [{ name: "wrong", reason: "its entry is unusable" }],
   );
   const ready = prepare();
-  // All of them are being started side by side, before any has answered.
+  // All servers start in parallel, before any has answered.
   await clock.advance(0);
   assert.deepEqual([fine, broken, hanging].map(({ opens }) => opens()), [1, 1, 1]);
   fine.start.resolve(ok([LOOK]));
@@ -72,14 +72,14 @@ Deno.test("a broken MCP is told at once, while one hangs and a third one works",
   await clock.advance(0);
   assert.deepEqual(told, ["wrong: its entry is unusable", "broken: it ended with exit code 3"]);
   assert.deepEqual(made.tools().map(({ mcp, tool }) => `${mcp} ${tool}`), ["fine look"]);
-  // The one that hangs delays the first turn once, and not for long.
+  // The hanging server delays the first turn once, and only briefly.
   await clock.advance(15_000);
   await ready;
   assert.equal(told.at(-1), "hanging: it is still starting");
   const again = prepare();
   await again;
   assert.equal(told.length, 3, "each reason is told once");
-  // Late is better than never: its tools are there for the next step.
+  // A late server still adds its tools, from the next step on.
   hanging.start.resolve(ok([{ ...LOOK, name: "late" }]));
   await clock.advance(0);
   assert.deepEqual(made.tools().map(({ tool }) => tool), ["late", "look"]);

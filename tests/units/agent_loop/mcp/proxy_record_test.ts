@@ -1,5 +1,5 @@
 /**
- * What of a server's stderr is a record of our proxy.
+ * Which stderr lines of a server are records of our proxy.
  *
  * @module
  */

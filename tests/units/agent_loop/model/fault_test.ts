@@ -1,5 +1,5 @@
 /**
- * What each failure of an endpoint is called, and whether it is tried again.
+ * The code of each endpoint failure, and whether it is retried.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Names of tools that every provider accepts.
+ * Tool names that every provider accepts.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What the ACP driver answers a runtime that asks whether it may.
+ * The ACP driver's answers to a runtime that requests permission.
  *
  * @module
  */
@@ -59,7 +59,10 @@ for (const [when, decidePermission, wanted] of PERMISSION_ROWS) {
   });
 }
 
-/** An agent that tells of a call and asks about it, or fails; each prompt takes one call. */
+/**
+ * An agent that reports a call and requests permission for it, or fails; each prompt handles one
+ * call.
+ */
 function asking(
   calls: readonly ("fail" | {
     readonly told: Readonly<Record<string, unknown>>;
@@ -101,7 +104,7 @@ const ENTRY = {
 const MCPS = {
   git: ENTRY,
   other: { ...ENTRY, command: "/bin/other" },
-  // Could pass for a tool of git: it is not given to the program.
+  // This name could pass for a tool of git, so the program does not get it.
   git__x: { ...ENTRY, command: "/bin/other" },
 };
 const input = { text: "a" };

@@ -1,6 +1,6 @@
 /**
- * What real ACP programs sent in turns of theirs, and what becomes of it. The recordings are
- * unchanged but for folders, and for updates that are no part of a transcript.
+ * Updates that real ACP programs sent in their turns, and the resulting transcript. The recordings
+ * are unchanged except for folders, and for updates that are not part of a transcript.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * An ACP agent in this process, over the streams of a fake program, and the driver
- * that talks to it.
+ * An ACP agent in this process, over the streams of a fake program, and the driver that talks to
+ * it.
  *
  * @module
  */
@@ -45,7 +45,7 @@ export function setUp(program: FakeProgram, options: SceneOptions = {}): DriverS
   return sceneOf(definition, ["fleetctl-runtime", program], { env, ...options });
 }
 
-/** A driver of a program that gets its MCPs with its session. */
+/** A driver of a program that receives its MCPs with its session. */
 export function setUpInSession(
   program: FakeProgram,
   { mcps = {}, sessionMode, ...options }: SceneOptions & {
@@ -72,7 +72,7 @@ export function setUpInSession(
   return sceneOf(definition, [definition.command, program], { ...options, files });
 }
 
-/** A piece of an answer, as an update. */
+/** One piece of an answer, as an update. */
 export const chunk = (text: string) => ({
   sessionUpdate: "agent_message_chunk" as const,
   content: { type: "text" as const, text },

@@ -1,5 +1,6 @@
 /**
- * How sessions of the ACP driver begin and end: resume, a program that fails, what it is given.
+ * How sessions of the ACP driver begin and end: resuming, a failing program, and the program's
+ * inputs.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The turns of the ACP driver with agents that behave in every way: order, back-pressure, cancel,
- * death, faults.
+ * Turns of the ACP driver with well-behaved and faulty agents: order, back-pressure, cancel, death,
+ * faults.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * ACP updates of all kinds of agents become ours, in order and within their sizes.
+ * ACP updates of all kinds of agents are converted to our events, in order and within their size
+ * limits.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * What codex 0.169.0 and its driver sent each other in turns, played again: the driver
- * must send the same, and the transcript is a golden file. The recording is unchanged
- * but for names and folders.
+ * Replays the messages that codex 0.169.0 and its driver exchanged in turns. The driver must send
+ * the same messages, and the transcript is a golden file. The recording is unchanged except for
+ * names and folders.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 const RECORDED = new URL("./recorded/codex.jsonl", import.meta.url);
 const TURNS = ["calls", "a command", "a file", "a question", "a bad key", "a cancel"];
 
-/** The client config of the recording, from the thread that it opened. */
+/** Returns the client config of the recording, from the thread that it opened. */
 function clientConfigOf(sent: readonly PeerMessage[]): string {
   const { config } = sent.find(({ method }) => method === "thread/start").params;
   // deno-lint-ignore no-explicit-any -- what the driver sent, in any shape

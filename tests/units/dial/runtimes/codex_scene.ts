@@ -26,7 +26,7 @@ export function openCodex(program: FakeProgram, options: SceneOptions = {}): Dri
   return sceneOf(definition, [definition.command, program], options);
 }
 
-/** What the program answers to the start of a thread. */
+/** The program's answer to the start of a thread. */
 export const OPENED = {
   thread: { id: THREAD },
   approvalPolicy: "untrusted",
@@ -34,10 +34,12 @@ export const OPENED = {
   sandbox: { type: "dangerFullAccess" },
 };
 
-/** What the peer does with a message; undefined answers as the protocol says. */
+/** How the peer handles a message; undefined means the protocol's default answer. */
 export type CodexScript = (peer: JsonPeer, message: PeerMessage) => Promise<void> | undefined;
 
-/** A driver whose peer greets, opens a thread, and does the rest as `script` says. */
+/**
+ * A driver whose peer completes the handshake, opens a thread, and follows `script` for the rest.
+ */
 export function codexScene(
   script: CodexScript,
   options: SceneOptions = {},
@@ -57,7 +59,7 @@ export function codexScene(
   return { ...opened, peers };
 }
 
-/** A notification about the turn that runs. */
+/** A notification about the running turn. */
 export const note = (method: string, params: Readonly<Record<string, unknown>> = {}) => ({
   method,
   params: { threadId: THREAD, turnId: TURN, ...params },
@@ -70,13 +72,13 @@ export const ended = (status: string, error: unknown = null) =>
 export const item = (method: "started" | "completed", fields: Readonly<Record<string, unknown>>) =>
   note(`item/${method}`, { item: fields });
 
-/** A peer that answers each prompt with these messages, and then with its end. */
+/** A peer that answers each prompt with these messages and then ends the turn. */
 export const answering = (...messages: readonly unknown[]): CodexScript => (peer, { id, method }) =>
   method === "turn/start"
     ? peer.say({ id, result: TAKEN }, STARTED, ...messages, ended("completed"))
     : undefined;
 
-/** Runs a turn in a session; `on` sees each update as it comes. */
+/** Runs a turn in a session; calls `on` with each update as it arrives. */
 export async function promptIn(
   { host }: DriverScene,
   session: RuntimeSession,

@@ -1,6 +1,6 @@
 /**
- * The driver of `codex app-server` against a scripted peer: what the recording does not show, such
- * as refusals, questions that look like others, and answers that come late.
+ * The driver of `codex app-server` against a scripted peer. Covers what the recording lacks, such
+ * as refusals, ambiguous questions, and late answers.
  *
  * @module
  */

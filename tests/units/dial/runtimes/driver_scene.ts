@@ -1,5 +1,5 @@
 /**
- * A driver with a fake program behind it, and time in the hands of the test.
+ * A driver with a fake program behind it, and a clock that the test controls.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { settle } from "tests/fakes/clock.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import type { FakeProgram } from "tests/fakes/processes.ts";
 
-/** Home of the agent, and where its driver keeps the session. */
+/** Home of the agent, where its driver keeps the session. */
 export const HOME = "/home/ada";
 export const SESSION_FILE = `${HOME}/.fleetctl/dial/session.json`;
 
@@ -24,7 +24,7 @@ export interface DriverScene {
   readonly driver: RuntimeDriver;
 }
 
-/** What a test may say of both. */
+/** Settings of both. */
 export interface SceneOptions {
   /** Path → text. */
   readonly files?: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export interface SceneOptions {
   readonly decidePermission?: PermissionDecider;
 }
 
-/** Creates the driver of a definition; `name` is what its program is started as. */
+/** Creates the driver of a definition; `name` is the name under which its program is started. */
 export function sceneOf(
   definition: RuntimeDefinition,
   [name, program]: readonly [name: string, program: FakeProgram],
@@ -50,7 +50,7 @@ export function sceneOf(
   return { host, driver };
 }
 
-/** Lets promises run and the clock tick until `work` is done; the driver's time is the fake one. */
+/** Advances promises and the fake clock, which the driver uses, until `work` is done. */
 export async function withTime<T>(host: MemoryHost, work: Promise<T>): Promise<T> {
   let done = false;
   const finish = () => {

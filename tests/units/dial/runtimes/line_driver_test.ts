@@ -1,6 +1,6 @@
 /**
- * What holds for every runtime that speaks lines of JSON, whichever words it uses: runtimes that
- * hang, print rubbish, flood, die while a person decides, or are told to stop and do not.
+ * Rules for every runtime that exchanges lines of JSON, whichever protocol it uses: runtimes that
+ * hang, print rubbish, flood, die while a person decides, or ignore a request to stop.
  *
  * @module
  */
@@ -14,11 +14,11 @@ import { openDriver } from "tests/units/dial/runtimes/line_scene.ts";
 import { type DriverScene, withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 import { type JsonPeer, jsonPeer, type PeerMessage } from "tests/fakes/json_peer.ts";
 
-/** A protocol in the words that these tests need. */
+/** The messages of one protocol, as these tests need them. */
 interface Words {
   readonly protocol: "stream_json" | "rpc_jsonl";
   isPrompt(message: PeerMessage): boolean;
-  /** Answers what belongs to the handshake; false for anything else. */
+  /** Answers handshake messages; returns false for any other. */
   greet(peer: JsonPeer, message: PeerMessage): Promise<boolean>;
   begin(message: PeerMessage): readonly unknown[];
   say(text: string): unknown;
@@ -85,7 +85,10 @@ const RPC_JSONL: Words = {
 
 type OnPrompt = (peer: JsonPeer, call: FakeCall, message: PeerMessage) => Promise<void>;
 
-/** A runtime that greets, and gives each prompt to the test; it ends with its input. */
+/**
+ * A runtime that completes the handshake and passes each prompt to the test; it ends with its
+ * input.
+ */
 function program(words: Words, onPrompt: OnPrompt): FakeProgram {
   return async (call) => {
     const peer = jsonPeer(call);
@@ -93,7 +96,7 @@ function program(words: Words, onPrompt: OnPrompt): FakeProgram {
       if (await words.greet(peer, message)) return;
       if (words.isPrompt(message)) await onPrompt(peer, call, message);
     }).catch(() => {
-      // The driver lets go of the input of a program that has ended.
+      // The driver releases the input of a program that has ended.
     });
   };
 }
@@ -219,7 +222,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
         await asked.promise;
         dead.resolve(9);
       }).catch(() => {
-        // Its input is let go of when it has ended.
+        // The driver releases the program's input when the program has ended.
       });
       return await dead.promise;
     }, {
@@ -234,7 +237,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
       session.prompt({ turnId: "t", text: "go" }, () => Promise.resolve()),
     );
     assert.equal(outcome.outcome, "interrupted");
-    // A decision that comes too late is written to nobody, and is no fault.
+    // A decision that comes too late is not written anywhere, and is not a fault.
     decided.resolve({ decision: "allow" });
     await settle();
     assert.match(await session.ended, /exit code 9/);

@@ -1,5 +1,5 @@
 /**
- * Waiting for the MCPs of a streaming JSON runtime, and saying which ones a turn lacks.
+ * Waiting for the MCPs of a streaming JSON runtime, and reporting those that a turn lacks.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const report = (...states: readonly string[]) => ({
   mcpServers: states.map((status, index) => ({ name: [GIT, "pages"][index], status })),
 });
 
-/** A watch whose program answers one report after the other; the last one again and again. */
+/** A watch whose program gives one report after the other and then repeats the last one. */
 function scene(ask: (asked: number) => Promise<Message>, names: readonly string[] = [GIT]) {
   const clock = fakeClock();
   const told: string[] = [];

@@ -47,7 +47,7 @@ const end = (stopReason: string, more: Readonly<Record<string, unknown>> = {}) =
   }],
 });
 
-/** What the peer does with a command; undefined answers as the protocol says. */
+/** How the peer handles a command; undefined means the protocol's default answer. */
 type Script = (
   peer: JsonPeer,
   command: PeerMessage,
@@ -75,7 +75,7 @@ function scene(
   return { ...opened, peers };
 }
 
-/** A peer that answers each prompt with these events; without any it does it by itself. */
+/** A peer that answers each prompt with these events; without any it gives the default answer. */
 const answering = (...events: readonly unknown[]): Script => (_peer, command) => {
   if (command.type !== "prompt") return undefined;
   return events.length === 0
@@ -402,7 +402,7 @@ Deno.test("the death of the runtime interrupts the turn with its last words", as
       await call.warn("out of memory\n");
       dead.resolve(3);
     });
-    // The driver lets go of the input of a dead program.
+    // The driver releases the input of a dead program.
     served.catch(() => {});
     return await dead.promise;
   });

@@ -50,7 +50,7 @@ const result = (more: Readonly<Record<string, unknown>> = {}) => ({
 
 type Turn = (peer: JsonPeer, message: PeerMessage) => Promise<void> | void;
 
-/** A runtime that answers the handshake and gives turns and everything else to the test. */
+/** A runtime that answers the handshake and passes turns and all other messages to the test. */
 function scene(
   turn: Turn,
   options: Parameters<typeof openDriver>[2] & { other?: Turn; greet?: Turn } = {},
@@ -331,9 +331,9 @@ Deno.test("the program gets its MCP entries by a file, lets those of our proxy p
           git: { ...git, exposure: "direct" },
           pages: { type: "http", url: "https://pages.example/mcp" },
           own: { command: "/opt/own", env: { A: "b" } },
-          // Named after one of ours, and no way to ours.
+          // This entry has a name of ours but does not start our proxy.
           tracker: git,
-          // Ours but for what decides which gate it asks.
+          // These start our proxy, but with settings that could select another gate.
           rooted: { ...proxied("rooted"), env: { FLEETCTL_ROOT: "/home/ada/x" } },
           loaded: { ...proxied("loaded"), env: { LD_PRELOAD: "/home/ada/x.so" } },
           wired: { command: proxy, args: ["proxy", "wired", "--socket", "/home/ada/x.sock"] },

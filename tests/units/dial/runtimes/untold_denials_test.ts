@@ -1,5 +1,5 @@
 /**
- * Reasons of denials on their way to the model: each once, bounded, on a line of its own.
+ * Reasons of denials reach the model: each once, with bounded length, and on a separate line.
  *
  * @module
  */

@@ -1,4 +1,8 @@
-/** Units that need one another, enabled and conditional ones. @module */
+/**
+ * Units that depend on one another, and enabled and conditional ones.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";

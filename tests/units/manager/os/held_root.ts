@@ -1,7 +1,7 @@
 /**
- * Starts a manager in a process of its own, so that it can be killed or run with few permissions.
- * Run as a program, this file is that process: it takes the root as its argument, starts what is
- * enabled and prints one line per event.
+ * Starts a manager in a separate process, so that it can be killed or run with few permissions. Run
+ * as a program, this file is that process: it takes the root as its argument, starts the enabled
+ * units and prints one line per event.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { startEmbeddedManager } from "units/manager/os/start_manager.ts";
 import { realOptions } from "tests/units/manager/os/rig.ts";
 
 const MAIN = new URL(import.meta.url).pathname;
-/** Makes a unit one that the manager starts by itself. */
+/** Section that makes the manager start a unit by default. */
 export const ENABLED = "[Install]\nWantedBy=multi-user.target\n";
 
 /** Writes units and enables them. */
@@ -27,7 +27,7 @@ export async function writeEnabled(
   }
 }
 
-/** Starts a manager in a process of its own; resolves when everything enabled is up. */
+/** Starts a manager in a separate process; resolves when everything enabled is up. */
 export async function startManagerProcess(root: string, permissions: readonly string[] = ["-A"]) {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-q", "--no-prompt", "--no-check", ...permissions, MAIN, root],

@@ -1,6 +1,6 @@
 /**
- * Clients that come and go, in every way they can: after each round no server is left, nor what the
- * server started, nor a descriptor. 96 rounds; FLEETCTL_ROUNDS says otherwise.
+ * Clients that connect and disconnect in every possible way. After each round no server remains,
+ * nor its child processes, nor a descriptor. 96 rounds by default; FLEETCTL_ROUNDS overrides it.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import {
 } from "tests/units/manager/os/rig.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 96);
-/** Clients at once. */
+/** Concurrent clients. */
 const WIDE = 8;
 
 leakless(`no server is left of ${ROUNDS} clients that come and are killed`, async () => {
@@ -27,7 +27,7 @@ leakless(`no server is left of ${ROUNDS} clients that come and are killed`, asyn
   await rig.write({
     "e.socket": `[Socket]\nListenStream=${rig.root}/run/mcp/e.sock\nSocketMode=0600\nAccept=yes\n` +
       `MaxConnections=${WIDE * 4}\n`,
-    // The server has a child of its own, as one that starts programs has.
+    // The server has a child process, like servers that start programs.
     "e@.service": `${
       shell("sleep 1000 & echo up; exec cat", "TimeoutStopSec=2s")
     }StandardInput=socket\n`,
@@ -38,7 +38,8 @@ leakless(`no server is left of ${ROUNDS} clients that come and are killed`, asyn
   for (let round = 0; round < ROUNDS; round += WIDE) {
     await Promise.all(Array.from({ length: WIDE }, async (_, index) => {
       const client = await connect(path);
-      // A third leaves before the server says a word, a third after it, a third in mid-message.
+      // A third disconnects before the server sends anything, a third after it, a third in
+      // mid-message.
       if (index % 3 > 0) await read(client, 3);
       if (index % 3 === 2) client.write("half a mess");
       if (index % 2 === 0) client.destroy();

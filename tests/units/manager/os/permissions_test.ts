@@ -1,4 +1,8 @@
-/** The manager needs no more than its own root, libc, and the programs of its units. @module */
+/**
+ * The manager needs only its own root, libc, and the programs of its units.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { LIBC_PATHS } from "core/os/libc.ts";
@@ -52,7 +56,7 @@ leakless("the manager runs units and sockets with a narrow permission set", asyn
 leakless("the manager does not come up with less", async () => {
   const { root, paths } = await enabledRoot();
   const all = narrow(root, paths.managerState);
-  // Without the last one, the programs, it comes up and its units do not.
+  // Without the last permission, the programs, the manager starts but its units do not.
   for (const left of all.slice(0, -1)) {
     const manager = await startManagerProcess(root, all.filter((flag) => flag !== left));
     const isUp = manager.lines.includes("ready a.service") && manager.lines.includes("up") &&

@@ -1,4 +1,8 @@
-/** What follows when a service ends by itself. @module */
+/**
+ * What happens after a service ends by itself.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
@@ -100,7 +104,7 @@ leakless("a service is ended after RuntimeMaxSec", async () => {
 
 leakless("a service over MemoryMax is killed and reported as such", async () => {
   await using rig = await startRig({
-    // Doubles a variable until something stops it.
+    // Doubles a variable until the memory limit stops it.
     "a.service": shell("x=0123456789; while :; do x=$x$x; done", "MemoryMax=48M"),
   });
   await rig.manager.start("a.service");

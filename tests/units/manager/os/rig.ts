@@ -33,11 +33,9 @@ export interface Rig extends AsyncDisposable {
   readonly events: readonly UnitEvent[];
   /** Writes unit files and reloads. */
   write(units: Readonly<Record<string, string>>): Promise<void>;
-  /** Resolves with the first event, past or future, that fits. */
+  /** Resolves with the first matching event, past or future. */
   until(fits: (event: UnitEvent) => boolean): Promise<UnitEvent>;
-  /**
-   * Resolves with the first event of a kind for a unit; starts looking after the last one found.
-   */
+  /** Resolves with the next event of a kind for a unit, after the last one that it returned. */
   next(kind: UnitEvent["kind"], unit: string): Promise<UnitEvent>;
   path(name: string): string;
 }
@@ -189,7 +187,7 @@ export function hangUp(socket: net.Socket): Promise<void> {
   });
 }
 
-/** A test that must leave no operation and no resource behind. */
+/** Defines a test that must leave no operation and no resource behind. */
 export function leakless(name: string, fn: () => Promise<void>): void {
   Deno.test({ name, fn, sanitizeOps: true, sanitizeResources: true });
 }

@@ -1,4 +1,8 @@
-/** Accept=yes sockets: a server for each connection, and nothing left of it. @module */
+/**
+ * Accept=yes sockets: one server for each connection, which leaves nothing behind.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import {

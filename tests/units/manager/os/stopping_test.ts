@@ -1,4 +1,8 @@
-/** How services are ended, with all that they brought along. @module */
+/**
+ * How services are stopped, together with all their child processes.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { readProcess, readTable } from "units/manager/os/processes/process_table.ts";
@@ -66,7 +70,7 @@ leakless("KillMode=process lets children finish, but not outlive the manager", a
   const script = rig.path("verb.sh");
   const [question, answer] = [rig.path("question"), rig.path("answer")];
   await new Deno.Command("/usr/bin/mkfifo", { args: [question, answer] }).output();
-  // A child with a session and an environment of its own, as the daemon starts verbs.
+  // A child with its own session and environment, like the verbs that the daemon starts.
   await Deno.writeTextFile(
     script,
     `${READY}\nread line < ${question}\necho "heard $line"\necho done > ${answer}\nsleep 1000\n`,

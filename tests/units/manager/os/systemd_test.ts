@@ -105,7 +105,7 @@ const LISTED = [
   ["mcp-git-ada.socket", "loaded", "failed"],
   ["mcp-git-bob.socket", "loaded", "active"],
   ["broken.service", "bad-setting", "inactive"],
-  // Of others: not asked for.
+  // Not one of ours, so not queried.
   ["fleetctl-gateway-of-others.service", "loaded", "active"],
 ];
 
@@ -328,7 +328,7 @@ Deno.test("start() rejects with what systemd said and the tail of the journal", 
   });
 });
 
-/** A service that says when it is ready; its states and its journal, one look after the other. */
+/** A service that logs when it is ready; its states and its journal, one poll after the other. */
 function readyByLog(
   looks: readonly (readonly [state: string, said: string])[],
   timeout = "1min 30s",
@@ -378,7 +378,7 @@ Deno.test("isReady() tells a run that serves from one that hangs, without waitin
     ["active running r1", '{"event":"ready"}\n', true],
     ["active running r1", "waiting\n", false],
     ["activating auto-restart r1", '{"event":"ready"}\n', false],
-    // A host that keeps no journal has nothing to tell.
+    // On a host that keeps no journal, the state alone decides.
     ["active running r1", "", true],
   ] as const;
   for (const [state, said, want] of rows) {

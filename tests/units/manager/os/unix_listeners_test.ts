@@ -1,5 +1,5 @@
 /**
- * Which unix sockets listen, from the table of the kernel and from the kernel itself.
+ * Which unix sockets are listening, from the kernel's table and from the kernel itself.
  *
  * @module
  */

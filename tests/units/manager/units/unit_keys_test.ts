@@ -1,4 +1,8 @@
-/** The units that our renderers print are all understood, key by key and value by value. @module */
+/**
+ * The unit parser understands every key and value in the units that our renderers print.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { parseUnit } from "core/text/unit_file.ts";
@@ -9,7 +13,7 @@ import { TREE } from "tests/support/module_graph.ts";
 const PLACES = { at: (path: string) => path, credentials: (unit: string) => `/c/${unit}` };
 const GOLDEN = `${TREE}/tests/golden/units`;
 
-/** The unit files in the goldens of the renderers: `==== /etc/systemd/system/<name> …`. */
+/** Returns the unit files in the renderers' golden files: `==== /etc/systemd/system/<name> …`. */
 async function goldenUnits(): Promise<readonly { readonly name: string; readonly text: string }[]> {
   const units: { name: string; text: string }[] = [];
   for await (const entry of Deno.readDir(GOLDEN)) {

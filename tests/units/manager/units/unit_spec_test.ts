@@ -1,4 +1,8 @@
-/** Units read whole: values, defaults, and every fault with unit, section and key. @module */
+/**
+ * Whole units parsed: values, defaults, and every fault with unit, section and key.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { parseUnit } from "core/text/unit_file.ts";

@@ -1,6 +1,6 @@
 /**
- * The `Wire` port on real descriptors: whole messages in order, short ones at once and long ones in
- * their turn, and the end of either side.
+ * The `Wire` port on real descriptors: whole messages in order, short ones written at once and long
+ * ones queued, and the end of either side.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { TREE } from "tests/support/module_graph.ts";
 
 const CHECKS = { sanitizeOps: true, sanitizeResources: true };
 
-/** A program that answers each line with its number of bytes, padded to what the line asks for. */
+/** A program that answers each line `<number> <size>` with the number and `size` characters. */
 const ECHO = `
 import { stdioWire } from "units/mcp/os/wires.ts";
 const wire = stdioWire();

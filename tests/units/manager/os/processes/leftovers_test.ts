@@ -1,4 +1,8 @@
-/** What a killed manager leaves behind, and who may follow it. @module */
+/**
+ * The processes that a killed manager leaves behind, and which manager may take over.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { ENABLED, startManagerProcess, writeEnabled } from "tests/units/manager/os/held_root.ts";
@@ -39,7 +43,7 @@ leakless("after kill -9 of a manager the next one ends what is left and says wha
   first.signal("SIGKILL");
   await first.ended();
   assert(processesOf(paths).length >= 4);
-  // The server of a connection outlives the manager: only the next manager ends it.
+  // The server of a connection survives the manager: only the next manager ends it.
   client.write("y");
   assert.equal(await read(client, 1), "y");
 

@@ -1,4 +1,8 @@
-/** Who belongs to whom. @module */
+/**
+ * The process table of the kernel, and which processes belong together.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import {

@@ -1,9 +1,13 @@
-/** What a service finds around it, seen from inside. @module */
+/**
+ * The environment of a service, seen from inside.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
 
-/** Runs a one-shot that prints; returns what it printed. */
+/** Runs a one-shot service; returns its output. */
 async function printed(script: string, more: string, files: Readonly<Record<string, string>> = {}) {
   await using rig = await startRig({});
   for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(rig.path(name), text);

@@ -1,4 +1,8 @@
-/** Journals: bounded on disk, private, whole when shown. @module */
+/**
+ * Journals: bounded on disk, private, and complete when shown.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { openUnitLog, UNIT_LOG_LIMITS } from "units/manager/os/runs/unit_log.ts";
