@@ -1,5 +1,5 @@
 /**
- * What this machine offers to tests, and installing the rest (the only step that downloads).
+ * Detects what this machine offers to tests, and installs the rest (the only step that downloads).
  *
  * @module
  */
@@ -15,7 +15,7 @@ async function quiet(
       args: [...args],
       stdout: "piped",
       stderr: "piped",
-      // A runlevel in which no web server is started that a package brings.
+      // In this runlevel, packages that bring a web server do not start it.
       env: { DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" },
     }).output();
     return {
@@ -27,7 +27,7 @@ async function quiet(
   }
 }
 
-/** Returns the first program of the list that is on PATH. */
+/** Returns the path of the first program of the list that is on PATH. */
 export async function programPath(...names: readonly string[]): Promise<string | undefined> {
   for (const name of names) {
     const found = await quiet("/bin/sh", ["-c", 'command -v "$1"', "sh", name]);
@@ -36,7 +36,7 @@ export async function programPath(...names: readonly string[]): Promise<string |
   return undefined;
 }
 
-/** Debian packages that tests use, by the program that shows they are there. */
+/** Debian packages that tests use, by the program that shows that the package is installed. */
 const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[] = [
   ["git", "git"],
   ["chromium", "chromium"],
@@ -63,7 +63,7 @@ const APT_PROGRAMS: readonly (readonly [program: string, packageName: string])[]
   ["lintian", "lintian"],
 ];
 
-/** The same for packages without a program, by a file of theirs. */
+/** Packages without a program, by one of their files. */
 const APT_FILES: readonly (readonly [path: string, packageName: string])[] = [
   ["/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"],
 ];
@@ -72,9 +72,7 @@ async function isFile(path: string): Promise<boolean> {
   return await Deno.stat(path).then(({ isFile }) => isFile, () => false);
 }
 
-/**
- * Installs the missing Debian packages as root; says what it could not do. Returns lines to show.
- */
+/** Installs the missing Debian packages as root. Reports progress and failures through `say`. */
 export async function installPackages(say: (line: string) => void): Promise<void> {
   const missing: string[] = [];
   for (const [program, packageName] of APT_PROGRAMS) {
@@ -107,7 +105,7 @@ export type MachineNeed =
   | "containers"
   | "web-servers";
 
-/** Says why a need is not met, or undefined when it is. */
+/** Returns why a need is not met, or undefined when it is. */
 export async function unmet(need: MachineNeed): Promise<string | undefined> {
   switch (need) {
     case "root":
@@ -156,8 +154,9 @@ export async function unmet(need: MachineNeed): Promise<string | undefined> {
 }
 
 /**
- * Starts a container with one program of this machine in it: what a container needs (mounts,
- * namespaces, control groups) is told by nothing else. The reason is the runtime's last word.
+ * Starts a container with one program of this machine in it. Only a real start shows whether the
+ * mounts, namespaces and control groups of a container work here. Returns the last line of the
+ * container runtime's output as the reason, or undefined when the container runs.
  */
 async function runsContainers(): Promise<string | undefined> {
   const folder = await Deno.makeTempDir({ prefix: "fleetctl-containers-" });
@@ -201,7 +200,7 @@ async function runsContainers(): Promise<string | undefined> {
   }
 }
 
-/** Whether processes can be started in a network namespace of their own with only loopback. */
+/** Returns whether processes can start in a separate network namespace with only loopback. */
 export async function canCutNetwork(): Promise<boolean> {
   if (Deno.uid() !== 0) return false;
   return (await quiet("unshare", ["-n", "sh", "-c", "ip link set lo up"])).ok;

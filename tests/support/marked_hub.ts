@@ -1,6 +1,6 @@
 /**
  * An MCP server by URL whose tools read, publish, wipe and archive; it records the calls that reach
- * it. A catalog marks them; the server itself does whatever it is asked.
+ * it. The catalog holds the risk marks; the server itself executes every call.
  *
  * @module
  */
@@ -12,13 +12,13 @@ import { type HttpMcp, serveMcp } from "tests/support/http_mcp.ts";
 /** The tools of the server. */
 export const HUB_TOOLS = ["read", "publish", "wipe", "archive"] as const;
 
-/** The server, and the calls that reached it. */
+/** The server and the calls that reached it. */
 export interface MarkedHub extends HttpMcp {
   /** `publish hello`. */
   readonly calls: readonly string[];
 }
 
-/** Starts it on loopback; it wants the key of `serveMcp`. */
+/** Starts it on loopback; it requires the key of `serveMcp`. */
 export function markedHub(): MarkedHub {
   const calls: string[] = [];
   const handler = createMcpHandler(() => {

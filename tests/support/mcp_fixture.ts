@@ -1,6 +1,6 @@
 /**
- * A small MCP server over stdio, built with the official SDK, that does what a test needs of a
- * server: answer, fail, answer too much, die in mid-call, wait for a cancel.
+ * A small MCP server over stdio, built with the official SDK. Its tools answer, fail, answer too
+ * much, die in the middle of a call, or wait for a cancel.
  *
  * @module
  */

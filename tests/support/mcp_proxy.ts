@@ -1,6 +1,6 @@
 /**
  * A proxy in this process between a client made of streams and a server on a real unix socket.
- * What a test waits for is always an event: a line, a connection, an end.
+ * Tests wait only for events: a line, a connection, an end.
  *
  * @module
  */
@@ -33,10 +33,10 @@ export interface ServerConnection {
   close(): void;
 }
 
-/** What a fake server does with each message it gets. */
+/** What a fake server does with each message that it receives. */
 export type ServerBehavior = (message: Wire, connection: ServerConnection) => void | Promise<void>;
 
-/** A running proxy with both its ends in the test's hands. */
+/** A running proxy; the test controls both its ends. */
 export interface ProxyBench extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly log: RecordingLog;
@@ -44,11 +44,11 @@ export interface ProxyBench extends AsyncDisposable {
   readonly connections: readonly ServerConnection[];
   send(message: unknown): Promise<void>;
   sendRaw(bytes: Uint8Array | string): Promise<void>;
-  /** The next line for the client. */
+  /** Returns the next line for the client. */
   next(): Promise<Wire>;
   /** Sends a request and returns the next line with its id. */
   ask(id: number | string, method: string, params?: unknown): Promise<Wire>;
-  /** Resolves when the server has that many connections open or ended. */
+  /** Resolves when the server has accepted `count` connections, open or ended. */
   connected(count: number): Promise<void>;
   /** Resolves when connection `index` (from 1) has ended. */
   ended(index: number): Promise<void>;
@@ -75,7 +75,7 @@ export const echoServer: ServerBehavior = async (message, connection) => {
   await answer({ content: [{ type: "text", text: JSON.stringify(message.params) }] });
 };
 
-/** The gate of the bench: `wipe` is blocked, `write` asks. */
+/** The gate of the bench: `wipe` is blocked, `write` needs approval. */
 export const BENCH_GATE: Gate = {
   mcp: "bench" as McpName,
   version: "1.0.0",
@@ -90,11 +90,11 @@ export async function proxyBench(
   options: {
     readonly gate?: GateReader;
     readonly listen?: boolean;
-    /** Where humans are asked; nobody is there when it is left out. */
+    /** The dial unit's socket for approvals; when absent, no one can approve. */
     readonly dialSocket?: string;
-    /** Agent whose proxy it is. */
+    /** The agent that the proxy serves. */
     readonly agent?: string;
-    /** Why the server may not start. */
+    /** Returns why the server may not start. */
     readonly checkServer?: ProxyPorts["checkServer"];
   } = {},
 ): Promise<ProxyBench> {

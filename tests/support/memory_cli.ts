@@ -1,6 +1,6 @@
 /**
- * What the command line is given on a machine in memory: no terminal, nothing to ask,
- * and its output kept.
+ * The command line's dependencies on an in-memory machine: no terminal, no prompts, and recorded
+ * output.
  *
  * @module
  */
@@ -18,7 +18,7 @@ function never(): never {
   throw new Error("not asked for here");
 }
 
-/** Makes it for the host atlas; `ports` are what a verb of the test needs besides. */
+/** Creates them for the host atlas; `ports` adds the ports of the tested verb. */
 export function memoryCli(
   host: MemoryHost,
   { ports = {}, stdin = "" }: {

@@ -1,5 +1,5 @@
 /**
- * Connects an agent of a running `up` to a model endpoint, the way an operator does it.
+ * Connects an agent of a running `up` to a model endpoint, as an operator does.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What a model saw in one request, whichever protocol it came in: the tools that were declared to
- * it, and the results of its tool calls.
+ * What a model saw in one request, in any of the protocols: the declared tools, and the results of
+ * its tool calls.
  *
  * @module
  */
@@ -10,15 +10,15 @@ import type { ModelRequest } from "tests/fakes/model_endpoint.ts";
 /** The result of a tool call as the model reads it. */
 export interface SeenResult {
   readonly text: string;
-  /** Undefined where the protocol does not say. */
+  /** Undefined where the protocol does not carry it. */
   readonly isError: boolean | undefined;
 }
 
-/** One request through the eyes of the model. */
+/** One request as the model sees it. */
 export interface ModelSight {
   /** Names of the declared tools. */
   readonly tools: readonly string[];
-  /** All texts of the person, in order. */
+  /** All texts of the user, in order. */
   readonly userTexts: readonly string[];
   /** Results of tool calls, in order. */
   readonly results: readonly SeenResult[];
@@ -27,7 +27,7 @@ export interface ModelSight {
 // deno-lint-ignore no-explicit-any -- a test looks into the JSON of model protocols.
 type Json = any;
 
-/** Reads a request, of Anthropic messages, OpenAI responses or OpenAI chat. */
+/** Reads a request of Anthropic messages, OpenAI responses or OpenAI chat. */
 export function sightOf({ path, body }: ModelRequest): ModelSight {
   const [place = ""] = path.split("?");
   if (place.endsWith("/messages")) return messagesSight(body);
@@ -48,7 +48,7 @@ function messagesSight(body: Json): ModelSight {
   };
 }
 
-/** That protocol does not say that a result is an error. */
+/** OpenAI chat does not mark a result as an error. */
 function chatSight(body: Json): ModelSight {
   const messages: readonly Json[] = body.messages ?? [];
   return {
@@ -63,7 +63,10 @@ function chatSight(body: Json): ModelSight {
   };
 }
 
-/** A tool in a namespace is named with it; that protocol does not say that a result is an error. */
+/**
+ * A tool in a namespace is named with the namespace. OpenAI responses do not mark a result as an
+ * error.
+ */
 function responsesSight(body: Json): ModelSight {
   const items: readonly Json[] = body.input ?? [];
   return {

@@ -1,6 +1,6 @@
 /**
- * The import graph of the tree, read from `deno info --json`, as repository-relative paths.
- * Only facts: what the laws make of it is in `tests/laws_test.ts`.
+ * The import graph of the tree, read from `deno info --json`, with paths relative to the
+ * repository. It only collects facts; `tests/laws_test.ts` judges them.
  *
  * @module
  */
@@ -9,21 +9,21 @@
 export const TREE = new URL("../../", import.meta.url).pathname;
 
 /**
- * One import: both ends relative to the tree; `to` is `npm:<name>` or `node:<name>`
- * for others' code.
+ * One import. Both ends are relative to the tree; for third-party code, `to` is `npm:<name>` or
+ * `node:<name>`.
  */
 export interface Edge {
   readonly from: string;
   readonly to: string;
 }
 
-/** What is reached from some entries. */
+/** The modules and imports that some entries reach. */
 export interface Graph {
   readonly files: ReadonlySet<string>;
   readonly edges: readonly Edge[];
 }
 
-/** Lists the tracked and the new, not ignored, files with one of the endings. */
+/** Lists the tracked files and the new files that git does not ignore, with one of the endings. */
 export async function treeFiles(...endings: readonly string[]): Promise<readonly string[]> {
   const listed = await new Deno.Command("git", {
     args: ["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -40,7 +40,7 @@ export async function treeFiles(...endings: readonly string[]): Promise<readonly
   }).sort();
 }
 
-/** Returns what some entries reach; `all` must hold the entries and what they import. */
+/** Returns what some entries reach. `all` must contain the entries and their imports. */
 export function reachedFrom(all: Graph, entries: readonly string[]): Graph {
   const next = Map.groupBy(all.edges, ({ from }) => from);
   const files = new Set<string>();
@@ -76,8 +76,8 @@ function relative(specifier: string, written: string): string {
 }
 
 /**
- * Reads what several entries reach together, dynamic imports with literal names included. One
- * program reads all of them: one for each would take longer than the rest of the laws.
+ * Reads what several entries reach together, including dynamic imports with literal names. One
+ * program reads all entries; one program per entry would take longer than all other laws.
  */
 export async function readGraph(entries: readonly string[]): Promise<Graph> {
   const joint = await Deno.makeTempFile({ suffix: ".ts" });

@@ -1,6 +1,6 @@
 /**
- * Service managers without processes: one that is not running, so that files are written and
- * nothing is started, and one that starts whatever it is told to.
+ * Service managers without processes: one that is not running, so that files are written but
+ * nothing starts, and one that starts every unit.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import { eachUnit } from "units/manager/each_unit.ts";
 import { ServiceFault, type ServiceManager } from "units/manager/service_manager.ts";
 
-/** Returns the manager that is not there. */
+/** Returns a manager that is not running. */
 export function noServices(): ServiceManager {
   const refuse = async (unit: string): Promise<never> => {
     throw new ServiceFault(unit, "no service manager is running");
@@ -35,7 +35,7 @@ export function noServices(): ServiceManager {
   };
 }
 
-/** Returns a manager under which every unit that was started is active. */
+/** Returns a manager that marks every started unit active. */
 export function startsEverything(): () => ServiceManager {
   const active = new Map<string, number>();
   const note = async (unit: string) => void active.set(unit, Date.now());

@@ -1,6 +1,6 @@
 /**
- * The oidc driver in the hands of a test: the login proxy over a fake cockpit and a provider that
- * lies on demand, and a browser that takes cookies.
+ * The oidc driver in a test: the login proxy over a fake cockpit and a provider that lies on
+ * demand, and a browser that keeps cookies.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export const OIDC_ENV = {
   WEBVIEW_URL: "http://localhost:8736",
 } as const;
 
-/** Somebody. */
+/** A person with an account. */
 export const ADA: Account = { sub: "ada-1", email: "ada@example.org", email_verified: true };
 
 /** A browser: keeps cookies and sends them. */
@@ -38,13 +38,13 @@ export interface Browser {
   signIn(account?: Account, path?: string): Promise<Response>;
 }
 
-/** The scene of a test. */
+/** The login proxy, the provider and a browser. */
 export interface OidcRig extends LoginRig {
   readonly provider: HostileProvider;
   browser(): Browser;
 }
 
-/** Sets up a scene. */
+/** Creates the proxy, the provider and a browser. */
 export async function createOidcRig(
   options: {
     readonly env?: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ export async function createOidcRig(
     readonly now?: () => number;
   } = {},
 ): Promise<OidcRig> {
-  // The library judges times by the machine's own clock.
+  // The library checks times against the machine's own clock.
   const provider = await createHostileProvider(options.now ?? Date.now, options.lies);
   const rig = await createLoginRig({
     env: { ...OIDC_ENV, ...options.env },

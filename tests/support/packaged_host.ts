@@ -1,6 +1,6 @@
 /**
- * A booted host with the Debian package, seen as its operator and as its users: commands, journal,
- * owners, and turns through the cockpit of a gateway whose network is not this machine's.
+ * A booted host with the Debian package, as its operator and its users see it: commands, journal,
+ * owners, and turns through the cockpit of a gateway in another network namespace.
  *
  * @module
  */
@@ -16,17 +16,18 @@ import { openPage } from "tests/support/page_client.ts";
 
 const COMMAND_MS_MAX = 60_000;
 /**
- * Longer than any pause between two tries (`BACKOFF_LIMITS`), and shorter than a command may take.
+ * Longer than any pause between two attempts (`BACKOFF_LIMITS`), and shorter than the command
+ * timeout.
  */
 const SAID_SECONDS_MAX = 55;
 const COCKPIT_PORT = 8731;
-/** The gateway of a host. */
+/** The gateway's unit. */
 export const GATEWAY = "fleetctl-gateway.service";
-/** The daemon of a host. */
+/** The daemon's unit. */
 export const DAEMON = "fleetctl-daemon.service";
-/** The connection of ada. */
+/** The dial unit of ada. */
 export const DIAL = "fleetctl-dial-ada.service";
-/** A host with a gateway, agents and the daemon, as its operator writes it down. */
+/** A host with a gateway, agents and the daemon, as its operator configures it. */
 export const ROLES = `gateway:
   cockpit_listen: 127.0.0.1:8731
   dial_listen: 127.0.0.1:8735
@@ -35,7 +36,7 @@ daemon: true
 dial: true
 `;
 
-/** One host, seen as its operator and as its users. */
+/** One host, as its operator and its users see it. */
 export class PackagedHost {
   readonly host: BootedHost;
 
@@ -43,12 +44,12 @@ export class PackagedHost {
     this.host = host;
   }
 
-  /** Runs a program as root, or as `user`, with that user's groups. */
+  /** Runs a program as root, or as `user` with that user's groups. */
   run(words: readonly string[], as: ExecAs = {}): Promise<Ended> {
     return this.host.exec(words, as);
   }
 
-  /** Runs what must succeed, and returns its output. */
+  /** Runs a program that must succeed, and returns its output. */
   must(...words: readonly string[]): Promise<string> {
     return this.host.must(...words);
   }
@@ -59,7 +60,7 @@ export class PackagedHost {
     return this.run(words, { user: "ada", ...defined({ input }) });
   }
 
-  /** Waits until the running instance of a unit has said this in the journal. */
+  /** Waits until the running instance of a unit has logged a line that matches in the journal. */
   async said(unit: string, pattern: string): Promise<void> {
     const id = await this.property(unit, "InvocationID");
     const follow =
@@ -73,7 +74,7 @@ export class PackagedHost {
     return (await this.must("systemctl", "show", "--value", "-p", name, unit)).trim();
   }
 
-  /** Mode, owner and group of a file. */
+  /** Returns mode, owner and group of a file. */
   async modeOf(path: string): Promise<string> {
     return (await this.must("stat", "-c", "%a %U:%G", path)).trim();
   }
@@ -82,7 +83,7 @@ export class PackagedHost {
     return (await this.must("stat", "-c", "%U", `/proc/${pid}`)).trim();
   }
 
-  /** The first running instance of a template: the server of one connection. */
+  /** Returns the first running instance of a template: the server of one connection. */
   async serverUnit(pattern: string): Promise<string> {
     const units = await this.must(
       "systemctl",
@@ -95,7 +96,9 @@ export class PackagedHost {
     return units.trim().split(/\s+/)[0] ?? "";
   }
 
-  /** Gives `work` a way to the cockpit of the host, whose loopback is not this machine's. */
+  /**
+   * Calls `work` with an HTTP client for the host's cockpit, whose loopback is not this machine's.
+   */
   async #throughBridge<T>(work: (http: HttpClient) => Promise<T>): Promise<T> {
     await this.said(GATEWAY, '"event":"ready"');
     const bridge = await this.host.bridge(COCKPIT_PORT);
@@ -108,7 +111,7 @@ export class PackagedHost {
     }
   }
 
-  /** Asks a route of the cockpit as the owner of an agent. */
+  /** Sends a request to a cockpit route as the owner of an agent. */
   askCockpit(
     owner: string,
     of: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: unknown },
@@ -132,8 +135,8 @@ export class PackagedHost {
   }
 
   /**
-   * Sends a turn the way the page does, and returns the last answer and the tools that were called.
-   * What it asks is approved where the owner approves, and else fails the test.
+   * Sends a turn as the page does, and returns the last answer and the tools that were called. With
+   * `approves`, the owner approves every call that needs it; otherwise such a call fails the test.
    */
   turn(
     text: string,
@@ -141,7 +144,7 @@ export class PackagedHost {
   ): Promise<{ readonly answer: string; readonly tools: readonly string[] }> {
     return this.#throughBridge(async (http) => {
       const page = await openPage(this.host.root, { email: "ada@example.org", http });
-      // A closed page ends the wait for events, which says that the turn did not.
+      // Closing the page ends the wait for events; the turn has then not ended.
       const late = setTimeout(() => page.close(), COMMAND_MS_MAX);
       try {
         const events = await page.turn("ada", text, undefined, async ({ kind, data }) => {
@@ -171,14 +174,14 @@ export class PackagedHost {
   }
 }
 
-/** Installs the built package, over the one that may be there. */
+/** Installs the built package, also over an installed one. */
 export async function installPackage(host: BootedHost, out: string): Promise<void> {
   for (const entry of Deno.readDirSync(out)) {
     if (entry.name.endsWith(".deb")) await copyInto(host, `${out}/${entry.name}`, "/srv");
   }
   const installed = await host.exec(["sh", "-c", "dpkg -i /srv/fleetctl_*.deb"]);
   assert.equal(installed.code, 0, installed.out + installed.err);
-  // Without a terminal only what went wrong is said.
+  // Without a terminal, only errors are printed.
   assert.equal(installed.err, "");
   assert.doesNotMatch(installed.out, /Cannot|created|unchanged/);
 }
@@ -190,7 +193,7 @@ export async function copyInto(host: BootedHost, from: string, to: string): Prom
   assert.ok(copied.success, new TextDecoder().decode(copied.stderr));
 }
 
-/** Makes a repository inside, owned by ada; returns its commit. */
+/** Creates a repository inside the host, owned by ada; returns its commit. */
 export async function makeRepository(
   scene: PackagedHost,
   path: string,

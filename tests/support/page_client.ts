@@ -1,5 +1,6 @@
 /**
- * The cockpit from a test's point of view: the same routes, stream and proof as the page.
+ * A client of the cockpit for tests. It uses the same routes, event stream and identity proof as
+ * the page.
  *
  * @module
  */
@@ -15,7 +16,7 @@ import { openHost } from "core/os/host.ts";
 import { pathsUnder } from "core/paths.ts";
 import type { HttpClient } from "core/ports/http_client.ts";
 
-/** An open transcript of one agent. */
+/** An open transcript of an agent. */
 export interface Page {
   readonly client: CockpitClient;
   /** Sends a turn and returns its events, up to and including `turn_ended`. */
@@ -28,13 +29,13 @@ export interface Page {
   close(): void;
 }
 
-/** Opens Ada's transcript under a root. */
+/** Opens the transcript of an agent (ada by default) under a root. */
 export async function openPage(
   root: string,
   options: {
     readonly agent?: string;
     readonly email?: string;
-    /** How the gateway is reached, when it is not on this machine's loopback. */
+    /** The HTTP client for a gateway that is not on this machine's loopback. */
     readonly http?: HttpClient;
   } = {},
 ): Promise<Page> {

@@ -1,7 +1,7 @@
 /**
- * A scripted cockpit for tests of the page: a real gateway with a clock that stands still, agents
- * in the hands of the test, a proxy that says who asks (what the login proxy does on a host), and a
- * bad network in front of all of it.
+ * A scripted cockpit for tests of the page: a real gateway with a stopped clock, agents that the
+ * test controls, a proxy that adds the viewer's identity (the login proxy's task on a host), and a
+ * bad network in front of it all.
  *
  * @module
  */
@@ -15,12 +15,12 @@ import { memoryHost } from "tests/fakes/host.ts";
 import type { MemoryFiles } from "tests/fakes/files.ts";
 import { type HostKeys, hostKeys, type ScriptedHost } from "tests/support/scripted_host.ts";
 
-/** Time of every scene: a Friday morning. */
+/** Start time of every scene: a Friday morning. */
 export const SCENE_NOW = Date.UTC(2026, 2, 6, 9, 30);
-/** Where the page is built to. */
+/** Folder of the built page. */
 export const BUILT = `${TREE}.cache/web`;
 
-/** Builds the page of the tree, if its sources have changed. */
+/** Builds the page of the tree if its sources have changed. */
 export async function buildPage(): Promise<void> {
   const output = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-q", "-A", "--cached-only", `${TREE}gateway/web_build/main.ts`, BUILT],
@@ -30,7 +30,7 @@ export async function buildPage(): Promise<void> {
   if (!output.success) throw new Error(new TextDecoder().decode(output.stderr));
 }
 
-/** Copies the built page to where a gateway looks for it. */
+/** Copies the built page to the folder where a gateway looks for it. */
 export async function copyPage(files: MemoryFiles, dir: string): Promise<void> {
   await files.ensureDir(dir);
   for await (const entry of Deno.readDir(BUILT)) {
@@ -38,10 +38,10 @@ export async function copyPage(files: MemoryFiles, dir: string): Promise<void> {
   }
 }
 
-/** An agent in the hands of a test. */
+/** An agent that a test controls. */
 export interface ScriptedAgent {
   readonly client: BareClient;
-  /** Sends a durable event and waits until the gateway has it. */
+  /** Sends a durable event and waits until the gateway has received it. */
   emit(kind: string, payload: unknown, of?: { turnId?: string; at?: number }): Promise<void>;
   /** Sends events without waiting for each; resolves when the last is stored. */
   flood(
@@ -52,15 +52,15 @@ export interface ScriptedAgent {
   ): Promise<void>;
   preview(turnId: string, messageId: string, text: string, offset: number): void;
   state(state: string, reason?: string): Promise<void>;
-  /** Takes the next turn: accepts it and says that it has started. */
+  /** Accepts the next turn and reports that it has started. */
   takeTurn(): Promise<{ readonly turnId: string; readonly text: string }>;
-  /** A call of a tool with its result. */
+  /** Sends a tool call with its result. */
   call(turnId: string, of: ScriptedCall): Promise<void>;
   say(turnId: string, text: string, messageId?: string): Promise<void>;
   end(turnId: string, outcome?: string, more?: Record<string, string>): Promise<void>;
 }
 
-/** A call of a tool as a test tells it. */
+/** A tool call of a script. */
 export interface ScriptedCall {
   readonly tool: string;
   readonly mcp?: string;
@@ -71,31 +71,31 @@ export interface ScriptedCall {
   readonly cutBytes?: number;
 }
 
-/** A cockpit and the way to it. */
+/** A cockpit and the network path to it. */
 export interface PageScene extends AsyncDisposable {
   /** Address for the browser, through the bad network. */
   readonly url: string;
-  /** The gateway itself. */
+  /** Address of the gateway itself. */
   readonly cockpitUrl: string;
   readonly network: ChaosProxy;
-  /** Headers of each request that came through. */
+  /** Method and path of each request that reached the proxy. */
   readonly requests: { readonly method: string; readonly path: string }[];
   agent(name: string): Promise<ScriptedAgent>;
   /** Keys of hosts at this gateway. */
   readonly keys: HostKeys;
   /** Connects an enrolled host. */
   host(name: string, of?: { readonly version?: string }): Promise<ScriptedHost>;
-  /** Moves the gateway's clock. */
+  /** Advances the gateway's clock. */
   advance(ms: number): Promise<void>;
   /** Queues a turn as the viewer would. */
   ask(agent: string, text: string): Promise<string>;
-  /** Ends the session: the proxy sends to its login from now on. */
+  /** Ends the session: while `isOut`, the proxy redirects to its login. */
   signOut(isOut: boolean): void;
-  /** Somebody else is signed in from now on. */
+  /** Signs in another user from now on. */
   signIn(email: string): void;
 }
 
-/** Starts a scene for one viewer; ada's owner is an admin and sees all agents. */
+/** Starts a scene for one viewer. Ada's owner is an admin and sees all agents. */
 export async function startScene(
   email = "ada@example.org",
   more: { readonly verbs?: VerbRunner } = {},
@@ -171,7 +171,10 @@ export async function startScene(
   };
 }
 
-/** A proxy that adds who asks, as the login proxy does; nothing else of a request changes. */
+/**
+ * Starts a proxy that adds the viewer's identity, as the login proxy does. Nothing else of a
+ * request changes.
+ */
 export function startIdentityProxy(
   target: string,
   of: {
@@ -186,7 +189,7 @@ export function startIdentityProxy(
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, signal: closing.signal, onListen: () => {} },
     async (request, info) => {
-      // A browser that is gone ends its requests at the gateway, as the login proxy does.
+      // A disconnected browser ends its requests at the gateway, as with the login proxy.
       const gone = new AbortController();
       info.completed.catch(() => {}).finally(() => gone.abort());
       const url = new URL(request.url);

@@ -1,5 +1,5 @@
 /**
- * The screens that are looked at: the same each time, for pictures and for accessibility.
+ * The screens that tests check, the same each time, for pictures and for accessibility.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import { playConversation, playFleet, playStreaming, STREAMED } from "tests/supp
 /** One screen. */
 export interface Screen {
   readonly name: string;
-  /** Whose page it is. */
+  /** Email of the viewer. */
   readonly email?: string;
-  /** Brings a page to the screen; what it waits for is then on it. */
+  /** Brings a page to the screen and waits until its content is visible. */
   readonly show: (scene: PageScene, page: Page) => Promise<void>;
 }
 

@@ -1,6 +1,5 @@
 /**
- * The conversation of the pictures: every kind of thing that a transcript shows, the
- * same each time.
+ * The conversation of the pictures: everything that a transcript can show, the same each time.
  *
  * @module
  */
@@ -32,7 +31,7 @@ git show --stat 4f1c09a
 \`\`\`
 `;
 
-/** Agents of the list: one at work, one that failed, one that is away. */
+/** Plays the agents of the list: one that works, one that failed, one that is disconnected. */
 export async function playFleet(scene: PageScene): Promise<ScriptedAgent> {
   const ada = await scene.agent("ada");
   await ada.state("idle");
@@ -41,7 +40,9 @@ export async function playFleet(scene: PageScene): Promise<ScriptedAgent> {
   return ada;
 }
 
-/** A talk with tool calls, a message through a channel, a failure, and a turn that still runs. */
+/**
+ * Plays a conversation with tool calls, a message through a channel, a failure, and a running turn.
+ */
 export async function playConversation(scene: PageScene): Promise<ScriptedAgent> {
   const ada = await playFleet(scene);
   await ada.state("working");
@@ -95,8 +96,8 @@ export async function playConversation(scene: PageScene): Promise<ScriptedAgent>
 }
 
 /**
- * Asks for a turn and plays as many calls of a tool in it: the last one runs, or the turn is over
- * after `answer`.
+ * Queues a turn and plays `calls` tool calls in it. With `answer` the turn ends; otherwise its last
+ * call keeps running.
  */
 export async function playLongTurn(
   scene: PageScene,
@@ -105,7 +106,7 @@ export async function playLongTurn(
 ): Promise<string> {
   await scene.ask("ada", of.question);
   const { turnId } = await ada.takeTurn();
-  // Every second event is the result of the call before it.
+  // Every second event is the result of the previous call.
   const isRunning = of.answer === undefined;
   await ada.flood(of.calls * 2 - (isRunning ? 1 : 0), (index) => {
     const n = index >> 1;
@@ -131,7 +132,7 @@ export async function playLongTurn(
   return turnId;
 }
 
-/** A turn that runs and writes. */
+/** Plays a running turn that writes text. */
 export async function playStreaming(scene: PageScene, ada: ScriptedAgent): Promise<string> {
   await scene.ask("ada", "Explain how a turn travels through the system.");
   const { turnId } = await ada.takeTurn();
@@ -145,7 +146,7 @@ export async function playStreaming(scene: PageScene, ada: ScriptedAgent): Promi
   return turnId;
 }
 
-/** Text that is written while it is watched. */
+/** Text that is still being written when the picture is taken. */
 export const STREAMED = `A turn goes through **four** places:
 
 1. the gateway stores it,
@@ -153,5 +154,5 @@ export const STREAMED = `A turn goes through **four** places:
 3. the runtime works on it,
 4. each step comes back as an event`;
 
-/** When the story is told. */
+/** Time of the story. */
 export const STORY_NOW = SCENE_NOW;

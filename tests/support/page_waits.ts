@@ -1,6 +1,6 @@
 /**
- * Waiting for what a test of the page asserts. A page draws when it gets to it: what is read once,
- * right after something else was seen, may be what was there a frame before.
+ * Waits for what a page test asserts. A page draws asynchronously: a value read once, right after
+ * another change, may be one frame old.
  *
  * @module
  */
@@ -9,11 +9,13 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type { Locator, Page } from "playwright-core";
 
-/** Frames that a page may take; on a busy machine a frame takes longer, and the wait with it. */
+/**
+ * Frames that a page may take. A busy machine draws frames more slowly, so the wait grows with it.
+ */
 const FRAMES_MAX = 1_200;
 const NEXT_FRAME = "new Promise((drawn) => requestAnimationFrame(drawn))";
 
-/** Reads, once a frame, until the value is the one that is wanted. */
+/** Reads once a frame until the value is the wanted one. */
 export async function untilEqual<T>(page: Page, read: () => Promise<T>, wanted: T): Promise<void> {
   let found = await read();
   for (let frame = 0; frame < FRAMES_MAX && !isDeepStrictEqual(found, wanted); frame++) {
@@ -23,22 +25,22 @@ export async function untilEqual<T>(page: Page, read: () => Promise<T>, wanted: 
   assert.deepEqual(found, wanted);
 }
 
-/** Waits until something is there so many times. */
+/** Waits until a locator matches `count` elements. */
 export async function untilCount(place: Locator, count: number): Promise<void> {
   await untilEqual(place.page(), () => place.count(), count);
 }
 
-/** Waits until a field holds a text. */
+/** Waits until a field contains a text. */
 export async function untilValue(field: Locator, text: string): Promise<void> {
   await untilEqual(field.page(), () => field.inputValue(), text);
 }
 
-/** Waits until an expression of the page has a value: where the focus is, how wide something is. */
+/** Waits until a page expression has a value, such as the focused element or a width. */
 export async function untilPage(page: Page, expression: string, wanted: unknown): Promise<void> {
   await untilEqual(page, () => page.evaluate(expression), wanted);
 }
 
-/** Waits until the text of a place fits a pattern. */
+/** Waits until the text of an element matches a pattern. */
 export async function untilText(place: Locator, pattern: RegExp): Promise<void> {
   let text = await place.innerText();
   for (let frame = 0; frame < FRAMES_MAX && !pattern.test(text); frame++) {
@@ -48,7 +50,7 @@ export async function untilText(place: Locator, pattern: RegExp): Promise<void> 
   assert.match(text, pattern);
 }
 
-/** Waits until the texts of all such places are these, in this order. */
+/** Waits until the texts of all matching elements are these, in this order. */
 export async function untilTexts(places: Locator, texts: readonly string[]): Promise<void> {
   await untilEqual(places.page(), () => places.allInnerTexts(), [...texts]);
 }

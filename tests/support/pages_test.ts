@@ -1,6 +1,6 @@
 /**
- * The form of the documents: decisions of one page with the same four parts, lines and sentences
- * that can be read.
+ * Checks the form of the documents: decisions of one page with the same four parts, and lines and
+ * sentences of readable length.
  *
  * @module
  */
@@ -9,9 +9,9 @@ import assert from "node:assert/strict";
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
 import { sentencesOf } from "tests/support/sentences.ts";
 
-/** What a decision says, in this order. */
+/** The parts of a decision, in this order. */
 const PARTS = ["Decision", "Reason", "Price", "Alternatives"] as const;
-/** Lines of one page. */
+/** Most lines of a one-page document. */
 const PAGE_LINES = 45;
 const README_LINES = 150;
 const LINE_CHARACTERS = 200;

@@ -1,23 +1,23 @@
 /**
- * A person at a terminal: starts a program under a pseudo-terminal of its own, types when the
- * screen shows what is waited for, and reads off the screen. The terminal is the kernel's, so echo,
- * Ctrl-C and Ctrl-D do what they do for everybody.
+ * A person at a terminal: starts a program under a new pseudo-terminal, types when the expected
+ * text is on the screen, and reads the screen. It is the kernel's terminal, so echo, Ctrl-C and
+ * Ctrl-D work as usual.
  *
  * @module
  */
 
-/** What is waited for on the screen, then typed. */
+/** The text to wait for on the screen, then the keys to type. */
 export type Typed = readonly [screen: string, keys: string];
 
-/** How it ended. */
+/** How the program ended. */
 export interface AtTerminal {
-  /** Exit code, or 128 and the number of the signal that ended it. */
+  /** Exit code, or 128 plus the number of the signal that ended it. */
   readonly code: number;
-  /** All that was on the screen. */
+  /** Everything that was on the screen. */
   readonly screen: string;
 }
 
-/** What a person does at a terminal, in a language that can fork one: argv is steps, then words. */
+/** A person at a terminal, in a language that can fork one. argv: the steps, then the command. */
 const PERSON = `
 import json, os, pty, sys
 steps, words = json.loads(sys.argv[1]), sys.argv[2:]
@@ -40,7 +40,7 @@ code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 json.dump({"code": code if code >= 0 else 128 - code, "screen": seen.decode()}, sys.stdout)
 `;
 
-/** Runs a program, given by its absolute path, to its end. */
+/** Runs a program, given by its absolute path, until it ends. */
 export async function atTerminal(
   words: readonly string[],
   typed: readonly Typed[],

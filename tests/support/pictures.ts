@@ -1,6 +1,6 @@
 /**
- * Pictures of pages, compared with those of `tests/web/references/`. After a wanted change, run the
- * tests with FLEETCTL_GOLDEN=rewrite and look at the new pictures; what differs is left in
+ * Compares pictures of pages with those of `tests/web/references/`. After an intended change, run
+ * the tests with FLEETCTL_GOLDEN=rewrite and check the new pictures. Pictures that differ are in
  * `.cache/pictures/`.
  *
  * @module
@@ -14,14 +14,16 @@ import { TREE } from "tests/support/module_graph.ts";
 const REFERENCES = `${TREE}tests/web/references`;
 const ACTUAL = `${TREE}.cache/pictures`;
 /**
- * Pictures are compared at half their size, where the edges of letters, which other versions of a
- * browser draw differently, matter little. Part of all pixels that may differ:
+ * The share of all pixels that may differ. Pictures are compared at half their size. Other browser
+ * versions draw letter edges differently, which matters little at that size.
  */
 const TOLERANCE = 0.01;
-/** The same of each square of 16 by 16: a sign that is missing is small, and gone altogether. */
+/**
+ * The share of pixels that may differ in each square of 16 by 16. It finds a missing small sign.
+ */
 const TILE_TOLERANCE = 0.35;
 
-/** Looks of every picture. */
+/** Displays of every picture. */
 export const PICTURE_LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   "desktop-light": { viewport: DESKTOP, colorScheme: "light" },
   "desktop-dark": { viewport: DESKTOP, colorScheme: "dark" },
@@ -29,7 +31,10 @@ export const PICTURE_LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   "phone-dark": { viewport: PHONE, colorScheme: "dark", hasTouch: true, isMobile: true },
 };
 
-/** How far two pictures are apart; 1 and 1 when their sizes are. */
+/**
+ * Returns which share of the pixels differs, in total and in the worst square. Both are 1 when the
+ * sizes differ.
+ */
 export async function apart(
   page: Page,
   a: Uint8Array,
@@ -66,7 +71,7 @@ export async function apart(
   })()`);
 }
 
-/** Compares a page with its reference; `blank` is a page to compare in. */
+/** Compares a page with its reference picture; `blank` is a page in which to compare. */
 export async function comparePicture(
   page: Page,
   blank: Page,

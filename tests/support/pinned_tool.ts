@@ -1,18 +1,19 @@
 /**
- * Installs a tool of tests from its pins: a `deno.json` and a `deno.lock` with hashes, once, by the
- * preparation step. Nothing of it runs while it is installed.
+ * Installs a tool for tests from its pins: a `deno.json` and a `deno.lock` with hashes. The
+ * preparation step does this once. Installing runs no code of the tool.
  *
  * @module
  */
 
-/** Where the pins are, and where the tool goes. */
+/** Folder of the pins, and folder of the installed tool. */
 export interface PinnedTool {
   readonly source: string;
   readonly installed: string;
 }
 
 /**
- * Installs what the lock names unless exactly that is there; `onFetch` is told before it fetches.
+ * Installs what the lock names, unless exactly that is installed. Calls `onFetch` before it
+ * downloads.
  */
 export async function installPinned(
   { source, installed }: PinnedTool,
@@ -22,7 +23,7 @@ export async function installPinned(
   const there = await Deno.readTextFile(`${installed}/installed.lock`).catch(() => "");
   if (there === lock) return;
   onFetch();
-  // What another lock left there would be read as part of this one.
+  // Files from another lock would be read as part of this one.
   await Deno.remove(installed, { recursive: true }).catch((thrown) => {
     if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
   });

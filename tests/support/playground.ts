@@ -1,8 +1,8 @@
 /**
- * The vendor's local test client, Microsoft 365 Agents Playground: installed once by the
- * preparation step from npm (one package, no dependencies, nothing that runs at installation) and
- * run offline afterwards by the Node of the conformance suite. For tests of local mode only; the
- * product knows nothing of it. The pin and its hash are in `tests/teamchat/playground/`.
+ * The vendor's local test client, Microsoft 365 Agents Playground. The preparation step installs it
+ * once from npm (one package, no dependencies, no install scripts). Afterwards it runs offline with
+ * the Node of the conformance suite. It is for tests of local mode only; the product does not
+ * depend on it. The pin and its hash are in `tests/teamchat/playground/`.
  *
  * @module
  */
@@ -17,23 +17,23 @@ const PINS = {
 } as const;
 const PROGRAM = `${PINS.installed}/node_modules/@microsoft/m365agentsplayground/cli.js`;
 
-/** Its configuration has at least this many users beside the one who writes. */
+/** Its configuration requires at least this many users besides the sender. */
 const OTHERS = 5;
 
-/** Installs it unless the pinned one is there. */
+/** Installs the pinned version unless it is installed. */
 export async function installPlayground(say: (line: string) => void): Promise<void> {
   await installPinned(PINS, () => say("fetching the vendor's local test client"));
 }
 
 /** A running client. */
 export interface Playground extends AsyncDisposable {
-  /** Where its page is. */
+  /** Address of its page. */
   readonly url: string;
 }
 
-/** Who writes, and in which personal chat. */
+/** The sender and the personal chat. */
 export interface PlaygroundUser {
-  /** Object id in the directory: that of the owner of an agent. */
+  /** Object id in the directory: the owner of an agent. */
   readonly owner: string;
   readonly chat: string;
 }
@@ -49,7 +49,7 @@ export async function startPlayground(
     args: [PROGRAM, "start", "-e", endpoint, "-c", "msteams", "--disable-telemetry"],
     cwd: home,
     clearEnv: true,
-    // A browser of the person who runs the tests is none of its business.
+    // It must not open a browser of the person who runs the tests.
     env: { PATH: Deno.env.get("PATH") ?? "", HOME: home, TEAMSAPPTESTER_BROWSER: "none" },
     stdin: "null",
     stdout: "piped",
@@ -80,7 +80,9 @@ export async function startPlayground(
   }
 }
 
-/** Its configuration with another user than its own, whose object id is no GUID. */
+/**
+ * Returns its configuration with another sender. The default one has an object id that is no GUID.
+ */
 function configOf({ owner, chat }: PlaygroundUser): string {
   const person = (id: string, name: string, aadObjectId: string) => ({
     id,
@@ -95,7 +97,7 @@ function configOf({ owner, chat }: PlaygroundUser): string {
     { length: OTHERS },
     (_, n) => person(`user-id-${n + 1}`, `Other ${n + 1}`, crypto.randomUUID()),
   );
-  // A YAML reader takes JSON.
+  // JSON is valid YAML.
   return JSON.stringify({
     version: "0.1.1",
     tenantId: crypto.randomUUID(),

@@ -1,6 +1,6 @@
 /**
- * The downloads that tests need later without a network. Each is a preparation of its own: a run
- * makes those that its groups name, side by side, and each group waits for its own only.
+ * The downloads that tests later need offline. Each is a separate preparation. A run makes those
+ * that its groups name, in parallel, and each group waits only for its own.
  *
  * @module
  */
@@ -13,12 +13,12 @@ import type { PreparationName } from "tests/support/test_groups.ts";
 import { fillVendorCache, vendorKey } from "tests/support/prepare_vendor.ts";
 import { installPrograms } from "tests/support/runtime_programs.ts";
 
-/** Shows a line to the person who waits. */
+/** Shows a progress line. */
 export type Say = (line: string) => void;
 
 const STAMPS = `${TREE}.cache/prepared`;
 
-/** Begins preparations when they are first asked for; a second call waits for the same work. */
+/** Starts each preparation at its first request; later calls wait for the same work. */
 export function openPreparations(say: Say): (name: PreparationName) => Promise<void> {
   const begun = new Map<PreparationName, Promise<void>>();
   const prepare = (name: PreparationName): Promise<void> => {
@@ -55,7 +55,7 @@ export function openPreparations(say: Say): (name: PreparationName) => Promise<v
   return prepare;
 }
 
-/** Does the work unless it was done in this checkout and its key is still the same. */
+/** Does the work unless this checkout has done it and its key has not changed. */
 async function once(
   name: string,
   key: () => Promise<string>,
@@ -69,7 +69,7 @@ async function once(
   await Deno.writeTextFile(stamp, await key());
 }
 
-/** `deno bundle` fetches its bundler once, when it is first used; after that this takes no time. */
+/** `deno bundle` downloads its bundler at its first use; later calls take no time. */
 async function fetchBundler(): Promise<void> {
   const folder = await Deno.makeTempDir();
   try {

@@ -1,6 +1,6 @@
 /**
- * The vendor cache that tests share: filled once from the registry in the preparation step, used
- * without a network afterwards. One Deno cache per shipped npm entry, as on a host.
+ * The vendor cache that tests share. The preparation step fills it once from the registry;
+ * afterwards it is used offline. One Deno cache per shipped npm entry, as on a host.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { installConfig } from "core/catalog/install.ts";
 import { systemProcesses } from "core/os/processes.ts";
 
 /**
- * The entries that tests start. The whole shipped set is more than a gigabyte when unpacked, so the
+ * The entries that tests start. The whole shipped set is more than a gigabyte when unpacked. The
  * rest is fetched only for `./dev catalog`, `./dev bench catalog` and tests with
  * FLEETCTL_CATALOG=all.
  */
@@ -29,7 +29,7 @@ export const TESTED_ENTRIES: readonly string[] = [
 /** The cache of this checkout. */
 export const VENDOR_CACHE = new URL("../../.cache/vendor", import.meta.url).pathname;
 
-/** Which entries: those that tests start, every one, or these. */
+/** Selected entries: those that tests start, all, or the given names. */
 type Which = "tested" | "all" | readonly string[];
 
 function entriesOf(which: Which) {
@@ -41,7 +41,9 @@ function entriesOf(which: Which) {
   );
 }
 
-/** Changes when another package belongs into the cache, or when the folder of one is missing. */
+/**
+ * Returns a key that changes when the cache needs another package or a package's folder is missing.
+ */
 export async function vendorKey(which: Which): Promise<string> {
   const parts: string[] = [Deno.version.deno];
   for (const { name, manifest, lock } of entriesOf(which)) {
@@ -52,7 +54,7 @@ export async function vendorKey(which: Which): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
-/** Fetches the packages of shipped npm entries, those that the cache lacks. */
+/** Fetches the packages of shipped npm entries that the cache lacks. */
 export async function fillVendorCache(
   say: (line: string) => void,
   which: Which,
@@ -93,7 +95,7 @@ export async function fillVendorCache(
   }
 }
 
-/** Gives a root of a test the shared cache; it must not be written to through the link. */
+/** Links the shared cache into a test's root. The test must not write through the link. */
 export async function linkVendorCache(root: string): Promise<void> {
   await Deno.mkdir(`${root}/var/lib/fleetctl`, { recursive: true });
   await Deno.symlink(VENDOR_CACHE, `${root}/var/lib/fleetctl/vendor-cache`);

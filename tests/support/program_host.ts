@@ -1,6 +1,6 @@
 /**
- * A booted host whose agent runs an agent program of others: a scripted model, an MCP by URL whose
- * tools are marked, and what the model saw of a turn.
+ * A booted host whose agent runs a third-party agent program, with a scripted model, an MCP by URL
+ * whose tools are marked, and a record of what the model saw in a turn.
  *
  * @module
  */
@@ -40,7 +40,7 @@ export class ProgramHost extends PackagedHost {
     return sightOf(first);
   }
 
-  /** Has the model call a tool, and sends a turn; returns what the model read of the result. */
+  /** Makes the model call a tool in a turn; returns the result as the model read it. */
   async call(tool: string, input: unknown): Promise<SeenResult> {
     const from = this.model.requests.length;
     this.model.forget();
@@ -62,7 +62,7 @@ export class ProgramHost extends PackagedHost {
       .approvals;
   }
 
-  /** The one call that waits for a human. */
+  /** Waits for a call that needs approval, and returns it. */
   async untilAsked(): Promise<ApprovalView> {
     return await poll(
       "a call that waits",
@@ -70,7 +70,7 @@ export class ProgramHost extends PackagedHost {
     );
   }
 
-  /** Marks tools of the hub, and declares them; the entry of an agent stays as it is. */
+  /** Marks tools of the hub in the catalog and exposes them; the agent's own entry is unchanged. */
   async mark(marks: Readonly<Record<string, string>>): Promise<void> {
     const file = `${this.host.root}/var/lib/fleetctl/repo/catalog/hub/mcp.yaml`;
     const text = (await Deno.readTextFile(file))

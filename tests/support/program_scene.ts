@@ -29,34 +29,37 @@ const GRACE_MS = 10_000;
 export interface ProgramTurn {
   readonly outcome: TurnOutcome;
   readonly updates: readonly RuntimeUpdate[];
-  /** The assistant's whole messages, joined. */
+  /** The assistant's complete messages, joined. */
   readonly text: string;
 }
 
-/** What a test gets. */
+/** The scene that a test gets. */
 export interface ProgramScene {
   readonly model: FakeModel;
   readonly home: string;
   readonly session: RuntimeSession;
-  /** How far the MCPs were by each report of the program. */
+  /** Load states of the MCPs, one list for each report of the program. */
   readonly reports: readonly (readonly McpLoad[])[];
-  /** Runs a turn and collects its updates; `on` sees each as it comes. */
+  /** Runs a turn and collects its updates; `on` gets each when it arrives. */
   turn(text: string, on?: (update: RuntimeUpdate) => unknown): Promise<ProgramTurn>;
-  /** Starts the program again after it has ended; further turns are those of the new one. */
+  /** Starts the program again after it has ended; later turns run in the new one. */
   restart(): Promise<void>;
 }
 
-/** What a test may say of the scene. */
+/** Options of the scene. */
 export interface SceneOptions {
   /** Entries of the client config, by name. */
   readonly mcps?: Readonly<Record<string, unknown>>;
-  /** Writes what else the home needs before the program starts; returns further entries. */
+  /** Writes further files into the home before the program starts; returns further entries. */
   readonly furnish?: (home: string) => Promise<Readonly<Record<string, unknown>>>;
-  /** Added to the program's environment. */
+  /** Additions to the program's environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Makes the folder that the program works in, below the home; the home itself when absent. */
+  /**
+   * Creates the program's working folder below the home; when absent, the program works in the
+   * home.
+   */
   readonly workdir?: (home: string) => Promise<string>;
-  /** Denies everything when absent. */
+  /** Decides permissions; everything is denied when absent. */
   readonly decidePermission?: PermissionDecider;
 }
 
@@ -119,7 +122,7 @@ async function writeClientConfig(
   mcps: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   const file = fillPlaceholders(path, { lib: "", home, agent: "ada" });
-  // Without an exposure, tools of this shape are for scripts of the model alone.
+  // Without an exposure, only scripts of the model can use tools of this shape.
   const exposed = shape === "runtime-b" ? { exposure: "direct" } : {};
   const entries = Object.entries(mcps)
     .map(([name, entry]) => [name, { ...exposed, ...entry as object }] as const);

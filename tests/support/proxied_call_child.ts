@@ -1,5 +1,5 @@
 /**
- * Sends one request as the connector's requests leave, and prints what came of it.
+ * Sends one request through the connector's HTTP client, and prints the outcome.
  *
  * @module
  */

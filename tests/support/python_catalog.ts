@@ -13,10 +13,10 @@ import { type FakeWheel, type PythonIndex, pythonIndex } from "tests/fakes/pytho
 import { type PythonServer, pythonServer, RPC_WHEEL } from "tests/fakes/python_server.ts";
 import { type CatalogHost, catalogHost } from "tests/support/catalog_host.ts";
 
-/** A tool that says it only reads. */
+/** A tool that declares itself read-only. */
 export const READ = tool("read_page", "Reads a page", { annotations: { readOnlyHint: true } });
 
-/** One version of the server of these tests. */
+/** Creates one version of the server of these tests. */
 export function wiki(version: string, more: Partial<PythonServer> = {}): FakeWheel {
   return pythonServer({ name: "acme-wiki", version, tools: [READ], ...more });
 }
@@ -27,7 +27,7 @@ export interface PythonCatalog extends AsyncDisposable {
   readonly index: PythonIndex;
 }
 
-/** Opens both; the index knows these packages and the one that servers stand on. */
+/** Opens both. The index has these packages and the one that servers depend on. */
 export async function pythonCatalog(packages: readonly FakeWheel[]): Promise<PythonCatalog> {
   const host = await catalogHost([]);
   const index = await pythonIndex([RPC_WHEEL, ...packages]);
@@ -42,7 +42,7 @@ export async function pythonCatalog(packages: readonly FakeWheel[]): Promise<Pyt
   };
 }
 
-/** Reads an entry; the whole catalog must be sound. */
+/** Returns an entry; the whole catalog must be valid. */
 export async function entryOf(host: CatalogHost, mcp: string): Promise<Manifest | undefined> {
   const catalog = await readCatalog({ files: denoFiles() }, host.paths);
   if (!catalog.ok) throw new Error(catalog.error.message);

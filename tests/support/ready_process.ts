@@ -1,5 +1,5 @@
 /**
- * A program of the tree as a process of its own, which says on stderr that it is ready.
+ * A program of the tree as a separate process that reports on stderr when it is ready.
  *
  * @module
  */
@@ -9,19 +9,19 @@ import { TREE } from "tests/support/module_graph.ts";
 /** A running program. */
 export interface ReadyProcess {
   readonly pid: number;
-  /** The fields of the line in which it said that it is ready. */
+  /** The fields of the log line that reports readiness. */
   readonly ready: Readonly<Record<string, unknown>>;
-  /** Everything it has logged. */
+  /** Returns everything that it has logged. */
   log(): string;
-  /** Whether it has ended by itself. */
+  /** Returns whether it has ended by itself. */
   hasEnded(): boolean;
-  /** Ends it, if it still runs, and waits until it has. */
+  /** Ends it if it still runs, and waits until it has ended. */
   kill(signal?: Deno.Signal): Promise<void>;
 }
 
 /**
- * Starts `entry` with the environment given and nothing else, and waits until it is ready. It has
- * every right, unless `rights` say otherwise. Fails with what it said when it ends before.
+ * Starts `entry` with only the given environment, and waits until it is ready. It has all
+ * permissions unless `rights` limits them. When it ends before that, this fails with its output.
  */
 export async function startReady(
   entry: string,
@@ -63,7 +63,7 @@ export async function startReady(
       try {
         child.kill(signal);
       } catch {
-        // It has ended.
+        // It has ended already.
       }
       await child.status;
       await reading;

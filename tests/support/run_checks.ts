@@ -1,5 +1,5 @@
 /**
- * `./dev check`: format, lint, types, laws and unit tests, side by side; shows what failed.
+ * `./dev check`: runs format, lint, types, laws and unit tests in parallel, and shows what failed.
  *
  * @module
  */
@@ -16,7 +16,8 @@ const LINT_CHANGED: Step = {
 };
 
 /**
- * Deals files out to so many steps; each runs its own in one isolate, and is named with its number.
+ * Distributes files over `parts` steps. Each step runs its files in one isolate and has its number
+ * in its name.
  */
 export function testSteps(name: string, files: readonly string[], parts: number): readonly Step[] {
   const test = ["test", "-q", "-A", "--cached-only", "--no-check", "--reporter=dot"];
@@ -30,9 +31,9 @@ export function testSteps(name: string, files: readonly string[], parts: number)
   });
 }
 
-/** Returns the steps of a quick group, without files that have passed as they are. */
+/** Returns the steps of a quick group, without unchanged files that have passed. */
 function groupSteps(name: string, files: readonly string[], isLeftOut: (file: string) => boolean) {
-  // Laws are few, and ask the whole tree: they are one part, and always asked.
+  // The laws check the whole tree, so they always run. They are few and fit in one step.
   if (name === "laws") return testSteps(`${name} tests`, files, 1);
   const left = files.filter((file) => !isLeftOut(file));
   const known = files.length - left.length;
@@ -58,7 +59,7 @@ async function main(): Promise<number> {
   const [types, ...others] = treeSteps(all).map((step) =>
     step.name === "lint" ? LINT_CHANGED : step
   );
-  // What takes longest begins first.
+  // Start the longest steps first.
   const steps = [...(types === undefined ? [] : [types]), ...tests.toReversed(), ...others];
   const results = await runSteps(steps, places(), (step) => runStep(step), say);
   const failed = results.filter(({ isOk }) => !isOk).map(({ name }) => name);

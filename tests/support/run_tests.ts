@@ -1,9 +1,9 @@
 /**
- * `./dev test [group …]`: prepares what the groups need (the only step that downloads), and runs
- * format, lint, types and the test files offline, as jobs side by side. A job shows one line when
- * it ends, and what it wrote when it failed. The run ends with a line for each group and with
- * `N passed, N failed[, N skipped]`. A skipped group counts as one and is named with its reason.
- * Exit code 1 when anything failed.
+ * `./dev test [group …]`: prepares what the groups need (the only step that downloads). It then
+ * runs format, lint, types and the test files offline, as parallel jobs. A job prints one line when
+ * it ends, and its output when it failed. The run ends with a line for each group and with `N
+ * passed, N failed[, N skipped]`. A skipped group counts as one and is listed with its reason. The
+ * exit code is 1 when anything failed.
  *
  * @module
  */
@@ -17,20 +17,20 @@ import { countJob, type Counts, failureText, totalLine } from "tests/support/tes
 import { groupJobs, type Job, runJobs } from "tests/support/test_jobs.ts";
 import { denoCommand, places, treeSteps } from "tests/support/tree_steps.ts";
 
-/** The steps as a group: the first one. */
+/** The group of format, lint and types, which runs first. */
 const TREE_GROUP = { name: "tree", what: "format, lint and types of every file" } as const;
-/** What most changes break begins first. */
+/** These groups start first, because most changes break them. */
 const FIRST_GROUPS = [TREE_GROUP.name, "laws", "unit"];
-/** Where each job writes its report and its output; kept until the next run. */
+/** Folder for the reports and outputs of the jobs; kept until the next run. */
 const LOGS = `${TREE}.cache/test`;
-/** A job that takes longer hangs, and is ended. */
+/** A job that takes longer is considered hung and is ended. */
 const JOB_MINUTES_MAX = 20;
 
-/** A job as the program that it is. */
+/** A job with its command. */
 interface RunJob extends Job {
   /** Arguments of Deno. */
   readonly args: readonly string[];
-  /** Where its JUnit report is; a step has none and counts as one test. */
+  /** Path of its JUnit report. A step has none and counts as one test. */
   readonly report?: string;
   readonly log: string;
 }
@@ -46,7 +46,7 @@ function treeJobs(files: readonly string[]): readonly RunJob[] {
     args,
     files: [],
     uses: [],
-    // Types take longest, and everything else means little where they are wrong.
+    // The type check takes longest, and other results mean little when types are wrong.
     seconds: name === "types" ? 60 : 10,
     log: `${LOGS}/${TREE_GROUP.name}/${name}.log`,
   }));
@@ -66,10 +66,13 @@ function testJobs(group: TestGroup, all: readonly string[]): readonly RunJob[] {
   });
 }
 
-/** Writes both streams to one file, in order; a program that outlives the job holds no pipe. */
+/**
+ * Writes both streams to one file, in order. A program that outlives the job then keeps no pipe
+ * open.
+ */
 const LOGGED = 'log=$1; shift; exec "$@" >"$log" 2>&1';
 
-/** Runs a job to its end and says how it ended. */
+/** Runs a job until it ends and returns its counts. */
 async function runJob(job: RunJob, isCut: boolean): Promise<Counts> {
   const started = performance.now();
   const command = denoCommand(job.args, isCut);
@@ -104,7 +107,7 @@ async function runJob(job: RunJob, isCut: boolean): Promise<Counts> {
   return counts;
 }
 
-/** Asks each need once, all at the same time. */
+/** Checks each need once, all in parallel. */
 async function unmetNeeds(
   groups: readonly TestGroup[],
 ): Promise<ReadonlyMap<MachineNeed, string | undefined>> {
@@ -112,7 +115,9 @@ async function unmetNeeds(
   return new Map(await Promise.all(needs.map(async (need) => [need, await unmet(need)] as const)));
 }
 
-/** Resolves when a group's preparations are made; the error of one that failed is in the answer. */
+/**
+ * Waits for a group's preparations. Returns the error message of a failed one, otherwise undefined.
+ */
 async function prepareGroup(
   group: TestGroup | undefined,
   prepare: ReturnType<typeof openPreparations>,
@@ -125,7 +130,7 @@ async function prepareGroup(
   }
 }
 
-/** Runs the jobs, and returns what was counted for each group. */
+/** Runs the jobs and returns the counts of each group. */
 async function runAll(
   jobs: readonly RunJob[],
   groups: readonly TestGroup[],

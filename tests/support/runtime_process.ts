@@ -1,6 +1,6 @@
 /**
- * The real runtime as a real process, driven by the real ACP driver, in a home of its own. Its
- * permissions are those of the set `runtime` for an endpoint on loopback.
+ * The real runtime as a real process, driven by the real ACP driver, in a separate home. It has the
+ * permissions of the set `runtime` for an endpoint on loopback.
  *
  * @module
  */
@@ -20,13 +20,13 @@ import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
 const TREE = fileURLToPath(new URL("../../", import.meta.url));
 const DENO = Deno.execPath();
 
-/** A started runtime and what a test looks into. */
+/** A started runtime and its parts that a test inspects. */
 export interface RuntimeProcess {
   readonly session: RuntimeSession;
   /** The process itself, for `kill -9`. */
   readonly child: Child;
   readonly log: RecordingLog;
-  /** Runs a turn and collects its updates; `on` sees each as it comes. */
+  /** Runs a turn and collects its updates; `on` gets each when it arrives. */
   turn(text: string, on?: (update: RuntimeUpdate) => void): Promise<TurnRecord>;
 }
 
@@ -34,11 +34,11 @@ export interface RuntimeProcess {
 export interface TurnRecord {
   readonly outcome: TurnOutcome;
   readonly updates: readonly RuntimeUpdate[];
-  /** The assistant's whole messages, joined. */
+  /** The assistant's complete messages, joined. */
   readonly text: string;
 }
 
-/** The command line of the runtime, from the tree, and the least environment it needs. */
+/** Returns the runtime's command line, from the tree, and the minimal environment that it needs. */
 export function runtimeCommand() {
   return {
     command: DENO,
@@ -123,7 +123,7 @@ export async function startRuntime(
   };
 }
 
-/** Runs `work` in a home of its own that is removed afterwards. */
+/** Runs `work` in a new home and removes it afterwards. */
 export async function inHome(work: (home: string) => Promise<void>): Promise<void> {
   const home = await Deno.makeTempDir({ prefix: "fleetctl-runtime-" });
   try {
@@ -145,7 +145,7 @@ export async function writeClientConfig(
   );
 }
 
-/** The entry of the fixture server. */
+/** Returns the client-config entry of the fixture server. */
 export function fixtureServer(env: Readonly<Record<string, string>> = {}) {
   return {
     command: DENO,

@@ -1,8 +1,8 @@
 /**
- * Agent programs of others that tests run unchanged: name, pinned package, how each is started and
- * pointed at a model endpoint. The preparation step installs them; nothing of them is shipped.
+ * Third-party agent programs that tests run unchanged: name, pinned package, how each is started
+ * and connected to a model endpoint. The preparation step installs them; none of them is shipped.
  *
- * To add one: a row here, and its `deno.json` and `deno.lock` below `tests/runtimes/programs/`.
+ * To add one, add a row here, and its `deno.json` and `deno.lock` below `tests/runtimes/programs/`.
  *
  * @module
  */
@@ -21,30 +21,33 @@ export interface RuntimeProgram {
   readonly npm: string;
   /** The program's file below `node_modules`. */
   readonly file: string;
-  /** Installed without `FLEETCTL_RUNTIMES`. */
+  /** Whether it is installed when `FLEETCTL_RUNTIMES` is not set. */
   readonly isDefault: boolean;
-  /** How it is started; the command is replaced by the installed file. */
+  /** Returns its runtime definition; the installed file replaces the command. */
   readonly definition: () => RuntimeDefinition;
   /**
-   * Writes what it needs into `home`, and into the program folder below `root`; returns its
-   * environment. `url` has no path.
+   * Writes the files that it needs into `home` and into the program folder below `root`. Returns
+   * its environment. `url` has no path.
    */
   readonly connect: (at: {
     readonly root: string;
     readonly home: string;
     readonly url: string;
   }) => Promise<Readonly<Record<string, string>>>;
-  /** How the model sees a tool of an MCP. */
+  /** Returns the name of an MCP's tool as the model sees it. */
   readonly toolName: (mcp: string, tool: string) => string;
-  /** Its tool that runs a command. */
+  /** The program's own tool that runs a command. */
   readonly shell: string;
-  /** What the model gives that tool; `command` with a description when absent. */
+  /** Returns the input of that tool; when absent, `command` with a description. */
   readonly shellInput?: (command: string) => Readonly<Record<string, unknown>>;
-  /** The command as the program runs it; as the model gave it when absent. */
+  /** Returns the command that the program runs; when absent, the command that the model gave. */
   readonly shownCommand?: (command: string) => string;
 }
 
-/** What a model gives the program's own shell, and the command that a person is asked about. */
+/**
+ * Returns the input for the program's own shell, and the command that the person sees in the
+ * approval.
+ */
 export function shellCall({ shell, shellInput, shownCommand }: RuntimeProgram, command: string) {
   const input = shellInput?.(command) ?? { command, description: "make a file" };
   return { call: { tool: shell, arguments: input }, shown: shownCommand?.(command) ?? command };
@@ -52,7 +55,7 @@ export function shellCall({ shell, shellInput, shownCommand }: RuntimeProgram, c
 
 const CLAUDE_CODE: RuntimeProgram = {
   name: "claude-code",
-  // The main package only picks this one by an install script.
+  // The main package only selects this one with an install script.
   npm: "@anthropic-ai/claude-code-linux-x64",
   file: "@anthropic-ai/claude-code-linux-x64/claude",
   isDefault: true,
@@ -69,7 +72,7 @@ const CLAUDE_CODE: RuntimeProgram = {
 const PI: RuntimeProgram = {
   name: "pi",
   npm: "@earendil-works/pi-coding-agent",
-  // Its lock holds what the bundle of the program imports, and the Node that it needs.
+  // The lock contains what the program's bundle imports, and the Node that it needs.
   file: ".bin/pi",
   isDefault: true,
   definition: () => shipped("pi"),
@@ -96,7 +99,7 @@ const PI: RuntimeProgram = {
 
 const OPENCODE: RuntimeProgram = {
   name: "opencode",
-  // The main package only picks this one by an install script.
+  // The main package only selects this one with an install script.
   npm: "opencode-linux-x64",
   file: "opencode-linux-x64/bin/opencode",
   isDefault: false,
@@ -172,7 +175,10 @@ export const RUNTIME_PROGRAMS: readonly RuntimeProgram[] = [
   CLAUDE_AGENT_ACP,
 ];
 
-/** Those that this run installs and tests: `FLEETCTL_RUNTIMES` is `all`, or names with commas. */
+/**
+ * Returns the programs that this run installs and tests: `FLEETCTL_RUNTIMES` is `all`, or names
+ * separated by commas.
+ */
 export function wantedPrograms(): readonly RuntimeProgram[] {
   const wanted = Deno.env.get("FLEETCTL_RUNTIMES") ?? "";
   if (wanted === "all") return RUNTIME_PROGRAMS;
@@ -181,7 +187,9 @@ export function wantedPrograms(): readonly RuntimeProgram[] {
     : wanted.split(",").map(programNamed);
 }
 
-/** A test for each of these programs; it is skipped where this run does not install the program. */
+/**
+ * Declares a test for each of these programs; skipped when this run does not install the program.
+ */
 export function testPrograms(
   names: readonly string[],
   what: string,
@@ -197,7 +205,7 @@ export function testPrograms(
   }
 }
 
-/** Returns the program of that name. */
+/** Returns the program with that name. */
 export function programNamed(name: string): RuntimeProgram {
   const found = RUNTIME_PROGRAMS.find((program) => program.name === name);
   if (found === undefined) throw new Error(`there is no program ${name}`);
@@ -218,27 +226,27 @@ export async function installPrograms(say: (line: string) => void): Promise<void
   }
 }
 
-/** The folder of its packages, to be copied elsewhere as a whole. */
+/** Returns the folder of its packages, which can be copied as a whole. */
 export function installedModules(program: RuntimeProgram): string {
   return `${folders(program).installed}/node_modules`;
 }
 
-/** Search path of the program: the Node of its lock before that of the host. */
+/** Returns PATH for the program: the Node of its lock before that of the host. */
 export function programPath(program: RuntimeProgram): string {
   return `${folders(program).installed}/node_modules/.bin:/usr/local/bin:/usr/bin:/bin`;
 }
 
-/** Path of the installed program. */
+/** Returns the path of the installed program. */
 export function programFile(program: RuntimeProgram): string {
   return `${folders(program).installed}/node_modules/${program.file}`;
 }
 
-/** The version that its pins name. */
+/** Returns the version in its pins. */
 export async function pinnedVersion(program: RuntimeProgram): Promise<string> {
   const { imports } = JSON.parse(await Deno.readTextFile(`${folders(program).source}/deno.json`));
   const pinned = Object.values<string>(imports).find((to) => to.startsWith(`npm:${program.npm}@`))
     ?.slice(`npm:${program.npm}@`.length) ?? "";
-  // A build for one platform has the platform in its version.
+  // A platform build has the platform in its version.
   return pinned.replace(/-linux-x64$/, "");
 }
 

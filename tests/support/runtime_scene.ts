@@ -53,7 +53,9 @@ export async function withRuntime(
   }
 }
 
-/** A pipe that tells when the first process opened it, and when the last one that did is gone. */
+/**
+ * Creates a pipe that shows when the first process opened it, and when the last such process ended.
+ */
 export async function lifeline(home: string) {
   const path = `${home}/alive`;
   await new Deno.Command("mkfifo", { args: [path] }).output();
@@ -68,7 +70,7 @@ export async function lifeline(home: string) {
   };
 }
 
-/** The updates of one kind. */
+/** Returns the updates of one kind. */
 export function of<Kind extends RuntimeUpdate["kind"]>(
   updates: readonly RuntimeUpdate[],
   kind: Kind,

@@ -7,22 +7,22 @@
  * | `exec fleetctl …` / `! exec …` | must exit 0 / must not; `exec:4` must exit 4 |
  * | `stdout 'regex'` / `! stdout 'regex'` | about the last exec; likewise `stderr` |
  * | `stdin 'text'` | stdin of the next exec |
- * | `file path ['regex']` / `! file path` | a file under the root is there (and matches) |
+ * | `file path ['regex']` / `! file path` | a file under the root exists (and matches) |
  * | `mode path 0640` | its permission bits |
  * | `write path 'text'`, `append path 'text'` | writes a file under the root; `\\n` is a line break |
- * | `forget KEY …` | takes keys out of the shared shard, as of a store that lost them |
- * | `sql path 'statements'` | runs SQL in a database under the root; a backtick is a quote of SQL |
- * | `socket path 0600` | stands in for a socket on which nobody listens |
+ * | `forget KEY …` | removes keys from the shared shard, as if the store had lost them |
+ * | `sql path 'statements'` | runs SQL in a database under the root; a backtick stands for an SQL quote |
+ * | `socket path 0600` | creates a socket on which nothing listens |
  * | `age path days` | makes a file or folder that old |
- * | `remove path` | takes a file under the root away |
- * | `capture NAME 'regex'` | `$NAME` is what the group of the regex matches in the last stdout |
+ * | `remove path` | removes a file under the root |
+ * | `capture NAME 'regex'` | sets `$NAME` to the group of the regex in the last stdout |
  * | `manager on` | from now on a service manager answers, and every unit starts |
- * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; an error |
- * | `ask agent mcp tool 'json'` | a call of that agent waits for a human from now on |
- * | `http 'text' [status 'header: value'…]` | whatever is asked by HTTP from now on is answered with this and its id; 200 if no other. Until then nobody answers |
+ * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; with `!`, an error |
+ * | `ask agent mcp tool 'json'` | a call of that agent waits for approval from now on |
+ * | `http 'text' [status 'header: value'…]` | from now on, answers every HTTP request with this (status 200 by default) and the request's id; before that, every request fails |
  *
- * `$ROOT`, `$HOST` and what was captured are replaced. Files after `-- path --` are written before
- * the first command.
+ * `$ROOT`, `$HOST` and captured names are replaced. Files after `-- path --` are written before the
+ * first command.
  *
  * @module
  */
@@ -63,7 +63,7 @@ interface Outcome {
   stderr: string;
 }
 
-/** Runs one transcript; a failure names its line. */
+/** Runs one transcript; an error names the line that failed. */
 export async function runScript(text: string, ports?: Partial<VerbPorts>): Promise<void> {
   const script = parseScript(text);
   const root = await Deno.makeTempDir({ prefix: "fctl" });
@@ -77,12 +77,12 @@ export async function runScript(text: string, ports?: Partial<VerbPorts>): Promi
   }
 }
 
-/** What listens on this machine's own ports is no part of a script. */
+/** Scripts do not depend on what listens on this machine's own ports. */
 function nobody(): VerbPorts["http"] {
   return fakeHttp(() => Promise.reject(new TypeError("connection refused")));
 }
 
-/** Answers every request with a text, a status and headers, and with the id of the request. */
+/** Answers every request with a text, a status, headers, and the request's id. */
 function answering([text = "", status = "200", ...lines]: readonly string[]): VerbPorts["http"] {
   const given = lines.map((line) => line.split(": ", 2) as [string, string]);
   return fakeHttp(({ headers }) => {
@@ -211,7 +211,7 @@ class Runner {
     await Deno.chmod(fifo, parseInt(mode, 8));
   }
 
-  /** Returns the path of a file below the root, whose folder is made. */
+  /** Returns the path of a file below the root and creates its folder. */
   private async inFolder(name: string): Promise<string> {
     const path = `${this.root}/${name}`;
     await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
@@ -291,7 +291,7 @@ function unescape(text: string): string {
   return text.replaceAll("\\n", "\n");
 }
 
-/** Takes shared keys out of the store of a root. */
+/** Removes shared keys from the store of a root. */
 async function forgetKeys(root: string, keys: readonly string[]): Promise<void> {
   const host = openHost({ log: { program: "fleetctl", level: "error" } });
   const done = await changeStore(host, pathsUnder(root), {
@@ -305,7 +305,7 @@ async function forgetKeys(root: string, keys: readonly string[]): Promise<void> 
   assert.ok(done.ok, JSON.stringify(done));
 }
 
-/** An MCP server that always says the same; its result names the call. */
+/** An MCP server with a constant answer; its result names the call. */
 function answers(text: string, isError: boolean): McpClient {
   return {
     listTools: async () =>
@@ -324,7 +324,7 @@ async function writeFile(path: string, text: string): Promise<void> {
   await Deno.writeTextFile(path, text);
 }
 
-/** Words apart by blanks; quotes keep what is between them together. */
+/** Splits words at blanks; quoted text stays together. */
 function splitWords(text: string): readonly string[] {
   return [...text.matchAll(/'([^']*)'|(\S*?)'([^']*)'|(\S+)/g)].map((match) =>
     match[1] ?? (match[3] === undefined ? match[4] ?? "" : `${match[2]}${match[3]}`)

@@ -1,7 +1,7 @@
 /**
- * Calls that wait for a human in a transcript: a real local socket with real approvals under the
- * script's root, and nobody behind the calls. A turn is answered with its own text. Ids are
- * `ask-1`, `ask-2`, … so that a line can name them.
+ * Pending approvals in a transcript: a real local socket with real approvals under the script's
+ * root, without programs behind the calls. A turn echoes its text. Ids are `ask-1`, `ask-2`, … so
+ * that a line can name them.
  *
  * @module
  */
@@ -13,14 +13,14 @@ import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import { openDialStore } from "units/dial/store.ts";
 
-/** The dial units of one script, as far as approvals go. */
+/** The approvals of one script's dial units. */
 export interface ScriptAsks {
-  /** Lets a call of an agent wait. */
+  /** Adds a call of an agent that waits for approval. */
   ask(agent: string, mcp: string, tool: string, given: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Creates no socket before it is needed. */
+/** Prepares the sockets; each is created at its first use. */
 export function scriptAsks(root: string): ScriptAsks {
   const paths = pathsUnder(root);
   const host = openHost({ log: { program: "script", level: "error" } });

@@ -1,6 +1,6 @@
 /**
- * A host's own unit in the hands of a test: registers with an enrolled key at a real gateway, takes
- * jobs and answers them when the test says so.
+ * A host's own unit in a test: it registers with an enrolled key at a real gateway, accepts jobs,
+ * and answers them when the test says so.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { type BareClient, connectBare } from "tests/support/gateway_fixture.ts";
 
 const KEYS_FILE = pathsUnder("/r").dialKeys;
 
-/** A job as the host got it. */
+/** A job as the host received it. */
 export interface TakenJob {
   readonly id: string;
   readonly job: string;
@@ -25,23 +25,25 @@ export interface TakenJob {
 /** A connected host. */
 export interface ScriptedHost {
   readonly client: BareClient;
-  /** The next job that the gateway sends, but for looks that are answered by themselves. */
+  /**
+   * Returns the next job of the gateway, except status requests that are answered automatically.
+   */
   take(): Promise<TakenJob>;
-  /** From now on each look at the host is answered with this document; undefined ends that. */
+  /** Answers each later status request with this document; undefined ends that. */
   answerLooks(report: unknown): void;
-  /** The verb says where it stands. */
+  /** Reports progress of the verb. */
   says(job: TakenJob, text: string): void;
-  /** The verb ended, and printed this document. */
+  /** Reports that the verb ended, with the document that it printed. */
   done(job: TakenJob, report: unknown, exit?: number): void;
-  /** The verb did not run. */
+  /** Reports that the verb did not run. */
   failed(job: TakenJob, code: string, message: string): void;
-  /** The connection is lost without a word. */
+  /** Drops the connection without a closing frame. */
   vanish(): Promise<void>;
 }
 
-/** The keys of hosts that a gateway's files name. */
+/** The host keys in a gateway's files. */
 export interface HostKeys {
-  /** Enrolls a host; with `isRevoked` it has no key left. */
+  /** Enrolls a host; with `isRevoked`, the host has no valid key. */
   enroll(host: string, isRevoked?: boolean): Promise<void>;
   /** Connects an enrolled host. */
   connect(
@@ -51,7 +53,7 @@ export interface HostKeys {
   ): Promise<ScriptedHost>;
 }
 
-/** Keeps the keys of hosts in the files of one gateway. */
+/** Manages host keys in the files of one gateway. */
 export function hostKeys(files: MemoryFiles): HostKeys {
   const keys = new Map<string, DialKey>();
   const listed: Record<string, readonly string[]> = {};

@@ -1,6 +1,6 @@
 /**
- * A daemon in the hands of a test of the page: it keeps the model of each agent and judges keys the
- * way `agents model set` does, so that the page and the gateway are real and nothing else is.
+ * A daemon for tests of the page. It keeps the model of each agent and checks keys like `agents
+ * model set`. The page and the gateway are real.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import type { VerbCall, VerbRunner } from "gateway/daemon_verbs.ts";
 /** The one key that is accepted. */
 export const GOOD_KEY = "sk-0123456789abcdefghijWXYZ";
 
-/** A daemon that knows models only. */
+/** A daemon that supports only models. */
 export interface ScriptedModels extends VerbRunner {
   readonly calls: readonly VerbCall[];
-  /** Holds the next answers back until it is called. */
+  /** Holds back later answers until the returned function is called. */
   hold(): () => void;
 }
 
-/** Starts with the demo model for every agent. */
+/** Creates the daemon with the demo model for every agent. */
 export function scriptedModels(): ScriptedModels {
   const calls: VerbCall[] = [];
   const cards = new Map<string, Record<string, unknown>>();

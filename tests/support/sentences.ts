@@ -1,11 +1,11 @@
 /**
- * The sentences of a page of Markdown as words. A colon ends one, since what follows is read by
- * itself; what stands in parentheses, and the target of a link, is not counted. Pure.
+ * Splits a Markdown page into sentences and words. A colon ends a sentence, since what follows
+ * reads separately. Text in parentheses and link targets are not counted. Pure.
  *
  * @module
  */
 
-/** Returns the words of each sentence. Code blocks and headings have none. */
+/** Returns the words of each sentence, without code blocks and headings. */
 export function sentencesOf(page: string): readonly (readonly string[])[] {
   return blocksOf(page.replace(/^```[\s\S]*?^```/gm, "\n")).flatMap((block) =>
     withoutAsides(block).split(/(?<=[.!?:])[*"')\]]*\s+/).map((sentence) =>
@@ -14,7 +14,7 @@ export function sentencesOf(page: string): readonly (readonly string[])[] {
   );
 }
 
-/** Paragraphs, items of lists, and cells of tables. */
+/** Returns paragraphs, list items and table cells. */
 function blocksOf(text: string): readonly string[] {
   const blocks: string[] = [""];
   for (const line of text.split("\n").map((one) => one.trim())) {

@@ -1,7 +1,7 @@
 /**
  * A shipped MCP server, vendored and started as its unit would start it: the same command line and
- * fixed environment, dummy keys, an empty home. For tests, for the page of the catalog and for
- * benches; nothing is reached over a network.
+ * fixed environment, dummy keys, an empty home. For tests, the catalog page and benches; nothing
+ * uses the network.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import { renderLaunchers } from "units/render/launchers.ts";
 import { expandPlaceholders, serverCommand } from "units/render/mcp/command.ts";
 
 const AGENT = "ada" as AgentName;
-/** A value of the right shape for keys that a server looks at before it starts. */
+/** Well-formed values for keys that a server checks before it starts. */
 const DUMMY_KEYS: Readonly<Record<string, string>> = {
   DSN: "sqlite:///:memory:",
   CLOUDINARY_URL: "cloudinary://key:secret@cloud",
@@ -31,14 +31,13 @@ const DUMMY_KEYS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Servers that answer nothing by themselves: every message, the handshake too, goes to the host
- * named here. They start with a dummy key, and say so on stderr; without a real key and a network
- * they list nothing.
+ * Servers that forward every message, including the handshake, to the named host. They start with a
+ * dummy key and report that on stderr. Without a real key and a network they list no tools.
  */
 export const PASSES_ON: ReadonlyMap<string, { readonly host: string; readonly says: RegExp }> =
   new Map([["payments", { host: "mcp.stripe.com", says: /MCP Server running on stdio/ }]]);
 
-/** Waits until a server says that it runs, or has ended; returns what it said on stderr. */
+/** Waits until a server reports that it runs, or ends; then stops it and returns its stderr. */
 export async function startAlone(program: ProcessSpec, says: RegExp): Promise<string> {
   const child = new Deno.Command(program.command, {
     args: [...program.args],
@@ -67,7 +66,7 @@ export interface ShippedRoot extends AsyncDisposable {
   manifest(mcp: string): Manifest;
   /** Vendors an entry from the prepared cache. */
   vendor(mcp: string): Promise<Manifest>;
-  /** The program of one connection, with a home of its own. */
+  /** Returns the program of one connection, with a new home. */
   program(manifest: Manifest, more?: Readonly<Record<string, string>>): Promise<ProcessSpec>;
   at(manifest: Manifest): Promise<McpEndpoint>;
 }
@@ -137,7 +136,7 @@ async function serverProgram(
       "serve",
       manifest.source.name,
     ]
-    // The first two words check the tree before each start, which vendoring tests do.
+    // The first two words check the tree before each start; the vendoring tests cover that.
     : serverCommand(manifest, site).slice(needsVendoring(manifest) ? 2 : 0);
   const [command = "", ...args] = words;
   const fixed = Object.entries(manifest.environment).map(([name, value]) => [

@@ -1,7 +1,7 @@
 /**
- * Test files that take long: each runs in a process of its own, and the longest begin first. A file
- * that is not listed shares its process with others of its group. The seconds are rough, on a
- * machine at rest; they decide the order and nothing else.
+ * Slow test files. Each runs in a separate process, and the longest start first. A file that is not
+ * listed shares its process with others of its group. The seconds are rough, measured on an idle
+ * machine; they only decide the order.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * A host with one agent under a root of its own, changed by the program that people run, and its
- * markers, defaults, ledger and secrets as a reader sees them.
+ * A host with one agent under a separate root. Tests change it through the real program and read
+ * its markers, defaults, ledger and secrets.
  *
  * @module
  */
@@ -33,7 +33,7 @@ export interface Bench {
   readonly paths: Paths;
 }
 
-/** What a reader of the host sees. */
+/** The state of the host as a reader sees it. */
 export interface State {
   readonly markers: string;
   readonly defaults: string;
@@ -43,7 +43,7 @@ export interface State {
   readonly readers: number | undefined;
 }
 
-/** Makes a host with the agent ada. */
+/** Creates a host with the agent ada. */
 export async function openBench(root: string): Promise<Bench> {
   const paths = pathsUnder(root);
   const host = { ...openHost({ log: { program: "test" } }), log: recordingLog() };
@@ -66,7 +66,7 @@ function start({ root }: Bench, words: readonly string[]): Deno.ChildProcess {
   }).spawn();
 }
 
-/** Runs a verb, ended after `killAfterMs` when that comes first. */
+/** Runs a verb; kills it after `killAfterMs` if it still runs. */
 export async function runAt(
   bench: Bench,
   words: readonly string[],
@@ -98,7 +98,7 @@ export async function finish(bench: Bench, words: readonly string[]): Promise<st
   return ended.out;
 }
 
-/** Reads all of it; a shard or key that cannot be read fails the test. */
+/** Reads the whole state; an unreadable shard or key fails the test. */
 export async function readState({ host, paths }: Bench): Promise<State> {
   const ledger = await readLedger(host.files, paths);
   assert(ledger.ok && ledger.value.faults.length === 0, JSON.stringify(ledger));
@@ -121,7 +121,7 @@ export async function readState({ host, paths }: Bench): Promise<State> {
   };
 }
 
-/** What the next verb does first, and what git says of the result. */
+/** Runs the recovery that the next verb does first, then checks the repository with git. */
 export async function heal({ host, paths }: Bench): Promise<void> {
   const healed = await commitChange(host, paths, {
     verb: "test",

@@ -1,6 +1,7 @@
 /**
  * A team-chat gateway in cloud mode against the kit, and the real dial unit of its agent with a
- * scripted runtime: both ends of a line, real time, real sockets, a real disk for the agent.
+ * scripted runtime: both ends of a gateway connection, real time, real sockets, and a real disk for
+ * the agent.
  *
  * @module
  */
@@ -18,17 +19,17 @@ import { BEA_OWNER, messageOf } from "tests/teamchat/fixture.ts";
 import { kitHost } from "tests/teamchat/kit_host.ts";
 import { deliver } from "tests/teamchat/gateway_process.ts";
 
-/** Both ends. */
+/** The gateway and the dial unit. */
 export interface TeamchatPair extends AsyncDisposable {
   readonly kit: ConnectorKit;
   /** The agent's home. */
   readonly home: string;
-  /** Posts an activity of bea's owner; returns the status. */
+  /** Posts an activity as bea's owner; returns the HTTP status. */
   post(activity: Record<string, unknown>): Promise<number>;
   message(text: string, more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
-  /** One question on the agent's local socket. */
+  /** Sends one request on the agent's local socket. */
   ask(question: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
-  /** Waits until something holds. */
+  /** Waits until a condition is true. */
   until(test: () => boolean): Promise<void>;
 }
 

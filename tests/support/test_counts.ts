@@ -4,7 +4,7 @@
  * @module
  */
 
-/** What is counted. */
+/** Counts of a run or a job. */
 export interface Counts {
   passed: number;
   failed: number;
@@ -21,8 +21,8 @@ export function readJunit(xml: string): Counts {
 }
 
 /**
- * Counts the tests of a job. One that failed outside a test, that died before its report, or in
- * which no test ran is a failure all the same; a step without a report is one test.
+ * Counts the tests of a job. A job counts as failed when an error is outside a test, when it dies
+ * before its report, or when no test runs. A step without a report counts as one test.
  */
 export function countJob(isOk: boolean, xml: string | undefined): Counts {
   if (xml === undefined) return { passed: isOk ? 1 : 0, failed: isOk ? 0 : 1, skipped: 0 };
@@ -32,15 +32,15 @@ export function countJob(isOk: boolean, xml: string | undefined): Counts {
   return counts;
 }
 
-/** The last line. */
+/** Returns the last line of a run. */
 export function totalLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-/** A test that passed, and the head of a file, as Deno's reporter shows them. */
+/** A passed test and the header of a file, as Deno's reporter prints them. */
 const PASSED = /( \.\.\. ok \([^)]*\)|^running \d+ tests? from \S+)$/;
 
-/** What is shown of a job that failed: all but the lines of tests that passed. */
+/** Returns the output of a failed job without the lines of passed tests. */
 export function failureText(output: string): string {
   return output.split("\n").filter((line) => !PASSED.test(line)).join("\n").trim();
 }

@@ -1,18 +1,18 @@
 /**
- * The groups of tests: which files belong to each, and what each needs of the machine.
- * Every `*_test.ts` belongs to exactly one group; `tests/support/test_groups_test.ts` checks it.
+ * The groups of tests: the files of each group, and what each needs of the machine. Every
+ * `*_test.ts` belongs to exactly one group; `tests/support/test_groups_test.ts` checks it.
  *
  * @module
  */
 
 import type { MachineNeed } from "tests/support/machine.ts";
 
-/** What only so many test files may use at the same time; see `RESOURCE_PLACES`. */
+/** A resource that only a few test files may use at the same time; see `RESOURCE_PLACES`. */
 export type Resource = "hosts" | "browser" | "containers";
 
 /**
- * How many test files use a resource at the same time. Booted hosts mostly wait, and each has its
- * own name. Browsers are held to times of their own. Containers share the kernel's overlay mounts.
+ * How many test files may use a resource at the same time. Booted hosts mostly wait, and each has
+ * its own name. Browser tests have deadlines. Containers share the kernel's overlay mounts.
  */
 export const RESOURCE_PLACES: Readonly<Record<Resource, number>> = {
   hosts: 2,
@@ -20,11 +20,12 @@ export const RESOURCE_PLACES: Readonly<Record<Resource, number>> = {
   containers: 1,
 };
 
-/** What can be fetched before tests run without a network; `tests/support/prepare.ts` does it. */
+/** What can be downloaded before tests run offline; `tests/support/prepare.ts` does it. */
 export type PreparationName = "vendor" | "bundler" | "suite" | "playground" | "sdks" | "programs";
 
 /**
- * The modules that use what a preparation makes; a group whose tests reach one of them prepares it.
+ * The modules that use the result of each preparation. A group whose tests reach such a module
+ * prepares it.
  */
 export const PREPARED_FOR: Readonly<Record<PreparationName, readonly string[]>> = {
   vendor: ["tests/support/prepare_vendor.ts"],
@@ -39,21 +40,21 @@ export const PREPARED_FOR: Readonly<Record<PreparationName, readonly string[]>> 
 export interface TestGroup {
   readonly name: string;
   readonly what: string;
-  /** Whether a path relative to the tree belongs to it. */
+  /** Returns whether a path relative to the tree belongs to it. */
   readonly holds: (file: string) => boolean;
-  /** Part of `./dev check`. */
+  /** Whether `./dev check` runs it. */
   readonly quick: boolean;
-  /** What the machine must offer; see `tests/support/machine.ts`. */
+  /** Required features of the machine; see `tests/support/machine.ts`. */
   readonly needs: readonly MachineNeed[];
-  /** What must be fetched before its first test; see `tests/support/prepare.ts`. */
+  /** Downloads before its first test; see `tests/support/prepare.ts`. */
   readonly prepares: readonly PreparationName[];
-  /** What its files must not all use at the same time. */
+  /** Resources with limited places that its files use. */
   readonly uses: readonly Resource[];
-  /** How many files one process runs, one after another; each has an isolate of its own. */
+  /** How many files one process runs, one after another, each in a separate isolate. */
   readonly batch: number;
 }
 
-/** Tests beside the source that start programs, fill disks, kill themselves or take seconds. */
+/** Mirrored tests that start programs, fill disks, kill their own processes or take seconds. */
 const PROGRAMS: readonly RegExp[] = [
   /^tests\/([a-z0-9_]+\/)*os\//,
   /^tests\/core\/(risk\/doors|secrets\/(store[a-z_]*|shards)|catalog\/vendor[a-z_]*)_test/,

@@ -1,6 +1,6 @@
 /**
- * Every test file belongs to exactly one group and to one job, and jobs are counted
- * and run as they must.
+ * Checks that every test file belongs to exactly one group and one job, and that jobs are counted
+ * and scheduled correctly.
  *
  * @module
  */
@@ -37,7 +37,7 @@ Deno.test("countJob() counts a failure for a step that fails and for a job that 
   assert.deepEqual(countJob(false, undefined), { passed: 0, failed: 1, skipped: 0 });
   assert.deepEqual(countJob(true, report(3, 0)), { passed: 3, failed: 0, skipped: 0 });
   assert.deepEqual(countJob(false, report(3, 1)), { passed: 2, failed: 1, skipped: 0 });
-  // It failed outside a test, it died before its report, and no test ran.
+  // Failed outside a test; died before its report; ran no test.
   assert.deepEqual(countJob(false, report(3, 0)), { passed: 3, failed: 1, skipped: 0 });
   assert.deepEqual(countJob(false, ""), { passed: 0, failed: 1, skipped: 0 });
   assert.deepEqual(countJob(true, report(0, 0)), { passed: 0, failed: 1, skipped: 0 });
@@ -76,7 +76,7 @@ Deno.test("groupJobs() gives a slow file a process and deals others out in batch
   );
 });
 
-/** Runs jobs that end when they are told; `begun` has their names in order. */
+/** Runs jobs that end on demand; `begun` lists their names in order. */
 function heldJobs(places: number, jobs: readonly Job[], first: readonly string[] = []) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

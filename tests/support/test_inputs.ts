@@ -1,8 +1,8 @@
 /**
- * What the outcome of a test file rests on, as one hash: its text and that of everything that it
- * imports, Deno, its settings and the lock file; and every file of the tree, where something that
- * it imports reads files of the tree. `./dev check` leaves out files whose hash has passed before;
- * `./dev test` runs every file.
+ * One hash over everything that a test file's outcome depends on: its text, its imports, Deno,
+ * Deno's settings and the lock file. When an import reads files of the tree, the hash covers every
+ * file of the tree. `./dev check` skips files whose hash has passed before; `./dev test` runs every
+ * file.
  *
  * @module
  */
@@ -10,26 +10,26 @@
 import { type Graph, reachedFrom, readGraph, TREE, treeFiles } from "tests/support/module_graph.ts";
 
 const KNOWN = `${TREE}.cache/unit.json`;
-/** What every test rests on besides what it imports. */
+/** What every test depends on besides its imports. */
 const SETTINGS = ["deno.json", "deno.lock", "gateway/web/deno.json"];
-/** Code that finds files of the tree: by its own place, by the working folder, by a path. */
+/** Code that locates files of the tree: by its own location, by the working folder, by a path. */
 const FINDS_FILES = new RegExp(
   /\bimport\.meta\b|\bTREE\b|\bDeno\.(cwd|execPath)\b/.source +
     /|^(?!import\b|.*\bfrom ").*["'`](docs|tests|core|cli|gateway|login|teamchat|units)\//.source,
   "m",
 );
 
-/** The tree as it is. */
+/** A snapshot of the tree. */
 export interface TreeState {
   /** What the tests import. */
   readonly graph: Graph;
   /** Hashes of contents, by path. */
   readonly hashes: Readonly<Record<string, string>>;
-  /** Files whose code finds files of the tree. */
+  /** Files whose code locates files of the tree. */
   readonly finders: ReadonlySet<string>;
 }
 
-/** Returns the hash of what each test file rests on. */
+/** Returns the hash of each test file's inputs. */
 export async function inputHashes(
   files: readonly string[],
   { graph, hashes, finders }: TreeState,
@@ -45,7 +45,7 @@ export async function inputHashes(
   return found;
 }
 
-/** Reads the tree as it is now. */
+/** Reads the current state of the tree. */
 export async function readTreeState(files: readonly string[]): Promise<TreeState> {
   const hashes: Record<string, string> = {};
   const finders = new Set<string>();
@@ -59,12 +59,12 @@ export async function readTreeState(files: readonly string[]): Promise<TreeState
   return { graph, hashes, finders };
 }
 
-/** Hashes that have passed, by test file. */
+/** Returns the hashes that have passed, by test file. */
 export async function readPassed(): Promise<Readonly<Record<string, string>>> {
   return JSON.parse(await Deno.readTextFile(KNOWN).catch(() => "{}"));
 }
 
-/** Keeps the hashes of files that have passed. */
+/** Stores the hashes of files that have passed. */
 export async function writePassed(passed: Readonly<Record<string, string>>): Promise<void> {
   await Deno.writeTextFile(KNOWN, JSON.stringify(passed));
 }

@@ -1,5 +1,5 @@
 /**
- * The hash of what a test file rests on: what changes it, and what does not.
+ * Checks which changes affect the input hash of a test file, and which do not.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { inputHashes, type TreeState } from "tests/support/test_inputs.ts";
 
 const TESTS = ["tests/a", "tests/page"];
 
-/** A tree of two tests: one imports `core/one`, the other reads files of the tree. */
+/** A tree with two tests: one imports `core/one`, the other reads files of the tree. */
 function state(changed: Readonly<Record<string, string>> = {}): TreeState {
   const edges = [
     { from: "tests/a", to: "core/one" },

@@ -1,28 +1,28 @@
 /**
- * The jobs of a test run: which files share a process, and which jobs run side by side. A job is
- * one process; the longest begin first, and no resource is used by more jobs than it has places
- * for. Decisions only: `run` starts the programs. Why it is our own: ADR 0027.
+ * The jobs of a test run: which files share a process, and which jobs run in parallel. A job is one
+ * process. The longest start first, and each resource has a limited number of places. This module
+ * only decides; `run` starts the programs. ADR 0027 explains why this is not a library.
  *
  * @module
  */
 
 import { type Resource, RESOURCE_PLACES, type TestGroup } from "tests/support/test_groups.ts";
 
-/** What one process does. */
+/** The work of one process. */
 export interface Job {
   readonly group: string;
   readonly name: string;
-  /** Test files; none for a step that asks the whole tree. */
+  /** Test files; empty for a step that checks the whole tree. */
   readonly files: readonly string[];
-  /** About how long it takes; decides the order and nothing else. */
+  /** Estimated duration in seconds; it only decides the order. */
   readonly seconds: number;
   readonly uses: readonly Resource[];
 }
 
-/** A file that is not in the table of slow files takes about so long. */
+/** Estimated duration of a file that is not in the table of slow files. */
 const SECONDS_USUAL = 1;
 
-/** Makes the jobs of a group: a process for each slow file, and one for each batch of others. */
+/** Creates the jobs of a group: a process for each slow file, and one for each batch of others. */
 export function groupJobs(
   { name: group, batch, uses }: Pick<TestGroup, "name" | "batch" | "uses">,
   files: readonly string[],
@@ -43,21 +43,22 @@ export function groupJobs(
   }));
 }
 
-/** What a run of jobs needs. */
+/** Options of a run. */
 export interface JobRun<J extends Job> {
-  /** Jobs that run side by side, whatever they use. */
+  /** Most jobs that run in parallel, whatever they use. */
   readonly places: number;
-  /** Resolves when a job's group may begin. A job that waits for it takes no place. */
+  /** Resolves when a job's group may start. A job that waits for this takes no place. */
   readonly ready: (job: J) => Promise<void>;
   readonly run: (job: J) => Promise<void>;
 }
 
 /**
- * Orders jobs: those of `first` groups, then by how long the run lasts at least because of them.
+ * Orders jobs: first the `first` groups, then by the least duration of the run that each job
+ * causes.
  */
 function inOrder<J extends Job>(jobs: readonly J[], first: readonly string[]): J[] {
   const rank = (job: Job) => first.includes(job.group) ? 0 : 1;
-  // Jobs that share few places take as long as all of them together.
+  // Jobs that share a resource take at least their total time divided by its places.
   const lane = (used: Resource) =>
     jobs.filter(({ uses }) => uses.includes(used)).reduce((sum, { seconds }) => sum + seconds, 0) /
     RESOURCE_PLACES[used];
@@ -68,8 +69,8 @@ function inOrder<J extends Job>(jobs: readonly J[], first: readonly string[]): J
 }
 
 /**
- * Runs all jobs. Jobs of `first` groups begin before others, the longest of each part first.
- * Neither `ready` nor `run` may reject.
+ * Runs all jobs. Jobs of `first` groups start before others, the longest of each part first.
+ * `ready` and `run` must not reject.
  */
 export async function runJobs<J extends Job>(
   jobs: readonly J[],

@@ -1,7 +1,7 @@
 /**
- * Runs the test files that are named after `--` in one isolate: `deno test … test_part.ts --
- * a_test.ts`. For `./dev check` alone, where starting an isolate for each file takes longer than
- * its tests; `./dev test` gives each file its own.
+ * Runs the test files after `--` in one isolate: `deno test … test_part.ts -- a_test.ts`. Only for
+ * `./dev check`, where starting an isolate per file takes longer than its tests. `./dev test` gives
+ * each file a separate isolate.
  *
  * @module
  */

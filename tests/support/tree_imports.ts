@@ -1,5 +1,5 @@
 /**
- * The names of the tree's own `deno.json`, for a config that lies elsewhere.
+ * The import names of the tree's `deno.json`, for a config in another location.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { TREE } from "tests/support/module_graph.ts";
 import { projectImports } from "units/render/permissions.ts";
 
-/** Name → target; what is the tree's own by its whole address. */
+/** Returns name → target; targets inside the tree are absolute URLs. */
 export function importsOfTree(): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(projectImports()).map(([name, target]) => [

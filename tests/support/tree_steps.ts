@@ -1,7 +1,7 @@
 /**
- * What is asked of the whole tree before anything of it runs (format, lint, types), and running
- * such steps side by side. The one list of `./dev check` and of `./dev test`: what one accepts, the
- * other does. Nothing here downloads.
+ * The checks of the whole tree that precede its tests (format, lint, types), and a runner for such
+ * steps. `./dev check` and `./dev test` share this list, so both accept the same code. No
+ * downloads.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export interface Step {
   readonly args: readonly string[];
 }
 
-/** How it ended. */
+/** The result of a step. */
 export interface StepResult {
   readonly name: string;
   readonly isOk: boolean;
@@ -23,7 +23,7 @@ export interface StepResult {
   readonly output: string;
 }
 
-/** Returns the steps for a tree of these files. */
+/** Returns the steps for a tree with these files. */
 export function treeSteps(files: readonly string[]): readonly Step[] {
   return [
     { name: "types", args: ["check", "-q", "--cached-only", ...typeRoots(files)] },
@@ -32,19 +32,19 @@ export function treeSteps(files: readonly string[]): readonly Step[] {
   ];
 }
 
-/** Folders whose types are asked: all but the benches, which `./dev bench` asks by itself. */
+/** Folders whose types are checked: all but the benches, which `./dev bench` checks itself. */
 function typeRoots(files: readonly string[]): readonly string[] {
   const code = files.filter((file) => /\.tsx?$/.test(file) && !file.startsWith("tests/bench/"));
   const rootOf = (file: string) => file.split("/").slice(0, file.startsWith("tests/") ? 2 : 1);
   return [...new Set(code.map((file) => rootOf(file).join("/")))];
 }
 
-/** Lines shown of a step that failed; the faults stand at the end of what Deno writes. */
+/** Lines shown of a failed step. The errors are at the end of Deno's output. */
 const SHOWN_LINES = 200;
-/** One test that ran, as the reporter of dots tells it. */
+/** One finished test in the output of the dot reporter. */
 const DOT = /^[.,!]$/;
 
-/** The command that runs Deno, without a network when that is asked and may be. */
+/** Returns the command that runs Deno; without a network when requested and possible. */
 export function denoCommand(
   args: readonly string[],
   isCut: boolean,
@@ -54,7 +54,7 @@ export function denoCommand(
   return { name: "unshare", args: [...alone, Deno.execPath(), ...args] };
 }
 
-/** Runs a step in a folder, the tree if none is named. */
+/** Runs a step in a folder; the default is the tree. */
 export async function runStep(
   step: Step,
   { folder = TREE, isCut = false }: { readonly folder?: string; readonly isCut?: boolean } = {},
@@ -79,8 +79,8 @@ export async function runStep(
 }
 
 /**
- * Runs steps side by side, `places` at a time, begun in their order, and says how each ended as
- * soon as it does. The results are in the order of the steps.
+ * Runs steps in parallel, `places` at a time, in their order. Reports each result as soon as its
+ * step ends. Returns the results in the order of the steps.
  */
 export async function runSteps<S extends Step>(
   steps: readonly S[],
@@ -101,7 +101,7 @@ export async function runSteps<S extends Step>(
   return results;
 }
 
-/** What is said of a step: one line, and below it what it wrote when it failed. */
+/** Returns the lines for a step: a summary and, when it failed, its output. */
 export function stepLines({ name, isOk, seconds, output }: StepResult): readonly string[] {
   const head = `${isOk ? "ok  " : "FAIL"} ${name} (${seconds.toFixed(1)} s)`;
   if (isOk) return [head];
@@ -112,9 +112,8 @@ export function stepLines({ name, isOk, seconds, output }: StepResult): readonly
 }
 
 /**
- * How many steps or jobs run side by side: one more than there are processors, as tests
- * also wait. More of them gain little, and the bounds of the product itself (a home must
- * answer soon) begin to break.
+ * Returns how many steps or jobs run in parallel: one more than there are processors, because tests
+ * also wait. More jobs gain little, and the product's own deadlines start to fail.
  */
 export function places(): number {
   return navigator.hardwareConcurrency + 1;

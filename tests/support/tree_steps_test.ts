@@ -1,6 +1,6 @@
 /**
- * The steps that every change passes: each refuses what it is there for, they run side by side
- * within their places, and what failed is shown.
+ * Tests the steps that every change passes. Each refuses its kind of fault. They run in parallel
+ * within their places, and failures are shown.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
   treeSteps,
 } from "tests/support/tree_steps.ts";
 
-/** A file with a fault for each step; what the step says of it. */
+/** A file that every step refuses. */
 const FAULTY = "var   a: number = 'x'\n";
 const SAID: Readonly<Record<string, RegExp>> = {
   types: /Type 'string' is not assignable to type 'number'/,

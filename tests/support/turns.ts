@@ -1,11 +1,11 @@
 /**
- * Waiting in turns of the event loop: what a program does at once is done within some of them,
- * however busy the machine is, and what waits for a timer of seconds is not.
+ * Waits in turns of the event loop. Work without timers finishes within some turns, however busy
+ * the machine is; work that waits for a timer of seconds does not.
  *
  * @module
  */
 
-/** Each turn takes a millisecond at least. */
+/** Most turns; each takes at least a millisecond. */
 const TURNS_MAX = 200;
 
 /** Returns whether `work` settles within some turns of the event loop. */

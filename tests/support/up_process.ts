@@ -1,7 +1,7 @@
 /**
- * A real `./dev up` under a folder of its own, with free ports, for end-to-end tests:
- * start it, wait for its lines, run verbs against it, kill parts of it, stop it. Waits
- * for events, never for time.
+ * A real `./dev up` under a separate folder with free ports, for end-to-end tests: start it, wait
+ * for its lines, run verbs against it, kill parts of it, stop it. Waits for events, never for a
+ * fixed time.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 
 const decoder = new TextDecoder();
 
-/** What a finished command left. */
+/** Exit code and output of a finished command. */
 export interface Finished {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The environment of a command: what a login shell has, and nothing of the test run. */
+/** Returns the environment of a login shell, without the variables of the test run. */
 export function plainEnv(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const kept = ["PATH", "HOME", "LANG", "TERM", "DENO_DIR"];
   const env: Record<string, string> = {};
@@ -32,7 +32,7 @@ export function plainEnv(more: Readonly<Record<string, string>> = {}): Record<st
   return { ...env, ...more };
 }
 
-/** Runs `./dev` with the arguments to its end. */
+/** Runs `./dev` with the arguments until it ends. */
 export async function runDev(
   args: readonly string[],
   options: {
@@ -72,7 +72,7 @@ export function runVerb(
   return runDev(["run", "fleetctl", ...args], { ...options, env: { FLEETCTL_ROOT: root } });
 }
 
-/** Copies the vendor cache that the preparation step filled into a root. */
+/** Copies the prepared vendor cache into a root. */
 export async function seedVendorCache(root: string): Promise<void> {
   const { vendorCache } = pathsUnder(root);
   await Deno.mkdir(vendorCache, { recursive: true });
@@ -81,26 +81,26 @@ export async function seedVendorCache(root: string): Promise<void> {
   if (!copied.success) throw new Error(decoder.decode(copied.stderr));
 }
 
-/** The npm packages that Ada has without asking. */
+/** The npm packages that Ada has by default. */
 export const ENTRIES_OF_UP: readonly string[] = ["browser", "git"];
 
 /** A running `up`. */
 export interface UpProcess extends AsyncDisposable {
   readonly root: string;
   readonly pid: number;
-  /** Everything printed so far, stdout and stderr in the order of arrival. */
+  /** Returns everything printed so far, stdout and stderr in the order of arrival. */
   text(): string;
   /** Resolves with the first line that matches; rejects, with the output, when `up` ends before. */
   line(pattern: RegExp): Promise<string>;
   signal(name: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
   readonly exited: Promise<number>;
-  /** SIGINT and wait. */
+  /** Sends SIGINT and waits; returns the exit code. */
   stop(): Promise<number>;
 }
 
 /**
- * Makes a folder for a root; short, because unix socket paths are. Its vendor cache is a copy of
- * the one that the preparation step filled, so that MCPs install without a network.
+ * Creates a folder for a root. Its path is short, because unix socket paths are limited. Its vendor
+ * cache is a copy of the prepared one, so that MCPs install without a network.
  */
 export async function makeRoot(): Promise<string> {
   const root = await Deno.makeTempDir({ prefix: "fu-" });
@@ -151,7 +151,7 @@ export function startUp(
     try {
       child.kill(name);
     } catch {
-      // It has ended already, which is what the signal was for.
+      // It has already ended, as the signal intended.
     }
   };
   const stop = async () => {
@@ -180,7 +180,7 @@ export function startUp(
 }
 
 /**
- * Lists the processes of a root, as `pid command`: by their environment, or by their command line,
+ * Lists the processes of a root as `pid command`. It matches the environment or the command line,
  * because an MCP server is started without the environment of its host.
  */
 export async function processesOf(root: string): Promise<readonly string[]> {
@@ -208,20 +208,18 @@ export interface LogLine extends Readonly<Record<string, unknown>> {
   readonly event: string;
 }
 
-/** Tells how many lines a unit has logged, to wait for later ones only. */
+/** Returns how many lines a unit has logged, so that a test can wait for later lines only. */
 export async function logLength(root: string, unit: string): Promise<number> {
   return (await readLog(root, unit)).length;
 }
 
-/**
- * Resolves with the first line from `from` on that a unit logged and that `is` what is waited for.
- */
+/** Resolves with the first line from index `from` that a unit logged and that `wanted` accepts. */
 export async function logLine(
   root: string,
   unit: string,
   is: { readonly wanted: (line: LogLine) => boolean; readonly from?: number },
 ): Promise<LogLine> {
-  // Watched before it is read, so that no line falls in between.
+  // Start watching before the first read, so that no line is missed.
   const changes = Deno.watchFs(pathsUnder(root).logs);
   try {
     const find = async () => (await readLog(root, unit)).slice(is.from ?? 0).find(is.wanted);
@@ -249,12 +247,12 @@ async function readLog(root: string, unit: string): Promise<readonly LogLine[]> 
   });
 }
 
-/** A repository where the git of ada reaches it: below her workspace. */
+/** Returns the path of a repository that ada's git can reach: below her workspace. */
 export function workspaceRepository(root: string): string {
   return `${root}/home/ada/workspace/repo`;
 }
 
-/** Makes a git repository with one commit; returns its hash. */
+/** Creates a git repository with one commit; returns its hash. */
 export async function makeRepository(path: string, subject: string): Promise<string> {
   await Deno.mkdir(path, { recursive: true });
   const git = async (...args: readonly string[]) => {

@@ -1,31 +1,33 @@
 /**
- * Connections byte by byte, for tests of what goes over them: a character of a text is a byte, and
- * an end that never comes hangs nobody.
+ * Raw connections for tests of a byte protocol. Each character of a text is one byte, and a missing
+ * end cannot hang a test.
  *
  * @module
  */
 
-/** How long anything may take to come, in milliseconds. */
+/** Longest wait for the end of a connection, in milliseconds. */
 export const END_MS_MAX = 20_000;
 
-/** The bytes of a text, one a character. */
+/** Returns the bytes of a text, one per character. */
 export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text, (one) => one.charCodeAt(0));
 }
 
-/** Says all of a text. */
+/** Writes a whole text. */
 export async function say(to: Deno.Conn, text: string): Promise<void> {
   const bytes = bytesOf(text);
   for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
 }
 
-/** What a connection said, and why no more was heard. */
+/** What a connection sent, and why reading ended. */
 export interface Heard {
   readonly text: string;
   readonly end: "enough" | "closed" | "reset" | "late";
 }
 
-/** Hears a connection until `isEnough`, or to its end; one that never comes closes it. */
+/**
+ * Reads a connection until `isEnough` or its end. Closes it and returns `late` after `END_MS_MAX`.
+ */
 export async function listen(
   from: Deno.Conn,
   isEnough: (text: string) => boolean = () => false,
@@ -52,7 +54,7 @@ export async function listen(
   }
 }
 
-/** The same where the connection must end in order, or say enough. */
+/** Like `listen`, but throws when the connection is reset or late. Returns the text. */
 export async function hear(
   from: Deno.Conn,
   isEnough?: (text: string) => boolean,

@@ -1,9 +1,8 @@
 /**
- * Our client, as the conformance suite wants to start one: the address of the suite's server is
- * the last argument. The call goes the way of `mcp call`: the client of the command line, our
- * proxy as a program of its own, a unix socket; behind that stands what speaks HTTP for us. With
- * the word `url` before the address it is the way of an MCP that is reached by URL, whose HTTP is
- * the product's. Test code.
+ * The product's client as a program for the conformance suite; the last argument is the address of
+ * the suite's server. The call takes the path of `mcp call`: the command-line client, the proxy as
+ * a separate program, a unix socket, and then a bridge to HTTP. With `url` before the address, it
+ * takes the path of an MCP by URL, with the product's own HTTP. Test code.
  *
  * @module
  */
@@ -41,7 +40,7 @@ for (const tool of listed.value) {
     tool: tool.name,
     arguments: argumentsFor(tool.inputSchema),
     timeoutMs: 10_000,
-    // Says yes and leaves every field to its default.
+    // Accepts and leaves every field at its default.
     answer: () => Promise.resolve({ action: "accept", content: {} }),
   });
   if (!called.ok) console.error(called.error.message);
@@ -49,7 +48,7 @@ for (const tool of listed.value) {
 await Deno.remove(root, { recursive: true });
 Deno.exit(0);
 
-/** A value for each required argument, by its type. */
+/** Returns a value for each required argument, by its type. */
 function argumentsFor(schema: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const properties = (schema.properties ?? {}) as Record<string, { type?: unknown }>;
   const value = (type: unknown) => type === "number" || type === "integer" ? 5 : "x";
@@ -58,7 +57,7 @@ function argumentsFor(schema: Readonly<Record<string, unknown>>): Record<string,
   );
 }
 
-/** One HTTP client for each connection. */
+/** Serves each connection with a separate HTTP client. */
 function bridge(listener: Deno.UnixListener): void {
   void (async () => {
     for await (const connection of listener) {

@@ -1,6 +1,6 @@
 /**
- * What the conformance suite wants to find at a server: its tools, prompts and resources by name,
- * with the words that it looks for. Data, and pure answers.
+ * What the conformance suite expects of a server: its tools, prompts and resources by name, with
+ * the expected texts. Data and pure functions.
  *
  * @module
  */
@@ -12,7 +12,7 @@ const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwA
   "BJRU5ErkJggg==";
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-/** One text block. */
+/** Returns a text block. */
 export const text = (words: string): Json => ({ type: "text", text: words });
 const image: Json = { type: "image", data: PNG, mimeType: "image/png" };
 const embedded = (uri: string, mimeType: string, words: string): Json => ({
@@ -20,7 +20,7 @@ const embedded = (uri: string, mimeType: string, words: string): Json => ({
   resource: { uri, mimeType, text: words },
 });
 
-/** Tools whose answer is always the same. */
+/** Tools with a constant answer. */
 export const FIXED_TOOLS: Readonly<Record<string, Json>> = {
   test_simple_text: { content: [text("This is a simple text response for testing.")] },
   test_image_content: { content: [image] },
@@ -47,7 +47,7 @@ export const FIXED_TOOLS: Readonly<Record<string, Json>> = {
 
 const STRING = { type: "string" };
 
-/** Arguments of the tools that take some. */
+/** Arguments of the tools that accept some. */
 const TOOL_ARGUMENTS: Readonly<Record<string, Json>> = {
   test_sampling: { prompt: STRING },
   test_elicitation: { message: STRING },
@@ -99,7 +99,7 @@ export const PROMPTS: readonly Json[] = [
   { name: "test_input_required_result_prompt", description: "Asks first", arguments: [] },
 ];
 
-/** Answers a prompt; undefined for an unknown one. */
+/** Returns the messages of a prompt; undefined for an unknown one. */
 export function promptResult(name: unknown, given: Json): Json | undefined {
   const user = (...content: readonly Json[]) => ({
     messages: content.map((each) => ({ role: "user", content: each })),
@@ -130,7 +130,7 @@ export const RESOURCES: readonly Json[] = [
   ["test://watched-resource", "Watched resource", "text/plain"],
 ].map(([uri, name, mimeType]) => ({ uri, name, mimeType, description: `Fixture: ${name}` }));
 
-/** Definitions of all templates. */
+/** Definitions of all resource templates. */
 export const TEMPLATES: readonly Json[] = [{
   uriTemplate: "test://template/{id}/data",
   name: "Template",
@@ -162,7 +162,7 @@ export function resourceResult(uri: unknown): Json | undefined {
   }
 }
 
-/** A question for one text. */
+/** Returns an elicitation that requests one text. */
 export function textQuestion(message: string, ...names: readonly string[]): Json {
   const properties = Object.fromEntries(names.map((name) => [name, STRING]));
   return {
@@ -171,7 +171,7 @@ export function textQuestion(message: string, ...names: readonly string[]): Json
   };
 }
 
-/** A question for a model. */
+/** Returns a sampling request for a model. */
 export function sampling(words: string, maxTokens = 100): Json {
   const messages = [{ role: "user", content: text(words) }];
   return { method: "sampling/createMessage", params: { messages, maxTokens } };

@@ -1,6 +1,6 @@
 /**
- * The server that the conformance suite is pointed at, at the far end of our way: newline JSON-RPC
- * on a unix socket, both protocol revisions, one state for all connections. Test code.
+ * The server under the conformance suite, at the far end of the product's path: newline-delimited
+ * JSON-RPC on a unix socket, both protocol revisions, one state for all connections. Test code.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import {
 } from "tests/support/conformance/content.ts";
 import { answerInput, InputFault, promptInput } from "tests/support/conformance/inputs.ts";
 
-/** A message as it came. */
+/** A received message. */
 export interface Message {
   readonly id?: string | number;
   readonly method?: string;
@@ -28,7 +28,7 @@ export interface Message {
   readonly error?: Json;
 }
 
-/** A JSON-RPC error in the making. */
+/** An error that becomes a JSON-RPC error. */
 class RpcFault extends Error {
   constructor(readonly code: number, message: string, readonly data?: unknown) {
     super(message);
@@ -40,7 +40,7 @@ const VERSIONS = [REVISION];
 const META = "io.modelcontextprotocol/";
 const IDENTITY = { name: "conformance-fixture", version: "1.0.0" };
 const STEP_MS = 20;
-/** Methods of the older revision that the newer one took away. */
+/** Methods of the older revision that the newer one removed. */
 const REMOVED: ReadonlySet<string> = new Set([
   "initialize",
   "ping",
@@ -105,7 +105,7 @@ class Session {
     return written;
   }
 
-  /** Asks the client, as servers of the older revision do. */
+  /** Sends a request to the client, as servers of the older revision do. */
   async #ask(method: string, params: unknown): Promise<Json> {
     const id = ++this.#asks;
     const answer = new Promise<Message>((resolve) => this.#asked.set(id, resolve));

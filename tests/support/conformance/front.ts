@@ -1,7 +1,7 @@
 /**
- * HTTP in front of our way, because the suite speaks nothing else: each client becomes a proxy of
- * its own (`units/mcp/proxy.ts`, with the gate) on the unix socket of the fixture server. Test
- * code; what only concerns HTTP is answered here and says nothing about the product.
+ * An HTTP front for the product's path, because the suite speaks only HTTP. Each client gets a
+ * separate proxy (`units/mcp/proxy.ts`, with the gate) on the unix socket of the fixture server.
+ * Test code. The front answers what concerns only HTTP; those results do not test the product.
  *
  * @module
  */
@@ -34,7 +34,7 @@ const STATUS_OF_CODE: Readonly<Record<number, number>> = {
   [-32022]: 400,
 };
 
-/** Starts the front before the socket of a server. */
+/** Starts the front for the socket of a server. */
 export function startFront(socket: string): Front {
   const sessions = new Map<string, ProxyClient>();
   const server = Deno.serve(
@@ -56,7 +56,9 @@ export function startFront(socket: string): Front {
   };
 }
 
-/** DNS rebinding: only a page or program of this host. Of HTTP alone. */
+/**
+ * Protects against DNS rebinding: accepts only pages and programs of this host. Concerns only HTTP.
+ */
 function foreignHost(request: Request): Response | undefined {
   const isLocal = (host: string) => /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(host);
   const origin = request.headers.get("origin");
@@ -102,7 +104,7 @@ async function post(
   return await client.exchange(message);
 }
 
-/** Without sessions, each request is a client of its own. */
+/** Without sessions, each request is a separate client. */
 async function postStateless(
   message: Message,
   meta: Json,
@@ -136,7 +138,7 @@ function eventStream(
           );
           if (message.method === undefined) controller.close();
         } catch {
-          // The reader is gone.
+          // The reader has disconnected.
         }
       };
       stop = open(send);
@@ -146,13 +148,13 @@ function eventStream(
   return new Response(body, { headers: { "content-type": "text/event-stream", ...headers } });
 }
 
-/** One proxy, with this process as its client. */
+/** One proxy with this process as its client. */
 class ProxyClient {
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   readonly #done: Promise<void>;
   readonly #open = new Map<string | number, (message: Message) => void>();
   /**
-   * Where messages of the server go that answer nothing: the newest open request, or the stream.
+   * The target of server messages that answer no request: the newest open request, or the stream.
    */
   #listener: ((message: Message) => void) | undefined;
 
@@ -164,7 +166,7 @@ class ProxyClient {
       client: wireOf({ readable: toProxy.readable, writable: fromProxy.writable }),
       clock: systemClock(),
       log: recordingLog(),
-      // One rule, so that the gate looks into every call and every list.
+      // One rule, so that the gate checks every call and every list.
       gate: {
         current: () =>
           Promise.resolve(
@@ -209,7 +211,7 @@ class ProxyClient {
     };
   }
 
-  /** Sends a message; the answer alone is JSON, anything before it makes a stream of it. */
+  /** Sends a message. A lone answer is returned as JSON; earlier messages make it a stream. */
   async exchange(
     message: Message,
     headers: Readonly<Record<string, string>> = {},

@@ -1,6 +1,6 @@
 /**
- * Tools of the fixture that need something from the client first: what takes the place of requests
- * from server to client in the newer revision. Test code.
+ * Tools of the fixture that first need input from the client. In the newer revision this replaces
+ * requests from server to client. Test code.
  *
  * @module
  */
@@ -21,7 +21,7 @@ async function mac(of: string): Promise<string> {
   return new Uint8Array(signed).toHex();
 }
 
-/** State that the client carries and cannot change. */
+/** Returns state that the client carries and cannot change. */
 async function sealed(state: string): Promise<string> {
   return `${state}.${await mac(state)}`;
 }
@@ -53,7 +53,7 @@ function done(words: string): Json {
   return { content: [text(words)] };
 }
 
-/** Returns the usable answers by key; one that is none counts as missing. */
+/** Returns the usable answers by key; an unusable answer counts as missing. */
 function answersOf(params: Json): Readonly<Record<string, Json>> {
   const given = params.inputResponses;
   if (given === undefined) return {};
@@ -65,7 +65,7 @@ function answersOf(params: Json): Readonly<Record<string, Json>> {
   );
 }
 
-/** What an accepted elicitation holds; undefined when it is not one. */
+/** Returns the content of an accepted elicitation; otherwise undefined. */
 function accepted(answer: Json | undefined): Json | undefined {
   const { action, content } = answer ?? {};
   return action === "accept" && typeof content === "object" && content !== null
@@ -151,7 +151,7 @@ async function rounds(params: Json, given: Readonly<Record<string, Json>>): Prom
     : needs({ step1: first() }, await sealed("one"));
 }
 
-/** The prompt that asks first. */
+/** Answers the prompt that first needs input. */
 export function promptInput(params: Json): Json {
   const context = accepted(answersOf(params).user_context)?.context;
   if (typeof context !== "string") {

