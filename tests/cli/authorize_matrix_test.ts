@@ -1,8 +1,8 @@
 /**
- * Every verb against every kind of caller, as one table that people can read
- * (`tests/golden/cli/authorize_matrix.txt`). Complete by construction: its rows are the rows of the
- * verb table, once for each kind of target that a verb can have. `later` marks the verbs that are
- * described and not built yet; help hides those.
+ * Every verb against every kind of caller, as a readable table
+ * (`tests/golden/cli/authorize_matrix.txt`). It is complete by construction: its rows are those of
+ * the verb table, once for each kind of target that a verb can have. `later` marks verbs that are
+ * described but not built yet; help hides them.
  *
  * @module
  */

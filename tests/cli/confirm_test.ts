@@ -1,6 +1,5 @@
 /**
- * A verb that loses something only with a switch asks with that switch alone, for the
- * word of its row.
+ * A verb that destroys data only with a switch asks for confirmation only with that switch.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `status` and `doctor` before a disk is full: of bytes, and of entries, which run out on
- * their own. The last test has a real disk of its own and needs the right to mount.
+ * `status` and `doctor` before a disk is full: bytes, and entries, which run out independently. The
+ * last test has its own real disk and needs the right to mount.
  *
  * @module
  */
@@ -122,7 +122,7 @@ Deno.test({
       try {
         for (;; last++) await Deno.writeTextFile(`${root}/many/${last}`, "");
       } catch {
-        // None is left.
+        // No entry is left.
       }
       const told = await run("doctor");
       assert.equal(told.code, 1);

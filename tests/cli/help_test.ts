@@ -1,5 +1,5 @@
 /**
- * Help, manual page and completion, all from the verb table.
+ * Help, manual page and completion, all generated from the verb table.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What root believes of a file with parsed YAML: only what root alone can have written.
+ * Root trusts a cache file of parsed YAML only when root alone can have written it.
  *
  * @module
  */
@@ -41,7 +41,7 @@ interface Run {
 
 const FORGED = { name: "forged" };
 
-/** Another value for the same text, which shows whether the file is believed. */
+/** Stores another value for the same text, which shows whether the file is trusted. */
 async function forge(file: string): Promise<void> {
   await Deno.writeTextFile(file, JSON.stringify({ version: "1", texts: [[TEXT, FORGED]] }));
 }

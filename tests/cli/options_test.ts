@@ -1,5 +1,5 @@
 /**
- * From an argument list to the options of each verb, without acting.
+ * Parsing an argument list into the options of each verb, without running it.
  *
  * @module
  */

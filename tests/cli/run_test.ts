@@ -1,5 +1,5 @@
 /**
- * Where a verb runs: here, through the daemon, or not at all; and that its output is the same.
+ * Where a verb runs: here, through the daemon, or nowhere; its output is the same in each case.
  *
  * @module
  */
@@ -129,7 +129,7 @@ Deno.test("runCli() reads without the daemon, so that status works when it does 
     for (const argv of [["agents", "list"], ["mcp", "wired", "ada"]]) {
       assert.equal((await runFleetctl(argv, { root })).code, 0, argv.join(" "));
     }
-    // Nothing runs there, which the exit code of `status` tells.
+    // No part is running there, which the exit code of `status` reports.
     assert.equal((await runFleetctl(["status"], { root })).code, 1);
     assert.equal(runs.length, 0);
   } finally {

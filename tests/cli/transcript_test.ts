@@ -1,5 +1,5 @@
 /**
- * A transcript as it grows: each message is printed once, whatever its previews left out.
+ * A growing transcript: each message is printed once, whatever its previews left out.
  *
  * @module
  */

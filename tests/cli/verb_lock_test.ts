@@ -1,5 +1,5 @@
 /**
- * Turns at the lock of a host: which uid comes next, and what a dead process leaves behind.
+ * Turns at the lock of a host: which uid is next, and the state that a dead process leaves.
  *
  * @module
  */
@@ -17,7 +17,7 @@ const ROOT = 0;
 const BOB = 1_003;
 const EVE = 1_004;
 
-/** Verbs at one lock; `order` holds the uids in the order of their turns. */
+/** Verbs at one lock; `order` contains the uids in the order of their turns. */
 function watch(files: Files, locks = LOCKS) {
   const clock = fakeClock();
   const random = seededRandom(1);
@@ -25,7 +25,7 @@ function watch(files: Files, locks = LOCKS) {
   let waiting = 0;
   const take = (uid: number) =>
     takeVerbLock({ files, clock, random }, { locks }, { uid, onWait: () => waiting++ });
-  /** Asks, and gives the lock back in the same moment. */
+  /** Requests the lock, and releases it as soon as it is granted. */
   const ask = async (uid: number) => {
     const before = waiting;
     const done = take(uid).then((lock) => {
@@ -33,7 +33,7 @@ function watch(files: Files, locks = LOCKS) {
       return lock.release();
     });
     while (waiting === before) await tick();
-    // The next one asks later.
+    // Make the next request come later.
     await turn();
     return { done };
   };
@@ -42,7 +42,7 @@ function watch(files: Files, locks = LOCKS) {
     for (let round = 0; round < 20; round++) await tick();
     await clock.advance(60);
   };
-  /** Gives the lock back and lets the others have their turns. */
+  /** Releases the lock and lets the others have their turns. */
   const goOn = async (held: Lock, asked: readonly { readonly done: Promise<void> }[]) => {
     await held.release();
     let isOver = false;

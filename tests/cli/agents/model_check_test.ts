@@ -1,5 +1,5 @@
 /**
- * What an endpoint is asked before its key is stored, and what its answers mean; against a real
+ * The probe of an endpoint before its key is stored, and the meaning of its answers; against a real
  * HTTP endpoint where it matters.
  *
  * @module

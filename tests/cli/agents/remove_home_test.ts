@@ -1,6 +1,6 @@
 /**
- * An agent cannot keep others waiting with what it left in its home: not by a file larger than any
- * disk, not by a home that does not fit, not by one that takes long. What was cut short goes on.
+ * The content of an agent's home cannot block other users' verbs: not a file larger than any disk,
+ * not a home that does not fit, not one that takes long. An interrupted removal continues later.
  *
  * @module
  */
@@ -47,7 +47,9 @@ async function withAda(
   }
 }
 
-/** The machine's programs, but for those whose script holds a word: these are answered first. */
+/**
+ * The machine's programs, except those whose script contains `word`: `answer` handles these first.
+ */
 function programs(
   word: string,
   answer: (argv: readonly string[]) => Promise<string | undefined>,
@@ -98,7 +100,7 @@ Deno.test("an archive takes no more than was free when it was measured, and leav
     assert.equal(cut.code, 1);
     assert.match(cut.stderr, /Cannot archive the home of agent "ada": tar ended with/);
     assert.deepEqual(await archives(), []);
-    // What was begun is finished in another way when somebody says so.
+    // An interrupted removal can be finished in another mode on request.
     const kept = await run(KEEP);
     assert.equal(kept.code, 0, kept.stderr);
     assert.equal(await Deno.readTextFile(`${home}/note`), "mine\n");

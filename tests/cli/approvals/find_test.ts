@@ -1,5 +1,5 @@
 /**
- * What an agent's socket answers is believed about that agent alone.
+ * The answer of an agent's socket counts for that agent alone.
  *
  * @module
  */
@@ -31,7 +31,7 @@ function approval(agent: string): ApprovalView {
   };
 }
 
-/** A host with one agent, boss, whose socket answers with approvals of these agents. */
+/** A host with one agent, boss, whose socket returns approvals of these agents. */
 function context(answered: readonly string[]): VerbContext {
   const socket = PATHS.dialSocket("boss");
   const host = memoryHost({

@@ -1,5 +1,5 @@
 /**
- * Each soft setting is listed while it is soft, and not any more when it is hard.
+ * Each soft setting is listed while it is soft, and no longer once it is hard.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { agent, manifest } from "tests/units/reconcile/fixture.ts";
 
 const GATEWAY = { cockpitListen: "127.0.0.1:8731", dialListen: "127.0.0.1:8735" } as const;
 const ATLAS = "atlas" as HostName;
-/** A host on which nothing is soft. */
+/** A host without any soft setting. */
 const HARD: SoftSite = {
   roles: {
     ...DEFAULT_ROLES,

@@ -1,5 +1,5 @@
 /**
- * What `fleetctl-exec` does with an envelope: nothing without a good grant, and the same as
+ * How `fleetctl-exec` handles an envelope: nothing without a valid grant, and the same as
  * `fleetctl` with one.
  *
  * @module

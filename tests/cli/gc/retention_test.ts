@@ -1,5 +1,5 @@
 /**
- * What `fleetctl gc` takes away, and above all what it leaves.
+ * What `fleetctl gc` removes, and above all what it keeps.
  *
  * @module
  */
@@ -61,7 +61,7 @@ Deno.test("doomedTrees() takes old trees without agents, and caches of lost entr
   assert.deepEqual(doomed.map(({ path }) => path), ["/l/unused", "/l/lost", "/c/lost"]);
 });
 
-/** A database as the gateway makes it, with events of these ages; `open` turns are not over. */
+/** A database like the gateway's, with events of these ages; `open` turns have not ended. */
 async function withEvents(
   ages: readonly (readonly [days: number, turn?: "open" | "ended"])[],
   work: (path: string, seqs: () => Promise<readonly number[]>) => Promise<void>,
@@ -100,7 +100,7 @@ const ports = { files: denoFiles(), databases: sqliteDatabases() };
 const options = { beforeMs: NOW - 30 * DAY, nowMs: NOW, isDryRun: false };
 
 Deno.test("expireEvents() takes from the old end, whatever other clocks said", async () => {
-  // The third comes from a host whose clock stood at 1970, the fifth from one far ahead.
+  // The third comes from a host whose clock was at 1970, the fifth from one far ahead.
   const ages = [[90], [80, "ended"], [20_000], [5], [-900], [60], [1]] as const;
   await withEvents(ages, async (path, seqs) => {
     const dry = await expireEvents(ports, path, { ...options, isDryRun: true });

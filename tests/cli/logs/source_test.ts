@@ -1,6 +1,6 @@
 /**
- * Lines of logs from the programs that read them: what is there, what comes, and that a reader who
- * stops leaves no program behind.
+ * Log lines from the programs that read them: existing lines, new lines, and that a reader who
+ * stops leaves no process behind.
  *
  * @module
  */

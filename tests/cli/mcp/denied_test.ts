@@ -1,6 +1,6 @@
 /**
- * A server under its own permission set: a host, a file and a variable that its manifest does not
- * grant are refused, what is granted works, and the operator reads what was denied in one line.
+ * A server under its own permission set. A host, a file and a variable that its manifest does not
+ * grant are refused, and what it grants works. The operator reads each denial in one line.
  *
  * @module
  */
@@ -59,7 +59,7 @@ async function call(host: CatalogHost, name: string, text: string) {
   return { ...answer.value, lines };
 }
 
-/** The answer of the real server as it comes through a proxy: what a model reads, and the log. */
+/** Returns the real server's answer through a proxy: the text for the model, and the log. */
 async function asTheModelReads(result: unknown): Promise<string> {
   await using bench = await proxyBench(async (message, connection) => {
     await connection.send({ jsonrpc: "2.0", id: message.id, result });
@@ -128,7 +128,7 @@ Deno.test("a server reaches the host, file and variable of its grant, and no oth
   const file = await call(host, "file", `${host.paths.home(ADA)}/secret.txt`);
   assert.equal(file.isError, true);
   assert.equal(file.lines.length, 1);
-  // A grant is for every agent: it names no home of one.
+  // A grant applies to every agent, so it names no agent's home.
   const [told] = deniedIn(
     { mcp: "reach", version: "1.0.0", home: host.paths.home(ADA) },
     file.text,

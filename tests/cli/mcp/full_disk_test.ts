@@ -1,7 +1,7 @@
 /**
- * A really full file system under the deploy folder or the package cache: one clear refusal,
- * nothing is pinned and nothing is left, and the same command works once there is room. Needs the
- * right to mount.
+ * A really full file system under the deploy folder or the package cache. There is one clear
+ * refusal, nothing is pinned or left behind, and the same command works once there is room. Needs
+ * the right to mount.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Registries and tarballs that mean harm: each ends in one refusal or in a tree without what was
- * smuggled, nothing outside the host's folders is written, and nothing is pinned by a refusal.
+ * Hostile registries and tarballs. Each ends in one refusal, or in a tree without the smuggled
+ * content. Nothing outside the host's folders is written, and a refusal pins nothing.
  *
  * @module
  */
@@ -128,7 +128,7 @@ Deno.test("a registry that stalls ends in a refusal", async () => {
 
 Deno.test("what a killed run left half installed is swept by the next one", async () => {
   await using host = await catalogHost([GOOD], { ledger: false });
-  // A real kill in the middle is in tests/core/catalog/vendor_test.ts.
+  // tests/core/catalog/vendor_test.ts has a real kill in the middle.
   const stage = `${host.paths.deploy("wiki")}/.stage-left`;
   await Deno.mkdir(`${stage}/node_modules`, { recursive: true });
   assert.deepEqual(await add(host), { code: 0, error: undefined });

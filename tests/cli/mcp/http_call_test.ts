@@ -1,6 +1,6 @@
 /**
- * `mcp call` and `mcp read` of an MCP that is reached by URL: real servers of both revisions, and
- * servers that answer badly. Admission, decision, keys and refusals are those of every other MCP.
+ * `mcp call` and `mcp read` of an MCP by URL: real servers of both revisions, and servers that
+ * answer badly. Admission, decision, keys and refusals are the same as for every other MCP.
  *
  * @module
  */
@@ -36,7 +36,7 @@ async function hubHost(server: { readonly url: string }, key = KEY): Promise<Cat
   return host;
 }
 
-/** Nothing that a person or a log sees may hold the key. */
+/** Checks that no output for a person or a log contains the key. */
 function tellsNothing(ended: { readonly stdout: string; readonly stderr: string }): void {
   for (const text of [KEY, encodeURIComponent(KEY)]) {
     assert.ok(!`${ended.stdout}${ended.stderr}`.includes(text), ended.stderr);
@@ -89,7 +89,7 @@ Deno.test("a server that asks during a call is answered by --answer, for its cal
   );
   const unfit = await host.run(...call, "--answer", "integer=1000");
   assert.match(unfit.stdout, /cancel/i);
-  // Nobody at a terminal: the server is told that it may not ask, so it does not offer the tool.
+  // Without a terminal the server learns that it may not ask, so it does not offer the tool.
   const silent = await host.run(...call);
   assert.equal(silent.code, 1, silent.stdout);
 });
@@ -140,7 +140,7 @@ Deno.test("an admin reads as a peer what is read-only; another agent is refused"
   assert.equal(read.code, 0, read.stdout);
 });
 
-/** Answers the handshake as a server should, and a call as the test wants. */
+/** Answers the handshake correctly, and a call as the test specifies. */
 function badServer(
   answer: (id: unknown, request: Request) => Response | Promise<Response>,
 ): HttpMcp {
@@ -227,7 +227,7 @@ Deno.test("a server that answers badly ends one call with a reason without a key
   ];
   for (const [name, answer, want] of rows) {
     await t.step(name, async () => {
-      // Only the one that never comes is waited for; the others say so by themselves.
+      // Only the missing answer needs the timeout; the other cases fail immediately.
       const seconds = want.source === "no answer in time" ? "3" : "200";
       await using server = badServer(answer);
       await using host = await hubHost(server);
@@ -269,10 +269,10 @@ Deno.test("an agent's own proxy reaches the URL of its permission set, no other 
   await using host = await hubHost(server);
   const rendered = await Deno.readTextFile(host.paths.agentPermissions("ada"));
   const { mcp } = JSON.parse(rendered).permissions;
-  // The program of this tree with the set as it was rendered.
+  // The program of this tree with the permission set as rendered.
   const imports = importsOfTree();
   const config = `${host.root}/deno.json`;
-  // Without the lock, Deno would ask the registry which versions there are.
+  // Without the lock, Deno would query the registry for versions.
   await Deno.copyFile(`${TREE}deno.lock`, `${host.root}/deno.lock`);
   const file = { nodeModulesDir: "none", imports, permissions: { mcp } };
   await Deno.writeTextFile(config, JSON.stringify(file));
@@ -307,7 +307,7 @@ Deno.test("an agent's own proxy reaches the URL of its permission set, no other 
   const answer = await client.callTool("hub", proxy(), call);
   assert.ok(answer.ok, JSON.stringify(answer));
   assert.equal(answer.value.text, "Echo: hi");
-  // The keys of another agent are not this program's to read.
+  // This program may not read the keys of another agent.
   const foreign = await client.callTool("hub", proxy({ FLEETCTL_AGENT: "bea" }), call);
   assert.ok(!foreign.ok && /keys of agent "bea" cannot be read/.test(foreign.error.message));
   const gate = host.paths.gate("hub");

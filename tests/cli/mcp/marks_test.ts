@@ -1,5 +1,5 @@
 /**
- * The tools of a new entry that ask a human, and what an operator says of them: from the first
+ * The tools of a new entry that ask a human, and an operator's marks for them, from the first
  * version through an upgrade and its review.
  *
  * @module
@@ -29,7 +29,7 @@ async function manifestOf(host: CatalogHost): Promise<Record<string, unknown>> {
   return parsed.value.value as Record<string, unknown>;
 }
 
-/** What the gate makes of the entry. */
+/** Returns the entry's risks as the catalog gives them to the gate. */
 async function risks(host: CatalogHost): Promise<Record<string, string>> {
   const ports = openHost({ log: { program: "t", level: "error" } });
   const catalog = await readCatalog(ports, host.paths);

@@ -1,6 +1,6 @@
 /**
- * A server under Node: the sandbox around it gives it what its manifest grants, and nothing else is
- * there for it. Real Node, under bubblewrap.
+ * A server under Node: its sandbox contains what the manifest grants, and nothing else. Real Node,
+ * under bubblewrap.
  *
  * @module
  */
@@ -38,7 +38,7 @@ import { execFileSync } from "node:child_process";`,
 });
 const ADD = ["mcp", "catalog", "add", "reach", "--npm", "@acme/reach@1.0.0", "--engine", "node"];
 
-/** Starts the server as its unit would, and asks it. */
+/** Starts the server like its unit, and sends it requests. */
 async function asking(host: CatalogHost) {
   const ports = openHost({ log: { program: "t", level: "error" } });
   const catalog = await readCatalog(ports, host.paths);
@@ -47,7 +47,7 @@ async function asking(host: CatalogHost) {
   assert.ok(manifest !== undefined);
   const home = host.paths.home(ADA);
   const place = { paths: host.paths, agent: ADA, workdir: home, closed: [] };
-  // Without the comparison of the tree and the choice of variables, which have tests of their own.
+  // Skip the check of the tree and the choice of variables, which have their own tests.
   const [command = "", ...args] = serverCommand(manifest, place).slice(4);
   const env = { PATH: "/usr/bin:/bin", HOME: home, NO_COLOR: "1" };
   return async (name: string, text: string) => {

@@ -1,5 +1,6 @@
 /**
- * What a person at the terminal, or `--answer`, says to a server that asks in the middle of a call.
+ * How a person at the terminal, or `--answer`, answers a server's questions in the middle of a
+ * call.
  *
  * @module
  */
@@ -25,7 +26,7 @@ const FORM = question({
 });
 const LINK = question({ mode: "url", message: "Sign in", url: "https://vendor.example/x" });
 
-/** Somebody who types these lines; undefined stands for no terminal. */
+/** A person who types these lines; undefined stands for no terminal. */
 function person(...typed: readonly (string | undefined)[]) {
   const asked: string[] = [];
   const lines = [...typed];

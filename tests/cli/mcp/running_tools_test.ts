@@ -1,7 +1,7 @@
 /**
- * What a running server lists beyond what was accepted: shown and accepted by `mcp catalog review
- * --from`, and told by `mcp doctor`; and what the doctor says of an MCP that is held
- * back as a whole.
+ * Tools that a running server lists beyond the accepted ones. `mcp catalog review --from` shows and
+ * accepts them, and `mcp doctor` reports them. Also the doctor's report of an MCP that is held back
+ * as a whole.
  *
  * @module
  */
@@ -79,7 +79,7 @@ Deno.test("review --from shows what a running server lists, and accepts exactly 
   assert.deepEqual(Object.keys(shown.held.tools), ["erase"]);
   assert.equal(await Deno.readTextFile(host.paths.gate("wiki")), before, "showing writes nothing");
 
-  // What it lists now is not what was shown.
+  // Its current list differs from the one shown.
   tools = [read, { name: "erase", description: "Erases it all", inputSchema: { type: "object" } }];
   const stale = await review("--accept", shown.held.hash, "--json");
   assert.deepEqual([stale.code, JSON.parse(stale.stdout).error.code], [1, "review-stale"]);
@@ -91,7 +91,7 @@ Deno.test("review --from shows what a running server lists, and accepts exactly 
   const { rules } = JSON.parse(await Deno.readTextFile(host.paths.gate("wiki")));
   assert.deepEqual(rules, { erase: "ask" }, "it is not known to only read");
 
-  // The try of the next version has no real keys: what was accepted with them stays.
+  // The try of the next version has no real keys, so the tools accepted with them stay.
   const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
   assert.match(upgraded.stdout, /^tools {3}unchanged$/m);
   assert.doesNotMatch(upgraded.stdout, /removed-tool|held back/);

@@ -1,7 +1,7 @@
 /**
- * What stands before each start of a vendored server, as it is installed: the real script, and
- * behind it the real check with the permission set of the agent. An altered tree starts nothing,
- * one that is only restored starts, and an MCP that is held back as a whole does not.
+ * The check before each start of a vendored server, as installed: the real script, and the real
+ * check with the agent's permission set. An altered tree does not start, a merely restored one
+ * does, and an MCP that is held back as a whole does not.
  *
  * @module
  */
@@ -20,7 +20,8 @@ const version = (number: string, atCall: string) =>
   serverPackage({ name: "@acme/wiki", version: number, tools: [READ], atCall });
 
 /**
- * Stands in for the manager: each connection starts the check, whose end is all that comes back.
+ * Stands in for the manager: each connection starts the check, whose log is kept, and is then
+ * closed.
  */
 function socketOf(host: CatalogHost): Deno.Listener {
   const path = host.paths.agentMcpSocket("wiki" as McpName, "ada" as AgentName);
@@ -32,17 +33,14 @@ function socketOf(host: CatalogHost): Deno.Listener {
       const unit = mcpServiceUnit("wiki" as McpName, "ada" as AgentName).replace("@.", "@1.");
       await Deno.mkdir(host.paths.logs, { recursive: true });
       await Deno.writeTextFile(`${host.paths.logs}/${unit}.log`, said);
-      // Closed with unread bytes: the kernel resets the connection.
+      // Close with unread bytes, so that the kernel resets the connection.
       connection.close();
     }
   })();
   return listener;
 }
 
-/**
- * Puts the launchers in place; the check is the program of this tree with the set as
- * it was rendered.
- */
+/** Installs the launchers; the check is the program of this tree with the set as rendered. */
 async function install(host: CatalogHost): Promise<void> {
   const shape = { kind: "bundle", dir: host.paths.lib, denoDir: `${host.root}/deno` } as const;
   for (const file of renderLaunchers(shape, host.paths)) {
@@ -105,7 +103,7 @@ Deno.test("an altered tree starts nothing, a restored one does, a held one not",
     assert.doesNotMatch(called.stderr, /reset|journalctl/);
   }
 
-  // The same bytes again: other times, so every byte is read, and it starts.
+  // The same bytes with other timestamps: the check reads every byte, and the server starts.
   await Deno.writeTextFile(file, text);
   assert.deepEqual(await start(host), { code: 0, out: "started\n", err: "" });
 

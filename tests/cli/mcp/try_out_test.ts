@@ -1,5 +1,5 @@
 /**
- * Where a try may start a stranger's program at all.
+ * Where a try may start a third-party program.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { escapeWord, tryUnitWords } from "units/render/mcp/try_unit.ts";
 const BOTH = ["unshare", "setpriv"];
 const SYSTEMD = ["systemd-run", ...BOTH];
 
-/** A machine with these programs; `booted` says whether systemd runs it, and its daemon. */
+/** A machine with these programs; `booted` states whether systemd runs it, and its daemon. */
 function contextOf(
   [uid, root, programs]: readonly [number, string, readonly string[]],
   booted: { readonly daemon: "active" | "inactive"; readonly hasBus?: false } | undefined,

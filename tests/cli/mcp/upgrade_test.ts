@@ -1,6 +1,6 @@
 /**
- * Upgrades: what widened is held back, what did not is in place, and what was published as attacks
- * on real packages is replayed against it.
+ * Upgrades: a version with wider permissions is held back, any other is installed. Published
+ * attacks on real packages are replayed against it.
  *
  * @module
  */
@@ -70,7 +70,7 @@ Deno.test("an upgrade that adds a tool shows and holds it, and gives the rest", 
   assert.equal((await host.run("mcp", "catalog", "review", "wiki", "--accept", hash)).code, 0);
   assert.deepEqual(await riskOf(host, "wiki"), { delete_page: "ask" });
 
-  // Back: the tree is kept, so no registry is asked.
+  // Going back uses the kept tree, without any request to a registry.
   const asked = host.registry.requests.length;
   const back = await host.run("mcp", "catalog", "rollback", "wiki");
   assert.equal(back.code, 0, back.stderr);
@@ -125,7 +125,7 @@ Deno.test("what waits for review is not forgotten by the change after it", async
   };
   const found = ['its code names the new address "phan@giftshop.club"'];
   assert.deepEqual(await findings("upgrade", "mail", "--to", "1.0.16"), found);
-  // Another permission for the same version, and then a version that differs by a space.
+  // Another permission for the same version, then a version that differs by a space.
   const grant = ["--grant", "net=mail.example.org:443"];
   const kept = [`${found[0]} (in 1.0.16, not reviewed)`];
   assert.deepEqual(await findings("upgrade", "mail", "--to", "1.0.16", ...grant), kept);
@@ -184,7 +184,7 @@ Deno.test("a version that cannot be tried out is held whole until it is reviewed
   const gate = JSON.parse(await Deno.readTextFile(host.paths.gate("wiki")));
   assert.deepEqual(gate.rules, { "*": "block" }, "the planner has rendered it");
 
-  // What was accepted before stays the measure of the version after it.
+  // The accepted permissions stay the baseline for the version after it.
   await host.json("mcp", "catalog", "upgrade", "wiki", "--to", "1.2.0");
   assert.deepEqual(await riskOf(host, "wiki"), { wipe: "block" });
   await host.json("mcp", "catalog", "rollback", "wiki");

@@ -1,6 +1,6 @@
 /**
- * Indexes and wheels that mean harm, and what is cut short: each ends in one refusal, nothing
- * outside the host's folders is written, and nothing is pinned by a refusal.
+ * Hostile indexes and wheels, and interrupted installs. Each ends in one refusal, nothing outside
+ * the host's folders is written, and a refusal pins nothing.
  *
  * @module
  */
@@ -81,7 +81,7 @@ Deno.test("wheels with smuggled members end in a refusal, or in a tree without t
   assert.equal((await add(host, "acme-wiki==1.0.4")).error, "install-failed");
   assert.equal(await entryOf(host, "wiki"), undefined);
   await assert.rejects(Deno.stat(outside), Deno.errors.NotFound);
-  // A member that says it is a link is a file that holds the link's text.
+  // A member that is marked as a link becomes a file with the link's text.
   assert.deepEqual(await add(host, "acme-wiki==1.0.2"), { code: 0, error: undefined });
   const [tree = ""] = [...Deno.readDirSync(host.paths.deploy("wiki"))].map(({ name }) => name)
     .filter((name) => /^1\.0\.2-\w+$/.test(name));
@@ -275,8 +275,7 @@ Deno.test("pythonRefusal() says that a lock is for another kind of machine", () 
   const said = pythonRefusal(failed, { ...end, isPortable: false });
   assert.match(said.details?.[0] ?? "", /its lock names wheels for one kind of machine/);
   assert.equal(pythonRefusal(failed, { ...end, isPortable: true }).details?.length, 1);
-  // What a wheel says of itself may unpack to any size: the installer has so much memory
-  // and no more.
+  // Wheel metadata may unpack to any size, so the installer has a memory limit.
   const bomb = {
     ...end,
     output: "MemoryError: Unable to allocate output buffer.",

@@ -1,6 +1,6 @@
 /**
  * Python entries: pinned, locked, vendored, tried out and upgraded, with the host's own pip against
- * an index on loopback; and what a bad index or package cannot do.
+ * an index on loopback. Also what a bad index or package cannot do.
  *
  * @module
  */
@@ -38,7 +38,7 @@ Deno.test("mcp catalog add pins a Python package with all below it, and tries it
   await assert.rejects(Deno.stat(`${folder}/deno.lock`), Deno.errors.NotFound);
   assert.equal((await entryOf(host, "wiki"))?.summary, "A Python server for tests");
 
-  // It can be wired, and a second host's install needs nobody once its cache is there.
+  // It can be wired, and a second host installs it from its cache alone.
   const wired = await host.run("mcp", "add", "wiki", "ada");
   assert.equal(wired.code, 0, wired.stderr);
   const current = `${host.paths.deploy("wiki")}/current`;
@@ -99,8 +99,7 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
     const manifest = await entryOf(host, "wiki");
     assert.ok(manifest !== undefined);
     const place = { paths: host.paths, agent: "ada" as AgentName, workdir: home, closed: [] };
-    // Without the comparison of the tree and the choice of variables, which have tests of
-    // their own.
+    // Skip the check of the tree and the choice of variables, which have their own tests.
     const [command = "", ...args] = serverCommand(manifest, place).slice(4);
     const env = { PATH: "/usr/bin:/bin", HOME: home, WIKI_KEY: "k" };
     const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
@@ -126,7 +125,7 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
   assert.equal(await Deno.readTextFile(`${home}/drafts/b`), "x");
   assert.equal(await ask("variable", "WIKI_KEY"), "k");
 
-  // What was denied is one line each, with what would grant it.
+  // Each denial is one line, with the grant that would allow it.
   const manifest = await entryOf(host, "wiki");
   assert.ok(manifest !== undefined);
   const lines = async (name: string, text: string) =>

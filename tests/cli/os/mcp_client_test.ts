@@ -1,5 +1,5 @@
 /**
- * The short-lived MCP client against servers on real unix sockets, kind and hostile.
+ * The short-lived MCP client against well-behaved and hostile servers on real unix sockets.
  *
  * @module
  */
@@ -14,7 +14,7 @@ function client() {
   return systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
 }
 
-/** Answers the handshake of the 2025 era; everything else is the test's. */
+/** Answers the handshake of the 2025 era; the test handles everything else. */
 function server(behavior: ServerBehavior): ServerBehavior {
   return async (message: Wire, connection) => {
     if (message.method === "server/discover") {
@@ -111,7 +111,7 @@ const FAULTS: readonly {
 
 for (const { name, behavior, code, says } of FAULTS) {
   Deno.test(`callTool() refuses with ${code} when the server ${name}`, async () => {
-    // Only a server that says nothing at all is given up after a time.
+    // The client gives up only a silent server, after a timeout.
     const answer = await call(behavior, code === "mcp-timeout" ? 200 : undefined);
     assert.ok(!answer.ok);
     assert.equal(answer.error.code, code, answer.error.message);

@@ -1,5 +1,6 @@
 /**
- * What a log is believed about: the journal of an agent's unit is the word of the agent's programs.
+ * Which log lines count as evidence: the journal of an agent's unit is written by the agent's
+ * programs.
  *
  * @module
  */

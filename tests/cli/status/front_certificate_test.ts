@@ -1,5 +1,5 @@
 /**
- * The certificate of the HTTPS front: when it is a problem, and what mends it.
+ * The certificate of the HTTPS front: when it is a problem, and the commands that fix it.
  *
  * @module
  */

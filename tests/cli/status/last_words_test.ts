@@ -1,5 +1,5 @@
 /**
- * What the log of a unit says last, and which kind of fault that is.
+ * The last lines of a unit's log, and the kind of fault that they indicate.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Who listens on a port: from the tables of the kernel, and from the kernel itself.
+ * Which process listens on a port: from the kernel's tables, and from the kernel itself.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * What `up` finds on a machine, against real endpoints on loopback, and which model it begins with.
+ * The models that `up` finds on a machine, against real endpoints on loopback, and the model it
+ * starts with.
  *
  * @module
  */

@@ -1,6 +1,5 @@
 /**
- * What `up` writes into `roles.yaml`, and above all what it leaves of what a person or
- * a verb wrote.
+ * What `up` writes into `roles.yaml`, and above all which content of a person or a verb it keeps.
  *
  * @module
  */

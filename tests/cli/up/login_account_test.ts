@@ -1,5 +1,6 @@
 /**
- * The login that `up` makes: once, whole after a cut, and never over what an operator has set.
+ * The login that `up` creates: once, complete after an interruption, and never over an operator's
+ * settings.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * Options of `up`: every fault is said at once, and a root that cannot hold sockets is refused.
+ * Options of `up`: it reports every fault at once, and refuses `/` and a root whose path is too
+ * long for sockets.
  *
  * @module
  */

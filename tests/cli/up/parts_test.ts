@@ -1,5 +1,5 @@
 /**
- * The lines of `up`.
+ * The lines that `up` prints.
  *
  * @module
  */

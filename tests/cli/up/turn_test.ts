@@ -1,6 +1,6 @@
 /**
  * The transcript on the command line, against a cockpit that speaks the real routes over a scripted
- * `fetch`: what is printed, what a lost connection does, and how each end of a turn is told.
+ * `fetch`: the output, a lost connection, and the report of each outcome of a turn.
  *
  * @module
  */
@@ -18,7 +18,7 @@ function event(id: string, kind: string, payload: unknown, turnId = "t1"): strin
   }\n\n`;
 }
 
-/** A cockpit whose streams are given one after the other; each is cut at its end. */
+/** A cockpit that returns these streams one after the other; each is cut at its end. */
 function scriptedCockpit(streams: readonly string[]): CockpitClient & { resumed: string[] } {
   const resumed: string[] = [];
   let next = 0;

@@ -1,6 +1,6 @@
 /**
- * `fleetctl status` and the gateway: whether it has each agent connected, and what is
- * said when not.
+ * `fleetctl status` and the gateway: whether it has a connection to each agent, and the report when
+ * it has none.
  *
  * @module
  */
@@ -27,7 +27,10 @@ interface Shown {
   }[];
 }
 
-/** A root with agents ada (owned) and bea (nobody's), and a gateway that answers like `answer`. */
+/**
+ * A root with agents ada (owned) and bea (without an owner), and a gateway that replies with
+ * `answer`.
+ */
 async function withGateway(
   answer: (request: Request) => Response,
   check: (
@@ -103,7 +106,7 @@ Deno.test("status counts an owned agent that the gateway does not have as a faul
     assert.match(only?.hints.join("\n") ?? "", /tail .*fleetctl-dial-ada\.service\.log/);
     assert.doesNotMatch(shown.text, /nothing is wrong/);
 
-    // Every key was revoked: the reason and the command that mends it.
+    // Every key was revoked: the report has the reason and the command that fixes it.
     const shard = `${root}/var/lib/fleetctl/repo/agents.d/ada.yaml`;
     await Deno.writeTextFile(shard, `${await Deno.readTextFile(shard)}dial_keys: []\n`);
     const [revoked] = about(await status());
@@ -215,7 +218,7 @@ Deno.test("status asks once for all agents, as root of the host", async () => {
     ]);
     assert.equal(seen[0]?.url, "http://127.0.0.1:8731/api/connections");
     assert.equal(seen[0]?.headers.get("x-user-email"), null);
-    // One for `--json`, one for people.
+    // One request for `--json`, one for the text output.
     assert.equal(seen.length, 2);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Whether an agent is signed in is asked with that agent's rights where there are accounts.
+ * Where there are accounts, the sign-in check of an agent runs with that agent's rights.
  *
  * @module
  */
@@ -14,10 +14,10 @@ const PATHS = pathsUnder("/");
 const FOLDER = `${PATHS.home("ada")}/.fleetctl/oauth/acme`;
 const ADA = { name: "ada", uid: 1001, gid: 1001, home: PATHS.home("ada") };
 
-/** A real host; `isFilled` is what the helper finds as the agent. */
+/** A real host; `isFilled` is what the helper finds when it acts as the agent. */
 function patient(isFilled: boolean, users = [ADA]): Patient {
   const ports = memoryHost({
-    // What root would find there.
+    // The state that root would find there.
     files: { [`${FOLDER}/token`]: "" },
     programs: { "/usr/bin/perl": (call) => answer(call, isFilled) },
     users: { users },
@@ -30,7 +30,7 @@ function patient(isFilled: boolean, users = [ADA]): Patient {
   return { context, gathered, agent: { name: "ada" }, mcp: "mail" } as unknown as Patient;
 }
 
-/** Answers the one request, as the helper for homes does. */
+/** Answers the one request like the helper for homes. */
 async function answer({ stdin, print }: FakeCall, isFilled: boolean): Promise<void> {
   for await (const request of stdin) {
     assert.match(new TextDecoder().decode(request), /^is-filled 1001 1001 0 3 .*\nada/);

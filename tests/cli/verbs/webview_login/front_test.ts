@@ -1,7 +1,7 @@
 /**
- * The HTTPS front of the login proxy: the printed blocks are those of docs/login.md, which
- * real servers are tried with, and the doctor finds what a front does not pass on, in
- * answers of the proxy itself.
+ * The HTTPS front of the login proxy. The printed blocks are those of docs/login.md, which are
+ * tested with real servers. The doctor finds what a front fails to pass on, from the answers of the
+ * proxy itself.
  *
  * @module
  */
@@ -42,7 +42,7 @@ const PROXIED = {
   "x-request-id": ID,
 };
 
-/** What a front passes on, from where, and what the doctor says. */
+/** What a front passes on, from where, and the doctor's report. */
 const ROWS: readonly (readonly [string, Record<string, string>, string, readonly string[]])[] = [
   ["passes all", PROXIED, "127.0.0.1:1", []],
   ["keeps the scheme to itself", { ...PROXIED, "x-forwarded-proto": "" }, "127.0.0.1:1", [

@@ -1,6 +1,6 @@
 /**
- * Who may add which key to which others; the verbs themselves are run by
- * `tests/scripts/agents_key.txtar`.
+ * Who may enroll which key for which agents or hosts; `tests/scripts/agents_key.txtar` runs the
+ * verbs themselves.
  *
  * @module
  */
