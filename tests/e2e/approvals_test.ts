@@ -1,6 +1,6 @@
 /**
  * A call that asks, through every real process with its own permission set: denied and approved on
- * the command line, and by the owner through the login proxy's cockpit.
+ * the command line, and by the owner in the cockpit behind the login proxy.
  *
  * @module
  */
@@ -24,7 +24,7 @@ interface Listed {
   }[];
 }
 
-/** Waits until a call of ada waits for somebody. */
+/** Waits until a call of ada has a pending approval. */
 async function untilAsked(root: string, isOver: () => boolean): Promise<string> {
   while (!isOver()) {
     const listed = await runVerb(root, ["approvals", "list", "--json"]);
@@ -41,7 +41,7 @@ Deno.test("a call that asks is denied, approved on the command line, and done on
   await makeRepository(repository, "first");
   await using up = startUp(root);
   await up.line(/^ready /);
-  // A first turn starts the server, however long that takes here.
+  // A first turn starts the server, however long that takes.
   await runDev(["up", "--root", root, "--turn", `last commit of ${repository}`]);
   const call = `call git_tag ${
     JSON.stringify({ path: repository, mode: "create", tagName: "v1" })
@@ -54,7 +54,7 @@ Deno.test("a call that asks is denied, approved on the command line, and done on
     let isOver = false;
     const turn = runDev(["up", "--root", root, "--turn", call]).finally(() => isOver = true);
     const id = await untilAsked(root, () => isOver);
-    // Who asks does not decide.
+    // The agent that asks may not decide.
     const own = await runVerb(root, ["--as", "ada", "approvals", "approve", id]);
     assert.equal(own.code, 4, own.stderr);
     const reason = verb === "deny" ? ["--reason", "not on a Friday"] : [];

@@ -22,7 +22,7 @@ async function git(root: string, ...args: readonly string[]): Promise<string> {
   return new TextDecoder().decode(output.stdout);
 }
 
-/** Where agents dial in since the gateway logged `from` lines. */
+/** Returns the address where agents dial in, from the gateway's log after line `from`. */
 async function dialUrl(root: string, from: number): Promise<string> {
   const wanted = ({ event }: { event: string }) => event === "ready";
   const ready = await logLine(root, GATEWAY, { wanted, from });
@@ -80,7 +80,7 @@ Deno.test("a revoke ends the session within a second, and no key comes back", as
   const paths = pathsUnder(root);
   await using up = startUp(root);
   await up.line(/^ready /);
-  // Agents of another host, so that no dial unit here speaks for them.
+  // Agents of another host, so that no dial unit here connects for them.
   for (const name of ["cat", "dan"]) {
     await Deno.writeTextFile(
       paths.agentShard(name),
@@ -103,7 +103,7 @@ Deno.test("a revoke ends the session within a second, and no key comes back", as
   for await (const change of changes) {
     if (change.paths.includes(paths.dialKeys)) break;
   }
-  // How soon it ends is in `tests/gateway/dial/keys_test.ts`, with a clock of its own.
+  // How soon it ends is tested in `tests/gateway/dial/keys_test.ts`, with a fake clock.
   assert.deepEqual(await client.closed, DENIED);
   assert.match(await revoking, /^revoked {2}every dial key of agent "cat"$/m);
 
@@ -120,7 +120,7 @@ Deno.test("a revoke ends the session within a second, and no key comes back", as
   const enrolled = await proveKey(url, newKey, as);
   await enrolled.next("registered");
 
-  // An agent that never had a key may come without one, until the host says otherwise.
+  // An agent that never had a key may connect without one, until the host requires keys.
   const open = await connectBare(url);
   open.send({ type: "register", user_email: "dan@localhost", agent: "dan" });
   await open.next("registered");

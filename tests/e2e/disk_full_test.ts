@@ -1,6 +1,6 @@
 /**
- * A full disk under a root, on a small tmpfs of its own: one clear error, nothing acknowledged is
- * lost, and everything works again once there is room. Needs the right to mount.
+ * A full disk under a root, on a separate small tmpfs. There is one clear error, nothing
+ * acknowledged is lost, and everything works again once there is room. Needs the right to mount.
  *
  * @module
  */
@@ -24,7 +24,7 @@ async function unmount(root: string): Promise<void> {
   await Deno.remove(root);
 }
 
-/** Writes until nothing more fits; returns the file. */
+/** Writes until the disk is full; returns the file. */
 async function fill(root: string): Promise<string> {
   const path = `${root}/filler`;
   const file = await Deno.open(path, { write: true, create: true });

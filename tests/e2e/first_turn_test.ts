@@ -31,7 +31,7 @@ Deno.test("up --turn prints the real hash and subject of a new repository", asyn
   assert.match(first.stdout, /← completed in \d+ ms/);
   assert.deepEqual(await processesOf(root), [], "a process was left behind");
 
-  // The second commit shows that nothing is remembered from the first run.
+  // The second commit proves that no result of the first run is reused.
   const second = `second ${crypto.randomUUID()}`;
   await new Deno.Command("git", {
     args: ["-C", repository, "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-q"]

@@ -1,7 +1,7 @@
 /**
- * `kill -9` of each part in mid-turn: no event is lost or doubled, the turn ends with a stated
- * outcome, and the next turn works. A turn is held open by a tool that reads a FIFO, so that
- * "in the middle" is an event and not a guess.
+ * `kill -9` of each part in mid-turn: no event is lost or duplicated, the turn ends with a stated
+ * outcome, and the next turn works. A tool that reads a FIFO holds the turn open, so the kill
+ * happens in the middle for certain.
  *
  * @module
  */
@@ -23,7 +23,7 @@ interface Held {
   readonly done: Promise<{ code: number; text: string }>;
   /** Resolves when the tool call is shown. */
   readonly called: Promise<void>;
-  /** Lets the held tool end. */
+  /** Lets the blocked tool finish. */
   release(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ async function makeFifo(path: string): Promise<void> {
   assert.ok(made.success);
 }
 
-/** Starts a turn whose `bash` tool blocks until the FIFO is written. */
+/** Starts a turn whose `bash` tool blocks until data is written to the FIFO. */
 async function holdTurn(up: UpProcess, name: string): Promise<Held> {
   const fifo = `${up.root}/${name}.fifo`;
   await makeFifo(fifo);
@@ -154,12 +154,11 @@ Deno.test("kill -9 of an MCP server in mid-call: the call fails, the turn ends",
   await makeRepository(repository, "held");
   await using up = startUp(root);
   await up.line(/^ready /);
-  // git blocks on reading HEAD, so the call is under way until somebody writes to it.
+  // git blocks on reading HEAD, so the call stays open until the test writes to it.
   await Deno.remove(`${repository}/.git/HEAD`);
   await makeFifo(`${repository}/.git/HEAD`);
   const turn = runDev(["up", "--root", root, "--turn", `last commit of ${repository}`]);
-  // The server is started by the first connection; opening the FIFO for writing waits
-  // for its reader.
+  // The first connection starts the server; opening the FIFO for writing waits for its reader.
   const writer = await Deno.open(`${repository}/.git/HEAD`, { write: true });
   await killPart(up, /git-mcp-server/);
   writer.close();

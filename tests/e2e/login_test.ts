@@ -41,7 +41,7 @@ async function logIn({ url, user, password }: Printed): Promise<Response> {
   return answer;
 }
 
-/** Reads an event stream until an event of this kind. */
+/** Reads an event stream up to the first event of this kind. */
 async function readUntil(answer: Response, kind: string): Promise<readonly EventSourceMessage[]> {
   const seen: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => seen.push(event) });

@@ -1,6 +1,6 @@
 /**
- * A model that `up` finds is offered and never used unasked: without a terminal, on a terminal, and
- * when the command line asks for it.
+ * `up` offers a model that it finds and never uses it without consent: without a terminal, on a
+ * terminal, and when the command line requests it.
  *
  * @module
  */
@@ -64,7 +64,7 @@ Deno.test("up --model-from ends with what is missing", async () => {
   assert.match(up.text(), /Cannot use the model from "openai": OPENAI_API_KEY is not in the env/);
 });
 
-/** Runs `up` on a terminal of its own and types an answer to its question. */
+/** Runs `up` on a separate terminal and types an answer to its question. */
 async function onTerminal(root: string, answer: string): Promise<string> {
   const command = `${TREE}dev up --root ${root} --port-base 0`;
   const child = new Deno.Command("script", {

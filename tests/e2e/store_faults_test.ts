@@ -1,6 +1,6 @@
 /**
- * Markers, defaults, ledger and secret store against hostile input and broken machines, as the
- * program that people run: one clear error, and everything as it was.
+ * Markers, defaults, ledger and secret store against hostile input and broken machines, through the
+ * program that people run: one clear error, and everything unchanged.
  *
  * @module
  */
@@ -132,7 +132,7 @@ Deno.test("verbs of the store refuse hostile input shortly, and change nothing",
     }
     assert.deepEqual(await readState(bench), old);
     await heal(bench);
-    // What is odd and allowed comes back byte for byte, from the store and from the env file.
+    // Unusual but allowed text is read back byte for byte, from the store and from the env file.
     const odd = "line 1\nline 2 \"'`$(x)\\ \u{1f511} =\t";
     const set = await runAt(bench, ["secret", "set", "ODD", "--value", "-", "--agent", "ada"], {
       stdin: odd,
@@ -239,7 +239,7 @@ Deno.test("a role key that reads empty keeps the env file, a broken store all fi
   });
 });
 
-/** Verbs that write, and what each leaves. */
+/** Verbs that write. */
 const WRITERS: readonly (readonly string[])[] = [
   ["secret", "set", "MORE", "--value", "x".repeat(60_000)],
   ["secret", "unset", "THERE"],

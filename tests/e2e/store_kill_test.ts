@@ -1,7 +1,8 @@
 /**
  * `kill -9` of every verb that writes markers, defaults, the ledger or the secret store, at random
- * moments, as the program that people run: the old or the new state, never a torn one, and nothing
- * that was acknowledged is lost. One round for each verb; FLEETCTL_ROUNDS says otherwise.
+ * moments, through the program that people run. The result is the old or the new state, never a
+ * torn one, and nothing acknowledged is lost. One round for each verb by default; FLEETCTL_ROUNDS
+ * overrides it.
  *
  * @module
  */
@@ -22,20 +23,20 @@ import {
 interface Verb {
   readonly words: (round: number) => readonly string[] | Promise<readonly string[]>;
   readonly stdin?: () => string;
-  /** Brings the host to where the verb has something to do. */
+  /** Brings the host to a state in which the verb has something to change. */
   readonly before?: (bench: Bench) => Promise<void>;
-  /** Whether `now` is what the verb makes of `old`. */
+  /** Returns whether `now` is the state that the verb makes of `old`. */
   readonly isNew: (old: State, now: State, round: number) => boolean;
 }
 
-/** Compares two states but for the parts that a verb changes. */
+/** Compares two states, except for the parts that a verb changes. */
 function isSameBut(old: State, now: State, ...changed: readonly (keyof State)[]): boolean {
   return (Object.keys(old) as (keyof State)[]).every((part) =>
     changed.includes(part) || JSON.stringify(old[part]) === JSON.stringify(now[part])
   );
 }
 
-/** Whether exactly the named secrets differ. */
+/** Returns whether exactly the named secrets differ. */
 function areChanged(old: State, now: State, keys: readonly string[]): boolean {
   const [left, right] = [old.secrets ?? {}, now.secrets ?? {}];
   const names = [...new Set([...Object.keys(left), ...Object.keys(right)])];
@@ -154,7 +155,7 @@ Deno.test(`kill -9 of a verb leaves the old or the new state, ${ROUNDS} times`, 
       const verb = VERBS[name] as Verb;
       await verb.before?.(bench);
       const old = await readState(bench);
-      // The first run of a verb says how long it takes; later ones are cut somewhere within.
+      // An earlier complete run gives the verb's duration; kills fall within it or shortly after.
       const whole = tookMs.get(name) ?? 600;
       const begun = performance.now();
       const ended = await runAt(bench, await verb.words(round), {
@@ -171,7 +172,7 @@ Deno.test(`kill -9 of a verb leaves the old or the new state, ${ROUNDS} times`, 
       else assert(ended.code === 0 && isNew, told);
       if (ended.code === 0) seen.acknowledged++;
       if (isNew) seen.changed++;
-      // A host whose key is gone is recovered in any case.
+      // Recover a host whose key is gone.
       if (now.secrets === undefined) {
         const again = await runAt(bench, await verb.words(round), { stdin: recoveryKey });
         assert.equal(again.code, 0, again.out);

@@ -1,6 +1,6 @@
 /**
- * Several people and agents change one host at once, as programs of their own: no update is lost,
- * and each is one commit with its own caller.
+ * Several people and agents change one host at once, each in a separate program: no update is lost,
+ * and each change is one commit with its own caller.
  *
  * @module
  */
@@ -26,7 +26,7 @@ Deno.test("writers of one shard and one store at once lose no update", async () 
       );
     }
     await Promise.all(Array.from({ length: WRITERS }, async (_, writer) => {
-      // One of them is the agent itself.
+      // One of the writers is the agent itself.
       const as = writer === 0 ? ["--as", "ada"] : [];
       for (let time = 0; time < TIMES; time++) {
         const at = writer * TIMES + time;
@@ -53,7 +53,7 @@ Deno.test("writers of one shard and one store at once lose no update", async () 
       assert.equal(own.filter(({ caller }) => caller === "ada").length, TIMES, verb);
       assert.equal(own.filter(({ caller }) => caller === "root").length, mcps.length - TIMES, verb);
     }
-    // The catalog was written by hand, before the first change and before the first tool.
+    // The catalog was edited by hand, before the first change and before the first tool.
     const recovered = changes.filter(({ subject }) => subject.startsWith("recovered:"));
     assert.ok(recovered.every(({ files }) => files.every((file) => file.startsWith("catalog/"))));
     await heal(bench);

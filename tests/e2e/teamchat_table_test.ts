@@ -1,7 +1,7 @@
 /**
- * The table of docs/teamchat.md as a test: every hostile delivery, given to our gateway and to
- * three SDKs of the vendor in one run. Our column must be what it must be, and what the document
- * says; the SDKs are there so that a case which harms nobody is seen for what it is.
+ * The table of docs/teamchat.md as a test: every hostile delivery, sent to our gateway and to three
+ * SDKs of the vendor in one run. Our column must have the required values, and match the document.
+ * The SDKs show which cases have a real effect.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { runTable, type Table } from "tests/teamchat/sdks/table.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
-/** Our cells of the document, by case. */
+/** Returns our cells of the document, by case. */
 async function documented(): Promise<ReadonlyMap<string, string>> {
   const text = await Deno.readTextFile(`${TREE}docs/teamchat.md`);
   const [, part = ""] = text.split("\n## Beside three SDKs of the vendor\n");
@@ -29,10 +29,10 @@ const cellsOf = (table: Table, name: string) =>
 Deno.test("beside three SDKs, our column of hostile deliveries is as told", async () => {
   const table = await runTable();
   assert.deepEqual(table.wrong, []);
-  // They ran, and answer a good delivery.
+  // All four ran, and accept a valid delivery.
   assert.equal(table.subjects.length, 4);
   assert.deepEqual(cellsOf(table, "valid control"), ["202/1", "200/1", "200/1", "200/1"]);
-  // And the cases bite: somebody lets each of these through.
+  // The cases are effective: at least one SDK accepts each of these.
   for (const name of ["no `exp`", "key not endorsed for msteams"]) {
     assert.ok(cellsOf(table, name).slice(1).some((cell) => cell.startsWith("200/1")), name);
   }
@@ -41,7 +41,7 @@ Deno.test("beside three SDKs, our column of hostile deliveries is as told", asyn
   assert.ok(!table.rows.some(({ cells }) => cells[0]?.includes("ET")));
   const ours = new Map(table.rows.map(({ name, cells }) => [name, cells[0] ?? ""]));
   const told = new Map(await documented());
-  // None or one, by how long ago the last one was; held to that by the table itself.
+  // None or one, depending on the time since the last fetch; the table itself checks this limit.
   for (const map of [ours, told]) assert.ok(map.delete("50 unknown kids: key fetches"));
   assert.deepEqual(ours, told);
 });

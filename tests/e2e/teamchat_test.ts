@@ -1,9 +1,8 @@
 /**
- * Team chat from end to end, as users have it: `up --teamchat` with the agent that it brings
- * up, bea, a second one, cal, who is added while it runs, an owner each, and real processes
- * under their permission sets. In local mode and in cloud mode against the kit each owner's
- * message reaches their own agent and its answer comes back as a stream; another owner's, or
- * a stranger's, never does.
+ * Team chat from end to end, as users have it: `up --teamchat` with its own agent bea, and a second
+ * agent, cal, added while it runs. Each has an owner, and real processes run under their permission
+ * sets. In local mode and in cloud mode against the kit, each owner's message reaches their own
+ * agent, and its answer returns as a stream. Messages of another owner or a stranger never do.
  *
  * @module
  */
@@ -35,7 +34,7 @@ async function verb(root: string, ...args: readonly string[]): Promise<string> {
   return done.stdout;
 }
 
-/** Who bea's owner is, as `up` has made it. */
+/** Returns bea's owner, as `up` has created it. */
 async function ownerOf(root: string): Promise<string> {
   const shown = JSON.parse(await verb(root, "agents", "show", "bea", "--json"));
   const found = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(JSON.stringify(shown.agent ?? shown));
@@ -51,13 +50,13 @@ async function until(what: string, test: () => boolean | Promise<boolean>): Prom
   throw new Error(`it did not happen: ${what}`);
 }
 
-/** Somebody who writes to the bot. */
+/** A person who writes to the bot. */
 interface Person {
   readonly name: string;
   readonly owner: string;
 }
 
-/** A message of somebody in their own chat. */
+/** Returns a message of a person in their own chat. */
 function said(kit: ConnectorKit, { name, owner }: Person, text: string): Record<string, unknown> {
   return messageOf(kit, {
     text,
@@ -66,7 +65,7 @@ function said(kit: ConnectorKit, { name, owner }: Person, text: string): Record<
   });
 }
 
-/** Files below a folder that hold a text. */
+/** Returns the files below a folder that contain a text. */
 async function holding(text: string, folder: string): Promise<string> {
   const found = await new Deno.Command("grep", { args: ["-rlaF", text, folder] }).output();
   return new TextDecoder().decode(found.stdout).trim();
@@ -76,7 +75,10 @@ async function health(url: string): Promise<Record<string, unknown>> {
   return await (await fetch(url.replace("/api/messages", "/healthz"))).json();
 }
 
-/** Each owner is answered by their own agent, at the same time; a stranger's words reach nobody. */
+/**
+ * Each owner gets answers from their own agent, at the same time; a stranger's text reaches no
+ * agent.
+ */
 async function talk(
   up: UpProcess,
   at: { readonly url: string; readonly kit: ConnectorKit; readonly owners: readonly Person[] },
@@ -103,7 +105,7 @@ async function talk(
     const { name } = person;
     const texts = answersTo(person).map(({ text }) => text).join("\n");
     for (const other of owners) {
-      // The demo model says how to give a real one to the agent that it speaks for, by name.
+      // The demo model explains how to set a real model for the agent, by the agent's name.
       const isOwn = other.name === name;
       const isNamed = new RegExp(`\\b${other.name}\\b`).test(texts);
       assert.equal(isNamed, isOwn, `${name} reads: ${texts}`);
@@ -112,7 +114,8 @@ async function talk(
     }
     const kinds = kit.calls.filter(({ conversation }) => conversation === `a:${name}`)
       .map(({ kind }) => kind);
-    // The kit refuses an end of what was not begun, and what does not go on from what was shown.
+    // The kit refuses the end of a stream that never began, and text that does not continue what
+    // was shown.
     assert.ok(kinds.includes("final"), kinds.join());
     assert.ok(kinds.includes("informative") || kinds.includes("streaming"), kinds.join());
   }
@@ -122,7 +125,7 @@ async function talk(
   assert.equal(await holding(unheard, root), "", "the stranger's words were kept");
 }
 
-/** The gateway's process, which no change of owners may replace. */
+/** Returns the gateway's processes, which a change of owners must not replace. */
 async function gatewayProcess(root: string): Promise<readonly string[]> {
   return (await processesOf(root)).filter((line) => /teamchat\/main|fleetctl-teamchat /.test(line));
 }
@@ -192,7 +195,7 @@ Deno.test("each owner's message reaches their own agent, in both modes", async (
     assert.equal(kit.tokensMinted, 1);
     const env = await Deno.readTextFile(pathsUnder(root).env("teams-receiver"));
     assert.ok(!env.includes(APP_SECRET), "the receiving half was given the secret");
-    // An owner who is taken away is a stranger from the next message on.
+    // A removed owner is a stranger from the next message on.
     const before = await gatewayProcess(root);
     await verb(root, "agents", "remove", "cal", "--yes");
     const gone = crypto.randomUUID();
@@ -205,7 +208,7 @@ Deno.test("each owner's message reaches their own agent, in both modes", async (
     );
     assert.equal(await holding(gone, root), "");
     assert.deepEqual(await gatewayProcess(root), before);
-    // And back to one process, which takes the address over; not while something waits for it.
+    // Then return to one process, which takes over the address; refused while a message is pending.
     const [sender] = (await gatewayProcess(root)).filter((line) => !line.includes("receiver"));
     const senderPid = Number(sender?.split(" ")[0]);
     Deno.kill(senderPid, "SIGSTOP");

@@ -1,6 +1,6 @@
 /**
- * `up` on a machine where something is wrong: each fault ends in one clear error with its next
- * step, and nothing else breaks.
+ * `up` on a faulty machine: each fault ends in one clear error with its next step, and breaks
+ * nothing else.
  *
  * @module
  */
@@ -74,7 +74,7 @@ Deno.test("up takes a root behind a link and behind dots", async () => {
 
 Deno.test("up names who holds a taken port, and --port-base goes around it", async () => {
   const root = await makeRoot();
-  // Find a base whose cockpit port is ours.
+  // Find a base whose cockpit port this test holds.
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const port = (listener.addr as Deno.NetAddr).port;
   try {

@@ -1,7 +1,7 @@
 /**
- * The HTTPS fronts of the documentation as running programs: Debian's nginx and Caddy,
- * with the block of a page changed in nothing but addresses and certificate, asked
- * through TLS by curl and by hand.
+ * The HTTPS fronts of the documentation as running programs: Debian's nginx and Caddy, with the
+ * block of a page. Only addresses and certificate differ from the page. Requests go through TLS,
+ * from curl and from hand-written bytes.
  *
  * @module
  */
@@ -9,14 +9,14 @@
 import assert from "node:assert/strict";
 import { TREE } from "tests/support/module_graph.ts";
 
-/** What a page has a front for. */
+/** The inputs of a front. */
 export interface FrontSite {
   /** Page of the documentation with one block for each front. */
   readonly page: string;
   readonly host: string;
   /** Certificate and key in the block are `/etc/ssl/<certificate>.pem` and `.key`. */
   readonly certificate: string;
-  /** What the block passes requests to. */
+  /** The address to which the block passes requests. */
   readonly upstream: string;
 }
 
@@ -34,7 +34,7 @@ interface Place {
   readonly upstream: string;
 }
 
-/** Those of the documentation. */
+/** The fronts of the documentation. */
 export const FRONTS: readonly Front[] = [
   {
     name: "nginx",
@@ -75,7 +75,7 @@ ${
   },
 ];
 
-/** A front that listens; disposing of it ends it. */
+/** A running front; disposing of it stops it. */
 export class RunningFront implements AsyncDisposable {
   readonly port: number;
   readonly #site: FrontSite;
@@ -142,7 +142,10 @@ export class RunningFront implements AsyncDisposable {
     }
   }
 
-  /** One request by curl with further arguments; what curl printed, however it ended. */
+  /**
+   * Sends one request by curl with further arguments; returns curl's output, whatever its exit
+   * code.
+   */
   async curl(path: string, more: readonly string[]): Promise<string> {
     const { host, certificate } = this.#site;
     const { stdout } = await output("curl", [
@@ -158,7 +161,7 @@ export class RunningFront implements AsyncDisposable {
     return stdout;
   }
 
-  /** Bytes by hand over TLS, and everything that came back until the front closed. */
+  /** Sends bytes over TLS; returns everything received until the front closed the connection. */
   async raw(text: string): Promise<string> {
     const { host, certificate } = this.#site;
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: this.port });
@@ -179,7 +182,7 @@ export class RunningFront implements AsyncDisposable {
   }
 }
 
-/** The fenced block of a page in a language. */
+/** Returns the fenced block of a page in a language. */
 async function documented(page: string, language: string): Promise<string> {
   const text = await Deno.readTextFile(`${TREE}${page}`);
   const blocks = [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]

@@ -1,5 +1,5 @@
 /**
- * Short requests over TLS: only to the host whose certificate fits and is trusted, and nothing is
+ * Short requests over TLS reach only a host with a matching and trusted certificate; nothing is
  * sent to any other.
  *
  * @module
@@ -62,7 +62,7 @@ for (const { what, san, isTrusted, alpn = ["http/1.1"], comes } of ROWS) {
             if (received.endsWith("the body")) await connection.write(new TextEncoder().encode(OK));
           }
         } catch {
-          // A client that goes within the handshake.
+          // The client disconnects during the handshake.
         }
         connection.close();
       }

@@ -1,6 +1,6 @@
 /**
- * The HTTPS fronts of docs/login.md, as they stand there, before the real login proxy: Debian's
- * nginx and Caddy, asked through TLS. What the described rules for a front want holds through both.
+ * The HTTPS fronts of docs/login.md, verbatim, before the real login proxy: Debian's nginx and
+ * Caddy, over TLS. The documented rules for a front hold through both.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const SITE: FrontSite = {
   upstream: "127.0.0.1:8736",
 };
 
-/** A cockpit that streams, takes a socket, and says what it was asked. */
+/** A cockpit that streams, accepts a WebSocket, and echoes request headers. */
 async function startCockpit(): Promise<Listener> {
   const sockets = systemSockets({ processes: systemProcesses(), log: recordingLog() });
   return await sockets.serveFrames({ hostname: "127.0.0.1", port: 0 }, {

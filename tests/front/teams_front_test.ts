@@ -1,7 +1,7 @@
 /**
- * The HTTPS fronts of docs/teamchat.md, as they stand there, before a real gateway: Debian's nginx
- * and Caddy, asked through TLS by curl and by hand. Only `/api/messages*` reaches the gateway;
- * whatever else a request says or hides is answered 404, or not at all.
+ * The HTTPS fronts of docs/teamchat.md, verbatim, before a real gateway: Debian's nginx and Caddy,
+ * reached over TLS by curl and by hand-written bytes. Only `/api/messages*` reaches the gateway.
+ * Any other request is answered with 404, or not at all.
  *
  * @module
  */
@@ -19,9 +19,7 @@ const SITE: FrontSite = {
   certificate: "teams",
   upstream: "127.0.0.1:3978",
 };
-/**
- * What a front may say to a body that is too large; Caddy's limit ends the request to the gateway.
- */
+/** A front's answers to an oversized body; Caddy's limit ends the request to the gateway. */
 const TOO_LARGE = { nginx: [413], Caddy: [413, 502] } as const;
 /**
  * The answers after the gateway was killed. Caddy may find an idle connection to it dead in the
@@ -40,7 +38,7 @@ async function ask(running: RunningFront, path: string, more: readonly string[] 
   return { status: Number(status), version, body };
 }
 
-/** Paths that are nobody's business outside, and ways of writing them. */
+/** Paths that must be hidden from the outside, in several spellings. */
 const HIDDEN = [
   "/",
   "/register",

@@ -1,29 +1,29 @@
 /**
- * Containers for tests: podman with a store of its own, as it runs inside another container and as
- * root: the host's network, no systemd, no capability, a root that cannot be written.
+ * Containers for tests: podman with its own store, run as root inside another container. It uses
+ * the host's network, no systemd, no capabilities and a read-only root.
  *
  * @module
  */
 
 const decoder = new TextDecoder();
 
-/** What a program said. */
+/** Output and exit code of a program. */
 export interface Said {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Podman over one store. */
+/** Podman with one store. */
 export interface Podman {
-  /** Runs it; does not care how it ends. */
+  /** Runs it, with any exit code. */
   say(...args: readonly string[]): Promise<Said>;
-  /** Runs it; fails with its words unless it ends with 0. */
+  /** Runs it; fails with its output unless it exits with 0. */
   must(...args: readonly string[]): Promise<string>;
 }
 
 /**
- * How the image is run by whoever follows docs/teamchat.md; limits because nested ones are lower.
+ * The options for running the image in docs/teamchat.md, with limits because nested ones are lower.
  */
 export const CONFINED = [
   "--read-only",
@@ -39,7 +39,7 @@ export const CONFINED = [
   "nproc=1000:1000",
 ] as const;
 
-/** Makes it, with everything it keeps below `folder`. */
+/** Creates it, with all its data below `folder`. */
 export function podmanIn(folder: string): Podman {
   const base = [
     "--root",

@@ -1,7 +1,7 @@
 /**
- * The container image as `./dev build` makes it and as docs/teamchat.md runs it: a root that cannot
- * be written, no capability, an ordinary user. It answers its health check, believes nobody without
- * a token, brings a message to an agent and the answer back, and survives a kill.
+ * The container image as `./dev build` makes it and as docs/teamchat.md runs it: a read-only root,
+ * no capabilities, an ordinary user. It answers its health check, rejects requests without a token,
+ * delivers a message to an agent and returns the answer, and survives a kill.
  *
  * @module
  */
@@ -63,7 +63,7 @@ async function build(): Promise<string> {
   return archive.value;
 }
 
-/** What a container is given: a cloud, an enrolled key, a volume. */
+/** The inputs of a container: a cloud, an enrolled key, a volume. */
 async function site(kit: ConnectorKit) {
   const { key } = await generateDialKey();
   await Deno.mkdir(`${folder}/etc`, { recursive: true });
@@ -101,7 +101,7 @@ async function run(): Promise<void> {
   await ready(1);
 }
 
-/** Waits until the program has said that it serves, for the `times`-th time. */
+/** Waits until the program has logged for the `times`-th time that it serves. */
 async function ready(times: number): Promise<void> {
   while (true) {
     const { stderr, stdout } = await podman.say("logs", NAME);
@@ -168,7 +168,10 @@ async function confined(): Promise<void> {
   assert.notEqual((await podman.say("exec", NAME, "/bin/sh", "-c", "true")).code, 0, "a shell");
 }
 
-/** Every package and every library that is inside is in the list, and the list is in the image. */
+/**
+ * Checks that the list names every package and library inside, and that the image contains the
+ * list.
+ */
 async function listed(): Promise<void> {
   const beside = await Deno.readTextFile(`${folder}/${IMAGE}.sbom.json`);
   await podman.must("cp", `${NAME}:/usr/share/fleetctl/sbom.json`, `${folder}/inside.json`);

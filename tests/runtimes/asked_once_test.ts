@@ -1,8 +1,8 @@
 /**
- * Dial unit, proxy and gate with each real agent program: a tool of ours that asks is asked about
- * once, one without a mark asks nobody, and the model reads the reason of a denial as the result of
- * the tool. A mark that comes later holds at once. The first turn after a restart has the tools and
- * the history.
+ * Dial unit, proxy and gate with each real agent program. A person is asked once about a tool of
+ * ours that asks, and not about one without a mark. The model reads the reason of a denial as the
+ * tool's result. A later mark applies at once. The first turn after a restart has the tools and the
+ * history.
  *
  * @module
  */
@@ -55,7 +55,7 @@ for (const program of wantedPrograms()) {
       }
       assert.deepEqual(executed.map(({ name }) => name), ["look", "write"]);
 
-      // A mark that comes while the program runs holds from the next call on.
+      // A mark set while the program runs applies from the next call on.
       await rule({ write: "ask", wipe: "block", look: "block" });
       script("look", { n: 1 });
       await turn("look once more");

@@ -1,5 +1,6 @@
 /**
- * Cancel with each real agent program: in the middle of an answer, and while a person is asked.
+ * Cancel with each real agent program: in the middle of an answer, and while a question to a person
+ * is pending.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What only codex can do wrong, with the real program: trust in its workspace, input of running
- * commands, changes of files, several calls at once, and a thread that is taken up after a kill.
+ * Faults that only codex can have, with the real program: trust in its workspace, input of running
+ * commands, changes of files, several calls at once, and a thread that is resumed after a kill.
  *
  * @module
  */
@@ -37,7 +37,7 @@ test("takes MCPs from us and the person, and nothing from its workspace", async 
     for (const mcp of ["fixture", "mine"]) {
       assert.ok(tools.includes(`mcp__${mcp}__echo`), tools.join(" "));
     }
-    // What these would do is not shown.
+    // The program's own goal and agent tools are hidden.
     assert.deepEqual(tools.filter((tool) => /goal|agent/.test(tool)), []);
   }, {
     mcps: { fixture: fixtureServer() },
@@ -117,7 +117,7 @@ test("makes several calls of ours in one answer, and the blocked one is refused"
   });
 });
 
-/** Ids of the programs below this process that run the file. */
+/** Returns the pids of processes below this one that run the file. */
 async function childrenOf(file: string): Promise<readonly number[]> {
   const found: number[] = [];
   for await (const { name } of Deno.readDir("/proc")) {

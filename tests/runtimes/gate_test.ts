@@ -1,7 +1,7 @@
 /**
- * A server that a real agent program reaches without our proxy: the program asks about its calls.
- * Claude Code only: others are asked to declare tools in other ways. Calls behind our proxy are in
- * `tests/runtimes/asked_once_test.ts`.
+ * A server that a real agent program reaches without our proxy: the program requests approval of
+ * its calls. Claude Code only: other programs declare tools in other ways. Calls behind our proxy
+ * are in `tests/runtimes/asked_once_test.ts`.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { programNamed, testPrograms } from "tests/support/runtime_programs.ts";
 
 const CLAUDE_CODE = programNamed("claude-code");
 
-/** Has the model call a tool; returns what it read of the result. */
+/** Makes the model call a tool; returns the result that it read. */
 async function call({ model, turn }: ProgramScene, tool: string): Promise<SeenResult> {
   const calls = [{ tool, arguments: { page: "home" } }];
   model.script({ kind: "answer", calls }, { kind: "answer", text: "ok" });

@@ -1,6 +1,6 @@
 /**
  * The MCPs of an agent with each real agent program: the model sees their tools from the first
- * turn, wherever the program works.
+ * turn, in whichever folder the program works.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import {
 } from "tests/support/runtime_programs.ts";
 import { of } from "tests/support/runtime_scene.ts";
 
-/** A folder of a worktree: some programs look for their MCPs under the main repository. */
+/** Returns a folder of a worktree: some programs look for their MCPs under the main repository. */
 async function worktree(home: string): Promise<string> {
   const git = async (...args: readonly string[]) => {
     const who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
@@ -68,7 +68,7 @@ testPrograms(
   },
 );
 
-/** Programs that tell how far their MCPs are. */
+/** Programs that report the start progress of their MCPs. */
 const TELLING = ["claude-code", "codex"];
 
 /** A program that waits for a line before it becomes the fixture server. */
@@ -79,7 +79,7 @@ async function slowServer(home: string) {
   const { command, args, env } = fixtureServer();
   return {
     entry: { command: "sh", args: ["-c", 'read _ <"$0"; exec "$@"', gate, command, ...args], env },
-    /** Resolves once the program has started the server, and lets it go on. */
+    /** Resolves once the program has started the server, and lets it continue. */
     release: () => Deno.writeTextFile(gate, "\n"),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * One turn with each real agent program: it starts as its definition says, asks the endpoint that
- * it was pointed at, and its words come back.
+ * One turn with each real agent program: it starts as its definition states, calls the configured
+ * endpoint, and its answer arrives.
  *
  * @module
  */

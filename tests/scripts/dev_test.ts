@@ -1,6 +1,6 @@
 /**
- * `./dev` on a machine where something is missing, with a Deno that only pretends: what was not
- * done is not taken for done the next time.
+ * `./dev` on a machine where something is missing, with a fake Deno: an incomplete step is not
+ * mistaken for a complete one in the next run.
  *
  * @module
  */
@@ -11,7 +11,7 @@ const TREE = new URL("../../", import.meta.url).pathname.replace(/\/$/, "");
 const DEV = `${TREE}/dev`;
 const CACHE = Deno.env.get("DENO_DIR") ?? `${TREE}/.cache/deno`;
 
-/** A Deno that writes down what it is asked for, and fails to install while `broken` is there. */
+/** A Deno that records its arguments, and fails to install while `broken` exists. */
 const PRETENDER = `#!/bin/sh
 case "$1" in
   --version) echo 'deno 2.9.6 (stable)' ;;
@@ -58,7 +58,7 @@ Deno.test("./dev stops when packages cannot be fetched, and fetches them next ti
   }
 });
 
-/** Settings of each role that the described service names, on ports of the test's own. */
+/** Settings of each role that the documented service names, on ports of this test. */
 const ROLES: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ["gateway", {
     WEBVIEW_COCKPIT_LISTEN: "127.0.0.1:0",

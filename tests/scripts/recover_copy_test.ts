@@ -1,6 +1,6 @@
 /**
- * A sealed copy of one root is restored on another: ledger, secrets and settings come along, and a
- * root that has a fleet of its own refuses it.
+ * A sealed copy of one root is restored on another: ledger, secrets and settings come along. A root
+ * that already has a fleet refuses it.
  *
  * @module
  */

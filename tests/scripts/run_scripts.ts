@@ -1,5 +1,5 @@
 /**
- * The transcripts of `tests/scripts`, in parts that run side by side: each part is a test file.
+ * The transcripts of `tests/scripts`, in parts that run in parallel: each part is a test file.
  *
  * @module
  */
@@ -16,13 +16,13 @@ export const SCRIPTS: readonly (readonly [name: string, text: string])[] = [
   .map((entry) => [entry.name, Deno.readTextFileSync(new URL(entry.name, FOLDER))] as const)
   .sort(([a], [b]) => a < b ? -1 : 1);
 
-/** What has a part of its own, by the beginning of its name; they take about the same time. */
+/** Prefixes of the names in each part; the parts take about the same time. */
 const PARTS = {
   agents: /^(agents|apply|approvals|audit|defaults|host)/,
   mcp: /^(mcp|secret)/,
 } as const;
 
-/** Makes a test of each transcript of a part; `others` is what belongs to none. */
+/** Defines a test for each transcript of a part; `others` contains those that match no part. */
 export function testScripts(part: keyof typeof PARTS | "others"): void {
   const isOther = (name: string) => !Object.values(PARTS).some((names) => names.test(name));
   for (const [name, text] of SCRIPTS) {

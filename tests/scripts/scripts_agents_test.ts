@@ -1,5 +1,5 @@
 /**
- * The transcripts of agents, hosts and what is decided about them.
+ * The transcripts of agents, hosts and decisions about them.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The transcripts that have no part of their own, and the rule that each verb has one.
+ * The transcripts outside the other parts, and the rule that each verb has one.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What the command line asks a person at a real terminal: the name before an agent is removed for
- * good, and the value of a secret, which must not be on the screen.
+ * Questions of the command line to a person at a real terminal: the name before an agent is removed
+ * for good, and the value of a secret, which must not appear on the screen.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { pathsUnder } from "core/paths.ts";
 import { type AtTerminal, atTerminal, type Typed } from "tests/support/person.ts";
 
 const TREE = new URL("../../", import.meta.url).pathname;
-/** Stands in for the default MCP, so that nothing is installed. */
+/** Replaces the default MCP, so that nothing is installed. */
 const BROWSER = `name: browser
 summary: Stands in, so that nothing is installed
 source:
