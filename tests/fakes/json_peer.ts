@@ -8,7 +8,7 @@
 import { readLines } from "core/text/lines.ts";
 import type { FakeCall } from "tests/fakes/processes.ts";
 
-// deno-lint-ignore no-explicit-any -- a test looks into messages of several protocols.
+// deno-lint-ignore no-explicit-any -- a test inspects messages of several protocols.
 export type PeerMessage = any;
 
 /** The program's end of the pipe. */

@@ -39,7 +39,7 @@ export type ModelReply =
 export interface ModelRequest {
   readonly path: string;
   readonly headers: Headers;
-  // deno-lint-ignore no-explicit-any -- a test looks into the JSON of three protocols.
+  // deno-lint-ignore no-explicit-any -- a test inspects the JSON of three protocols.
   readonly body: any;
 }
 

@@ -34,7 +34,7 @@ switch (role) {
     });
     break;
   case "server":
-    await Deno.remove(first).catch(() => {/* the first start */});
+    await Deno.remove(first).catch(() => {/* no socket at the first start */});
     void serve(Deno.listen({ transport: "unix", path: first }), second);
     break;
   default:

@@ -28,7 +28,7 @@ const socketOf = (root: string) => pathsUnder(root).agentMcpSocket("bench", AGEN
 /** A durable event of a turn. */
 export interface GatedEvent {
   readonly kind: string;
-  // deno-lint-ignore no-explicit-any -- a test looks into the payloads of all kinds.
+  // deno-lint-ignore no-explicit-any -- a test inspects the payloads of all kinds.
   readonly payload: any;
 }
 

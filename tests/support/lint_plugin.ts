@@ -193,7 +193,7 @@ const literalSpread: Deno.lint.Rule = {
 };
 
 /**
- * Most lines of a function, without the functions inside it, which count separately. Test bodies
+ * Maximum lines of a function, without the functions inside it, which count separately. Test bodies
  * are functions too.
  */
 const FUNCTION_LINES_MAX = 70;

@@ -20,7 +20,7 @@ import { runProxy } from "units/mcp/proxy.ts";
 import type { ProxyPorts } from "units/mcp/proxy_ports.ts";
 
 /** One parsed message. */
-// deno-lint-ignore no-explicit-any -- tests look into whatever came
+// deno-lint-ignore no-explicit-any -- tests inspect any message
 export type Wire = any;
 
 /** One connection of a fake server. */

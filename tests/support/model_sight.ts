@@ -24,7 +24,7 @@ export interface ModelSight {
   readonly results: readonly SeenResult[];
 }
 
-// deno-lint-ignore no-explicit-any -- a test looks into the JSON of model protocols.
+// deno-lint-ignore no-explicit-any -- a test inspects the JSON of model protocols.
 type Json = any;
 
 /** Reads a request of Anthropic messages, OpenAI responses or OpenAI chat. */

@@ -132,7 +132,7 @@ export async function playLongTurn(
   return turnId;
 }
 
-/** Plays a running turn that writes text. */
+/** Plays a turn with one finished and one running tool call; returns the turn's id. */
 export async function playStreaming(scene: PageScene, ada: ScriptedAgent): Promise<string> {
   await scene.ask("ada", "Explain how a turn travels through the system.");
   const { turnId } = await ada.takeTurn();

@@ -11,7 +11,7 @@ import { sentencesOf } from "tests/support/sentences.ts";
 
 /** The parts of a decision, in this order. */
 const PARTS = ["Decision", "Reason", "Price", "Alternatives"] as const;
-/** Most lines of a one-page document. */
+/** Maximum number of lines of a one-page document. */
 const PAGE_LINES = 45;
 const README_LINES = 150;
 const LINE_CHARACTERS = 200;

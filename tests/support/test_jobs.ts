@@ -45,7 +45,7 @@ export function groupJobs(
 
 /** Options of a run. */
 export interface JobRun<J extends Job> {
-  /** Most jobs that run in parallel, whatever they use. */
+  /** Maximum number of jobs that run in parallel, whatever they use. */
   readonly places: number;
   /** Resolves when a job's group may start. A job that waits for this takes no place. */
   readonly ready: (job: J) => Promise<void>;

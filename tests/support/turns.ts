@@ -5,7 +5,7 @@
  * @module
  */
 
-/** Most turns; each takes at least a millisecond. */
+/** Maximum number of turns; each takes at least a millisecond. */
 const TURNS_MAX = 200;
 
 /** Returns whether `work` settles within some turns of the event loop. */

@@ -62,8 +62,8 @@ function bridge(listener: Deno.UnixListener): void {
   void (async () => {
     for await (const connection of listener) {
       const stream = openMcpHttp({ url: address, headers: {}, secrets: [] }, host);
-      void connection.readable.pipeTo(stream.writable).catch(() => {/* it is over */});
-      void stream.readable.pipeTo(connection.writable).catch(() => {/* it is over */});
+      void connection.readable.pipeTo(stream.writable).catch(() => {/* has ended */});
+      void stream.readable.pipeTo(connection.writable).catch(() => {/* has ended */});
     }
   })();
 }

@@ -63,7 +63,7 @@ export function serveFixture(listener: Deno.UnixListener): void {
   const listeners = new Set<Listener>();
   void (async () => {
     for await (const connection of listener) {
-      new Session(connection, listeners).run().catch(() => {/* the client is gone */});
+      new Session(connection, listeners).run().catch(() => {/* the client disconnected */});
     }
   })();
 }
@@ -101,7 +101,7 @@ class Session {
     const written = this.#writing.then(async () => {
       for (let at = 0; at < bytes.length;) at += await this.#connection.write(bytes.subarray(at));
     });
-    this.#writing = written.catch(() => {/* the client is gone */});
+    this.#writing = written.catch(() => {/* the client disconnected */});
     return written;
   }
 

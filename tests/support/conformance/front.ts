@@ -245,7 +245,7 @@ class ProxyClient {
   }
 
   async close(): Promise<void> {
-    await this.#input.close().catch(() => {/* it is closed */});
+    await this.#input.close().catch(() => {/* already closed */});
     await this.#done;
   }
 }
