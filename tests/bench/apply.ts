@@ -1,7 +1,6 @@
 /**
  * `fleetctl apply` of 10, 100 and 1,000 agents: without a change, and with one. The peer is
- * `sha256sum` over the same rendered files: what reading them costs at least.
- * `./dev bench apply`
+ * `sha256sum` over the same rendered files, the minimum cost of reading them. `./dev bench apply`
  *
  * @module
  */
@@ -18,7 +17,7 @@ const ROUNDS = 5;
 const BROWSER = "name: browser\nsummary: Stands in\nsource: {builtin: agent-message}\n" +
   "auth: none\nscope: per_user\n";
 
-/** Makes a root for each size, then applies them in turn. */
+/** Makes a root for each size, then applies each in turn. */
 export async function benchApply(): Promise<void> {
   const roots = new Map<number, string>();
   const subjects: Subject[] = [];

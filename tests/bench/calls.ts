@@ -1,8 +1,8 @@
 /**
- * A tool call through socket, proxy and gate, with the line that records it, against the same call
- * straight over stdio to the same server: one run, in turn, both servers kept running. The proxy is
- * the product's program; each server is started as on a host, with the connection as its stdio.
- * `./dev bench calls`
+ * A tool call through socket, proxy and gate, including its log line, against the same call
+ * directly over stdio to the same server. Both run in turn in one run, with both servers kept
+ * running. The proxy is the product's program; each server starts as on a host, with the connection
+ * as its stdio. `./dev bench calls`
  *
  * @module
  */
@@ -15,7 +15,7 @@ const ROUNDS = 3_000;
 const WARM_UP = 300;
 const SERVER = ["run", "-q", "--no-prompt", "-A", "--no-check", "tests/support/mcp_fixture.ts"];
 
-/** Somebody who can be called. */
+/** A server that can be called. */
 interface Callee {
   call(say: string): Promise<void>;
   end(): Promise<void>;

@@ -1,7 +1,7 @@
 /**
- * The shipped npm servers: how long installing takes and how large they are, what the check of a
- * tree adds to a start, and each server's start to its list of tools under Deno and under Node, in
- * turn. `./dev bench catalog`; fetches every package first. FLEETCTL_ROUNDS sets the rounds.
+ * The shipped npm servers, measured in turn: installation time, size, the time that the tree check
+ * adds to a start, and each server's time from start to its list of tools, under Deno and under
+ * Node. `./dev bench catalog`; fetches every package first. FLEETCTL_ROUNDS sets the rounds.
  *
  * @module
  */
@@ -69,7 +69,10 @@ async function recordOf(root: ShippedRoot, mcp: string) {
   return record;
 }
 
-/** What the check adds to a start: the launcher in front of a program, less that program alone. */
+/**
+ * Returns the time that the check adds to a start: the launcher with a program, minus that program
+ * alone.
+ */
 async function checkAdds(root: ShippedRoot, mcp: string): Promise<number> {
   const checked = await timed(
     ROUNDS * 4,
@@ -94,7 +97,7 @@ async function timed(rounds: number, run: () => Promise<void>): Promise<readonly
   return times;
 }
 
-/** Start to the list of tools, in turn; NaN where it lists nothing. */
+/** Times from start to the list of tools, in turn; NaN for a program that lists nothing. */
 async function starts(
   entry: Manifest,
   deno: ProcessSpec,
@@ -105,7 +108,7 @@ async function starts(
   const failed = new Set<ProcessSpec>();
   for (let round = -1; round < ROUNDS; round++) {
     for (const [program, times] of [[deno, a], [underNode, b]] as const) {
-      // One that does not list once does not list; waiting for it again would only take time.
+      // A program that failed to list once will fail again; waiting for it would only cost time.
       if (program === undefined || failed.has(program)) continue;
       const begun = performance.now();
       if (!await list(entry, program)) failed.add(program);
@@ -118,7 +121,7 @@ async function starts(
   ];
 }
 
-/** The same file and arguments under Node, which asks for no permissions. */
+/** Returns the same file and arguments under Node, which has no permissions. */
 function nodeProgram(deno: ProcessSpec, node: string): ProcessSpec {
   const at = deno.args.findIndex((word) =>
     word.includes("/node_modules/") && !word.startsWith("-")
@@ -128,7 +131,7 @@ function nodeProgram(deno: ProcessSpec, node: string): ProcessSpec {
 
 async function list(entry: Manifest, program: ProcessSpec): Promise<boolean> {
   const bridge = PASSES_ON.get(entry.name);
-  // It lists nothing alone: its start ends when it says that it runs.
+  // It lists no tools by itself: its start ends when it logs that it runs.
   if (bridge !== undefined) return bridge.says.test(await startAlone(program, bridge.says));
   const host = openHost({ log: { program: "bench", level: "error" } });
   const listed = await systemMcpClient(host).listTools(entry.name, program);

@@ -1,7 +1,7 @@
 /**
  * One verb through the daemon against `sudo -n true`, in one run on one booted host, as the same
- * user; and with a thousand connections of another user held open meanwhile.
- * `./dev bench daemon`. Needs root and the right to boot hosts, as the group `system` does.
+ * user. Measured also while another user holds a thousand connections open. `./dev bench daemon`.
+ * Needs root and the right to boot hosts, as the group `system` does.
  *
  * @module
  */
@@ -16,7 +16,10 @@ const ROUNDS = 200;
 const VERB_ROUNDS = 20;
 const MEASURE_MS_MAX = 600_000;
 
-/** Times in one Python process: starting `sudo`, and asking the daemon over its socket. */
+/**
+ * Times two things in one Python process: starting `sudo`, and a request to the daemon over its
+ * socket.
+ */
 const MEASURE = `
 import json, socket, subprocess, sys, time
 def ask(argv):
@@ -45,7 +48,7 @@ for turn in range(-1, int(sys.argv[2])):
 print(json.dumps(times))
 `;
 
-/** Holds a thousand connections that ask for nothing, again and again. */
+/** Holds a thousand connections that send no request, and reopens them repeatedly. */
 const CROWD = `
 import os, resource, socket, sys, time
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))

@@ -11,7 +11,7 @@ import { makeRoot, runDev } from "tests/support/up_process.ts";
 
 const ROUNDS = 30;
 
-/** Prepares a root, then times the programs themselves, without `./dev` around them. */
+/** Prepares a root, then times the programs directly, without `./dev` around them. */
 export async function benchHelp(): Promise<void> {
   const root = await makeRoot();
   const prepared = await runDev(["run", "fleetctl", "--version"], { env: { FLEETCTL_ROOT: root } });

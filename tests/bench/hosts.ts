@@ -1,8 +1,8 @@
 /**
- * Verbs on booted hosts of hundreds of agents: processor time of the verb, the daemon and all that
- * they start, of PID 1 and of the message bus, and wall time. The agents are stopped, so that what
- * is measured is the verb and not the fleet. Needs root and the right to boot hosts.
- * `./dev bench hosts`, or `FLEETCTL_AGENTS=100,300 ./dev bench hosts` for other sizes.
+ * Verbs on booted hosts of hundreds of agents. Measures wall time, and processor time of the verb,
+ * of the daemon with its children, of PID 1 and of the message bus. The agents are stopped, so the
+ * fleet itself adds nothing. Needs root and the right to boot hosts. `./dev bench hosts`, or
+ * `FLEETCTL_AGENTS=100,300 ./dev bench hosts` for other sizes.
  *
  * @module
  */
@@ -20,10 +20,10 @@ const VERB_MS_MAX = 1_800_000;
 const REPO = "/var/lib/fleetctl/repo";
 const FIRST_UID = 20_000;
 
-/** Two builtin servers, so that no package is installed: one by default, one to be added. */
+/** Two builtin servers, so that no package is installed: one is a default, the other is added. */
 const SERVERS = ["browser", "extra"] as const;
 
-/** Runs a verb, and prints what everybody used before and after it. */
+/** Runs a verb, and prints the resource use of all processes before and after it. */
 const MEASURE = `
 look() {
   date +%s%N
@@ -38,7 +38,7 @@ look
 [ $code = 0 ] || { cat /run/bench.err >&2; exit $code; }
 `;
 
-/** Seconds. */
+/** Wall and processor times in seconds. */
 interface Cost {
   readonly own: number;
   readonly manager: number;
@@ -92,7 +92,7 @@ async function benchSize(out: string, agents: number): Promise<void> {
   }
 }
 
-/** Accounts, homes and shards, as `agents add` leaves them, without running it so many times. */
+/** Creates accounts, homes and shards like `agents add`, without running it for each agent. */
 async function makeAgents(host: BootedHost, count: number): Promise<void> {
   for (const name of SERVERS) {
     await Deno.mkdir(host.path(`${REPO}/catalog/${name}`), { recursive: true });
@@ -159,7 +159,7 @@ async function costOf(host: BootedHost, words: readonly string[]): Promise<Cost>
 }
 
 /**
- * One look: nanoseconds, then a line of `/proc/<pid>/stat` of the shell, PID 1, the
+ * Parses one sample: nanoseconds, then a line of `/proc/<pid>/stat` of the shell, PID 1, the
  * daemon, the bus.
  */
 function readLook(lines: readonly string[]): Cost {
@@ -172,7 +172,10 @@ function readLook(lines: readonly string[]): Cost {
   };
 }
 
-/** Processor time in a line of `proc_pid_stat(5)`, in seconds; a hundred ticks are one. */
+/**
+ * Returns the processor time in a line of `proc_pid_stat(5)`, in seconds; a second has a hundred
+ * ticks.
+ */
 function secondsOf(line: string, withChildren: boolean): number {
   const fields = line.slice(line.lastIndexOf(")") + 2).split(" ").map(Number);
   const ticks = fields.slice(11, withChildren ? 15 : 13);

@@ -1,44 +1,45 @@
 /**
- * Measuring for `./dev bench`: runs subjects in turn, so that a noisy machine is noisy for all of
+ * Measuring for `./dev bench`: runs subjects in turn, so that noise of the machine affects all of
  * them, and reports medians and ratios.
  *
  * @module
  */
 
-/** Quantile of a list of numbers, nearest rank. */
+/** Returns a quantile of a list of numbers, by nearest rank. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))] ?? NaN;
 }
 
-/** Processor time since the machine was started, in ticks. */
+/** Processor time since the boot of the machine, in ticks. */
 export interface Ticks {
   readonly all: number;
   /**
-   * What other guests of the same hardware took while this one had work (`proc_stat(5)`, `steal`).
+   * Time that other guests of the same hardware used while this one had work (`proc_stat(5)`,
+   * `steal`).
    */
   readonly stolen: number;
 }
 
-/** Reads it. */
+/** Reads the ticks of this machine. */
 export async function readTicks(): Promise<Ticks> {
   const [line = ""] = (await Deno.readTextFile("/proc/stat")).split("\n");
   const ticks = line.trim().split(/\s+/).slice(1, 9).map(Number);
   return { all: ticks.reduce((sum, each) => sum + each, 0), stolen: ticks[7] ?? 0 };
 }
 
-/** Share of the processor time between two readings that others took, in percent. */
+/** Returns the percentage of processor time that other guests used between two readings. */
 export function stolenPercent(from: Ticks, to: Ticks): number {
   return to.all === from.all ? 0 : (to.stolen - from.stolen) * 100 / (to.all - from.all);
 }
 
-/** A subject: a name and what is timed; returns nothing. */
+/** A subject: its name and the function to time. */
 export interface Subject {
   readonly name: string;
   readonly run: () => Promise<void>;
 }
 
-/** Runs each subject `rounds` times in turn, after one round that does not count. Milliseconds. */
+/** Runs each subject `rounds` times in turn, after one warm-up round. Times are in milliseconds. */
 export async function inTurn(
   subjects: readonly Subject[],
   rounds: number,
@@ -54,7 +55,7 @@ export async function inTurn(
   return times;
 }
 
-/** Runs a program to its end; throws, with its words, when it fails. */
+/** Runs a program to its end; throws with its output when it fails. */
 export async function runProgram(
   command: string,
   args: readonly string[],

@@ -1,8 +1,8 @@
 /**
- * The page in Chromium: how soon it can be used on a processor that is four times slower, and how
- * soon an event is on the screen. Peers in the same run: the same transcript as plain HTML with the
- * same style and no script, and a bare page that appends what an `EventSource` hands it.
- * `./dev bench page`
+ * The page in Chromium: the time until it is usable on a processor that is four times slower, and
+ * the time until an event is on the screen. Peers in the same run: the same transcript as plain
+ * HTML with the same style and no script, and a bare page that appends the data of an
+ * `EventSource`. `./dev bench page`
  *
  * @module
  */
@@ -19,7 +19,7 @@ const EVENTS = 300;
 const TURNS = 30;
 const SLOW_DOWN = 4;
 
-/** Tells when one can type, and when the transcript is drawn too. */
+/** Reports when a user can type, and when the transcript is drawn too. */
 const WATCH_START = `globalThis.seen = new Promise((done) => {
   let typing;
   const look = () => {
@@ -30,7 +30,7 @@ const WATCH_START = `globalThis.seen = new Promise((done) => {
   };
   look();
 })`;
-/** Notes when a text is in the frame that is drawn next. */
+/** Records when a text is part of the next drawn frame. */
 const WATCH_EVENTS = `(() => {
   globalThis.shownAt = {};
   new MutationObserver(() => {
@@ -66,7 +66,10 @@ class Agent {
   }
 }
 
-/** Milliseconds from the navigation until one can type, and until the transcript is drawn. */
+/**
+ * Returns the milliseconds from navigation until a user can type, and until the transcript is
+ * drawn.
+ */
 async function timeStart(browser: Browser, address: string): Promise<readonly number[]> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
@@ -80,8 +83,8 @@ async function timeStart(browser: Browser, address: string): Promise<readonly nu
 }
 
 /**
- * Processor time of a page's main thread until the transcript is drawn, in
- * milliseconds, unthrottled.
+ * Returns the main thread's processor time until the transcript is drawn, in milliseconds,
+ * unthrottled.
  */
 async function cpuOfStart(browser: Browser, address: string): Promise<number> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
@@ -160,7 +163,7 @@ async function benchEvents(browser: Browser, url: string, agent: Agent) {
   printTable(times);
 }
 
-/** Measures both. */
+/** Measures both and prints the results. */
 export async function benchPage(): Promise<void> {
   await buildPage();
   const root = await Deno.makeTempDir({ prefix: "fc-" });

@@ -1,7 +1,7 @@
 /**
  * The first call of an MCP server that its socket starts under systemd, against the same command
- * started by hand, on a booted host: `initialize` and `tools/list`, answered. Between the two stand
- * the parts of the way: the check of the tree alone, and systemd without the sandbox. Needs root.
+ * started by hand, on a booted host: `initialize` and `tools/list`, answered. Two cases in between
+ * separate the parts: the check of the tree alone, and systemd without the sandbox. Needs root.
  * `./dev bench socket`
  *
  * @module
@@ -26,10 +26,10 @@ const SUBJECTS = {
   socket: "started by its socket: tree checked, in its sandbox",
 } as const;
 
-/** What the service needs to be the same program, and nothing that confines it. */
+/** Settings of the service that define the program, without those that confine it. */
 const NEEDED = /^(\[|Exec|User|Group|Environment|Standard|WorkingDirectory)/;
 
-/** The same server behind a socket of its own, without its sandbox and its limits. */
+/** Installs the same server behind a separate socket, without its sandbox and its limits. */
 async function installBare(host: BootedHost): Promise<void> {
   const units = `${host.root}/etc/systemd/system`;
   const service = await Deno.readTextFile(`${units}/mcp-keyed-ada@.service`);
@@ -43,7 +43,7 @@ async function installBare(host: BootedHost): Promise<void> {
   await host.must("systemctl", "start", "mcp-bare-ada.socket");
 }
 
-/** Boots a host with a server that is all start and no work, and times both ways. */
+/** Boots a host with a server that only starts and does no work, and times both ways. */
 export async function benchSocket(): Promise<void> {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "bench" });

@@ -1,8 +1,8 @@
 /**
- * Runs inside a booted host, started by `tests/bench/socket.ts`: times the first answer of an MCP
- * server that its socket starts, of the same behind a socket without a sandbox, and of the same
- * command started by hand as the same user, with its tree checked and without, in turn. Prints
- * one JSON object of lists of milliseconds. Arguments: MCP, agent, rounds.
+ * Runs inside a booted host, started by `tests/bench/socket.ts`. Times the first answer of an MCP
+ * server in four cases, in turn: started by its socket; behind a socket without a sandbox; and
+ * started by hand as the same user, with its tree checked and without. Prints one JSON object of
+ * lists of milliseconds. Arguments: MCP, agent, rounds.
  *
  * @module
  */
@@ -28,7 +28,7 @@ interface Pipes {
   readonly writable: WritableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** Resolves when the answer to the second request is there. */
+/** Resolves when the answer to the second request has arrived. */
 async function ask({ readable, writable }: Pipes): Promise<void> {
   const [initialize, ...rest] = MESSAGES;
   const writer = writable.getWriter();
@@ -47,7 +47,7 @@ async function ask({ readable, writable }: Pipes): Promise<void> {
   throw new Error(`no answer: ${text}`);
 }
 
-/** The command of the unit, with the check of the tree that is part of the product, or without. */
+/** Returns the unit's command, with or without the product's check of the tree. */
 async function commandByHand(isChecked: boolean): Promise<readonly string[]> {
   const unit = await Deno.readTextFile(`/etc/systemd/system/mcp-${mcp}-${agent}@.service`);
   const line = /^ExecStart=(.+)$/m.exec(unit)?.[1] ?? "";
@@ -69,7 +69,7 @@ async function byHand(words: readonly string[]): Promise<void> {
     "PATH=/usr/bin:/bin",
     `DENO_DIR=${DENO_DIR}`,
     "KEYED_TOKEN=x",
-    // The check finds the permission sets of the agent, and its own program, by these.
+    // The check uses these to find the agent's permission sets and its own program.
     "FLEETCTL_ROOT=/",
     `FLEETCTL_AGENT=${agent}`,
   ];

@@ -1,8 +1,7 @@
 /**
- * One turn with one tool call through every part (two model calls included, to an endpoint that
- * answers at once), against the same call straight over stdio to the same MCP server. Both sides
- * keep their server running.
- * `./dev bench turn`
+ * One turn with one tool call through every part, including two model calls to an endpoint that
+ * answers at once. The peer is the same call directly over stdio to the same MCP server. Both sides
+ * keep their server running. `./dev bench turn`
  *
  * @module
  */
@@ -20,7 +19,7 @@ import { openPage, type Page } from "tests/support/page_client.ts";
 
 const ROUNDS = 100;
 
-/** A server on stdio that was shaken hands with. */
+/** A server on stdio whose handshake is complete. */
 interface DirectServer {
   call(path: string): Promise<void>;
   end(): Promise<void>;
@@ -88,7 +87,7 @@ export async function benchTurn(): Promise<void> {
   await makeRepository(repository, "measured");
   await using up = startUp(root);
   await up.line(/^ready /);
-  // A model that answers at once: what is measured is the way, not the model.
+  // A model that answers at once, so that the model itself adds no time.
   const model = await startFakeModel();
   await connectModel(root, "ada", model.baseUrl);
   const direct = await startDirect(root);

@@ -39,7 +39,7 @@ export async function benchUp(): Promise<void> {
   }
 }
 
-/** Prints the resident memory of each process of an idle `up`, beside an empty Deno program. */
+/** Prints the resident memory of each process of an idle `up`, and of an empty Deno program. */
 export async function benchMemory(): Promise<void> {
   const root = await makeRoot();
   await using up = startUp(root);

@@ -1,7 +1,8 @@
 /**
- * What a flood of guessed passwords does to others, for `./dev bench login`: a program of its own
- * guesses, and others are asked for at a steady pace meanwhile. Beside it the same clients at the
- * same pace without a password, each refused at once: what is more than that comes of the hashes.
+ * The effect of a flood of guessed passwords on other users, for `./dev bench login`. A separate
+ * program guesses, while other requests are sent at a steady pace. For comparison, the same clients
+ * at the same pace send no password and are refused at once. The difference is the cost of the
+ * hashes.
  *
  * @module
  */
@@ -12,11 +13,12 @@ import { runPaced, type Target } from "tests/bench/login/load.ts";
 const ROUNDS = 5;
 const SECONDS = 3;
 const FLOOD_MS = 4_500;
-/** The passwords that wait when a flood has ended are checked for so long. */
+/** Time in which the passwords still queued after a flood are checked. */
 const DRAIN_MS = 4_000;
 
 /**
- * Wrong passwords as fast as they are refused, each from another address, for some milliseconds.
+ * Sends wrong passwords as fast as they are refused, each from another address, for some
+ * milliseconds.
  */
 const FLOOD = `
 const [port, ms, first] = Deno.args.map(Number);
@@ -48,7 +50,7 @@ await Promise.all(Array.from({ length: 64 }, async () => {
 console.log(JSON.stringify(statuses));
 `;
 
-/** Asks others without a flood, among one that hashes, and among one that does not. */
+/** Sends other requests without a flood, during one that hashes, and during one that does not. */
 export async function measureFlood(
   others: Target,
   at: { readonly port: number; readonly folder: string; readonly pace: number },

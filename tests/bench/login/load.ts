@@ -1,21 +1,21 @@
 /**
- * Load for `./dev bench login`: keep-alive connections that ask one after the other, and the
- * CPU time that a set of processes used meanwhile, which is steady on a busy machine where
- * requests per second are not; and requests at fixed times, whether those before them were
- * answered or not, each measured from the time at which it was due. So nobody's slowness keeps
- * a request from being counted.
+ * Load for `./dev bench login`, of two kinds. The first: keep-alive connections that send one
+ * request after the other, with the CPU time that a set of processes uses. On a busy machine CPU
+ * time is steadier than requests per second. The second: requests at fixed times, whether or not
+ * earlier ones are answered, each measured from the time when it was due. So a slow server cannot
+ * suppress requests.
  *
  * @module
  */
 
-/** What is asked. */
+/** The request to send. */
 export interface Target {
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a round came to. */
+/** The result of a round. */
 export interface Round {
   readonly requests: number;
   readonly seconds: number;
@@ -26,7 +26,7 @@ const TICKS_PER_SECOND = 100;
 const encoder = new TextEncoder();
 const latin1 = new TextDecoder("latin1");
 
-/** Microseconds of CPU that processes and all below them have used. */
+/** Returns the CPU time of processes and all their descendants, in microseconds. */
 export function cpuMicros(pids: readonly number[]): number {
   const stats = new Map<number, { readonly parent: number; readonly ticks: number }>();
   for (const { name } of Deno.readDirSync("/proc")) {
@@ -39,7 +39,7 @@ export function cpuMicros(pids: readonly number[]): number {
         ticks: Number(fields[11]) + Number(fields[12]),
       });
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   const isOurs = (pid: number): boolean =>
@@ -61,7 +61,7 @@ function requestOf(target: Target): Uint8Array<ArrayBuffer> {
   );
 }
 
-/** Asks over `connections`, each as fast as it is answered, for `seconds`. */
+/** Sends requests over `connections`, each as fast as it is answered, for `seconds`. */
 export async function runLoad(
   target: Target,
   of: {
@@ -101,14 +101,14 @@ export async function runLoad(
 const libc = Deno.dlopen("libc.so.6", {
   usleep: { parameters: ["u32"], result: "i32", nonblocking: true },
 });
-/** The platform's timers are a millisecond coarse, which is what is to be measured. */
+/** The platform's timers have a resolution of a millisecond, too coarse for this measurement. */
 const sleepMicros = (micros: number) => libc.symbols.usleep(Math.max(1, Math.floor(micros)));
-/** A request may be sent this much before it is due, rather than a whole wake-up later. */
+/** A request may be sent this early, because the alternative is one wake-up too late. */
 const EARLY_MS = 0.05;
 const WARM_MS = 1_000;
 const KEPT_AT_FIRST = 32;
 
-/** Asks `pace` times a second; returns the milliseconds of each from the time it was due. */
+/** Sends `pace` requests a second; returns the milliseconds of each since it was due. */
 export async function runPaced(
   target: Target,
   of: { readonly pace: number; readonly seconds: number },
@@ -147,7 +147,7 @@ export async function runPaced(
   return latencies;
 }
 
-/** Opens a stream on a connection of its own; milliseconds to its first event. */
+/** Opens a stream on a separate connection; returns the milliseconds to its first event. */
 export async function firstByte(target: Target): Promise<number> {
   const request = requestOf(target);
   const buffer = new Uint8Array(16 * 1024);
@@ -166,7 +166,9 @@ export async function firstByte(target: Target): Promise<number> {
   return took;
 }
 
-/** Reads one whole answer; throws when it is not good, because nobody may be measured refusing. */
+/**
+ * Reads one whole answer; throws when it is not a success, because refusals must not be measured.
+ */
 async function readAnswer(
   connection: Deno.Conn,
   buffer: Uint8Array,

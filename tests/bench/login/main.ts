@@ -1,9 +1,9 @@
 /**
- * `./dev bench login`: CPU time per request of the login proxy and of its peers, one after the
- * other in turn, over one upstream; latency at a steady pace; the first byte of a stream; and what
- * slow connections and a flood of passwords do to others. Load, upstream and proxy share the
- * machine, so each latency stands beside that of the upstream asked directly, in the same round:
- * what a proxy adds is the difference, and the median of the rounds is what counts.
+ * `./dev bench login`: CPU time per request of the login proxy and of its peers, in turn, over one
+ * upstream. Also latency at a steady pace, the first byte of a stream, and the effect of slow
+ * connections and of a flood of passwords on other users. Load, upstream and proxy share the
+ * machine. Each latency is therefore compared with that of the upstream alone in the same round.
+ * The result is the median of these differences over all rounds.
  *
  * @module
  */
@@ -32,7 +32,7 @@ const ROUNDS = 5;
 const PACE = 1_000;
 const STREAMS = 300;
 const SLOW = 10_000;
-/** argon2id with 64 MiB of a password that nobody gives. */
+/** The argon2id hash, with 64 MiB, of a password that is never sent. */
 const SLOW_HASH =
   "$argon2id$v=19$m=65536,t=3,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
 const OTHER = { name: "bob@example.org", password: "a-password-of-the-bench" };
@@ -111,7 +111,7 @@ async function makeGround(
   };
 }
 
-/** Starts the login proxy from the tree, under a root of its own, with further settings. */
+/** Starts the login proxy from the tree, under a separate root, with further settings. */
 async function startProxy(
   ground: Ground,
   root: string,
@@ -137,7 +137,7 @@ async function startProxy(
   return { port, pid };
 }
 
-/** The login proxy, signed in by the same provider as its peers. */
+/** Starts the login proxy, with the same sign-in provider as its peers. */
 async function startOwn(ground: Ground): Promise<{ exempt: Peer; session: Peer }> {
   const { port, pid } = await startProxy(ground, "root", (port) => ({
     WEBVIEW_OIDC_ISSUER: ground.issuer,
@@ -211,8 +211,8 @@ async function measureCpu(peers: readonly Peer[]): Promise<void> {
 }
 
 /**
- * Prints quantiles over all rounds, and the median of what each round has added to the
- * first subject.
+ * Prints quantiles over all rounds, and the median over rounds of the difference to the first
+ * subject.
  */
 function printAdded(
   title: string,
@@ -257,7 +257,7 @@ async function measureStream(peers: readonly Peer[]): Promise<void> {
   printAdded(`first byte of a stream, 3 rounds of ${STREAMS}`, rounds);
 }
 
-/** Opens connections that send half a head, and asks meanwhile. */
+/** Opens connections that send half a head, and sends requests meanwhile. */
 async function measureSlow(peer: Peer): Promise<void> {
   const [alone, among, ends]: [number[], number[], number[]] = [[], [], []];
   let opened = 0;
@@ -298,12 +298,12 @@ async function untilClosed(connection: Deno.Conn): Promise<void> {
   try {
     while (await connection.read(buffer) !== null);
   } catch {
-    // Reset is closed as well.
+    // A reset counts as closed.
   }
   connection.close();
 }
 
-/** The login proxy with passwords, one of them under a slow hash. */
+/** Starts the login proxy with passwords, one of them under a slow hash. */
 async function startBasic(ground: Ground): Promise<Peer> {
   const { port, pid } = await startProxy(ground, "basic", () => ({
     WEBVIEW_AUTH_DRIVER: "basic",

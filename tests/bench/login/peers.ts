@@ -1,6 +1,6 @@
 /**
- * The peers of `./dev bench login`: proxies of Debian and npm in front of one upstream, each logged
- * in the way its users are. They are installed when the bench is run, never by a test.
+ * The peers of `./dev bench login`: proxies from Debian and npm in front of one upstream, each with
+ * the sign-in that its users choose. The bench installs them; tests never do.
  *
  * @module
  */
@@ -14,19 +14,19 @@ export interface Peer {
   readonly name: string;
   readonly port: number;
   readonly pids: readonly number[];
-  /** Headers of somebody who is logged in. */
+  /** Headers of a signed-in user. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What peers are started with. */
+/** The inputs for starting peers. */
 export interface Ground {
   readonly folder: string;
   readonly upstream: number;
-  /** Address of an OpenID provider that lets everybody in at once. */
+  /** Address of an OpenID provider that admits everyone at once. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Registers what has to end with the bench. */
+  /** Registers a cleanup for the end of the bench. */
   readonly onEnd: (end: () => void) => void;
 }
 
@@ -37,7 +37,7 @@ const PACKAGES = [
   ["node", "nodejs"],
 ] as const;
 
-/** Installs what is missing, without starting any service of it. */
+/** Installs what is missing, without starting any service. */
 export async function installPeers(): Promise<void> {
   const missing: string[] = [];
   for (const [program, name] of PACKAGES) {
@@ -78,7 +78,7 @@ export async function start(
     try {
       child.kill("SIGTERM");
     } catch {
-      // It has ended.
+      // The program has ended.
     }
   });
   for (let tries = 0; tries < 200; tries++) {
@@ -92,7 +92,7 @@ export async function start(
   throw new Error(`${command} does not listen`);
 }
 
-/** A verifier as people write it for `auth_request`: an HMAC over a cookie, on Node. */
+/** A typical verifier for `auth_request`: an HMAC over a cookie, on Node. */
 const VERIFIER = `
 const http = require("node:http"), crypto = require("node:crypto");
 const key = "a-key-of-the-bench";
@@ -262,7 +262,7 @@ http://127.0.0.1:${port}, http://localhost:${port} {
   };
 }
 
-/** `express-openid-connect` in front of `http-proxy`, both of npm, on Node. */
+/** `express-openid-connect` in front of `http-proxy`, both from npm, on Node. */
 export async function startExpress(ground: Ground): Promise<Peer> {
   const port = freePort();
   const folder = await Deno.makeTempDir({ dir: ground.folder });
@@ -315,7 +315,7 @@ app.listen(${port}, "127.0.0.1");
   };
 }
 
-/** Signs in as a browser would: follows every redirect and keeps every cookie; returns them. */
+/** Signs in like a browser: follows every redirect and keeps every cookie; returns the cookies. */
 export async function signedIn(port: number, at = "/"): Promise<string> {
   const jar = new Map<string, string>();
   let address = `http://localhost:${port}${at}`;

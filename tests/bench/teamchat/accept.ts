@@ -1,7 +1,7 @@
 /**
- * The first part of the team-chat bench: messages that are taken and nothing else. No agent
- * is there, and the peer's bot says nothing. Loaded by `autocannon` over 32 connections,
- * which is how the goal was set.
+ * The first part of the team-chat bench: messages are accepted and nothing else. There is no agent,
+ * and the peer's bot does not reply. `autocannon` makes the load over 32 connections, as in the
+ * definition of the goal.
  *
  * @module
  */
@@ -18,10 +18,12 @@ import { NODE } from "tests/support/conformance/suite.ts";
 const ROUNDS = 3;
 const CONNECTIONS = 32;
 const OWNERS = 5_000;
-/** More than the tokens that a gateway remembers, so that asking in turn never finds one. */
+/**
+ * More than the tokens that a gateway caches, so that cycling through them never hits the cache.
+ */
 const TOKENS = 4_500;
 /**
- * A round ends with the first of these: the receiving half keeps seventy thousand for the other.
+ * A round ends at the first of these limits: the receiver stores seventy thousand for the sender.
  */
 const WARM_UP = { seconds: 5, most: 15_000, first: 1_700_000_000_000 };
 const COUNTED = { seconds: 10, most: 45_000, first: 1_700_001_000_000 };
@@ -32,7 +34,7 @@ interface Way {
   readonly tokens: readonly string[];
 }
 
-/** Prints the table; every process is new in each round and warmed up before it counts. */
+/** Prints the table; each round starts new processes and warms them up before it counts. */
 export async function accepting(world: World): Promise<void> {
   await installLoad();
   const one = [await tokenOf(world)];
@@ -58,7 +60,7 @@ export async function accepting(world: World): Promise<void> {
   ];
   const rounds = new Map<string, Round[]>(ways.map(({ name }) => [name, []]));
   for (let round = 0; round < ROUNDS; round++) {
-    // In turn from both ends: what the machine does meanwhile is nobody's advantage.
+    // Run the round in alternating order, so that changes in the machine's load favour no subject.
     for (const way of round % 2 === 0 ? ways : ways.toReversed()) {
       rounds.get(way.name)?.push(await acceptOnce(world, way));
     }
@@ -121,7 +123,7 @@ async function load(
   return JSON.parse(new TextDecoder().decode(stdout)) as Loaded;
 }
 
-/** A message with marks where each one differs. */
+/** Returns a message with placeholders for the parts that differ. */
 function template(world: World): string {
   const message = JSON.parse(messageText(world, 0)) as Record<string, unknown>;
   return JSON.stringify({ ...message, id: "{id}" })

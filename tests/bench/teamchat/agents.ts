@@ -1,6 +1,6 @@
 /**
- * Many agents of one process that answer every turn with its own words, for the team-chat bench.
- * Bare WebSockets: what is weighed is the gateway.
+ * Many agents of one process that answer every turn with its own text, for the team-chat bench.
+ * They are bare WebSockets, because the bench measures the gateway.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
- * The second part of the team-chat bench: every message is answered with its own words in one
- * message, and a conversation waits for its answer. The peer does it in its own process with one
- * request. Ours asks an agent over a WebSocket, stores each step, and shows a line of progress
- * which the answer then takes the place of: two requests.
+ * The second part of the team-chat bench: every message is answered with its own text in one
+ * message, and a conversation waits for its answer. The peer does this in its own process with one
+ * request. Our gateway sends the turn to an agent over a WebSocket, stores each step, and shows a
+ * line of progress that the answer then replaces: two requests.
  *
  * @module
  */
@@ -25,15 +25,16 @@ import type { World } from "tests/teamchat/sdks/world.ts";
 
 const ROUNDS = 3;
 /**
- * Conversations at once: so many that the platform's pace for one, which ours keeps, is no bound.
+ * Concurrent conversations: enough that the platform's rate limit for one, which ours respects,
+ * does not bind.
  */
 const CONVERSATIONS = 400;
 const WARM_UP_MS = 5_000;
 const COUNTED_MS = 10_000;
-/** An answer that has not come by then is not waited for any more, nor counted. */
+/** After this time an answer is neither awaited nor counted. */
 const LATE_MS = 10_000;
 
-/** Prints the table; every process is new in each round. */
+/** Prints the table; each round starts new processes. */
 export async function echoing(world: World): Promise<void> {
   await installLoad();
   const token = await tokenOf(world);

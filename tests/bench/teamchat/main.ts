@@ -1,7 +1,7 @@
 /**
- * `./dev bench teamchat`: our gateway beside the vendor's own host, `@microsoft/agents-hosting` on
- * Express, in one run: accepting, echoing through the connector, relaying to WebSocket agents
- * at a steady pace, and the memory of 5,000 agents. Ours writes to the disk before it
+ * `./dev bench teamchat`: our gateway and the vendor's own host, `@microsoft/agents-hosting` on
+ * Express, in one run. Measures accepting, echoing through the connector, relaying to WebSocket
+ * agents at a steady pace, and the memory of 5,000 agents. Our gateway writes to disk before it
  * accepts; the peer writes nothing.
  *
  * @module
@@ -33,5 +33,5 @@ export const benchTeamchatAccept = () => run(accepting);
 export const benchTeamchatEcho = () => run(echoing);
 /** Only the relay at its steady pace, ours and the peer's. */
 export const benchTeamchatRelay = () => run(relaying);
-/** Only the last part: how soon many agents are there, and what each costs. */
+/** Only the last part: how fast many agents connect, and the cost of each. */
 export const benchTeamchatAgents = () => run(registering);

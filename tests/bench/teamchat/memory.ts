@@ -1,5 +1,5 @@
 /**
- * The last part of the team-chat bench: how soon many agents are there, and what each costs.
+ * The last part of the team-chat bench: how fast many agents connect, and the cost of each.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { World } from "tests/teamchat/sdks/world.ts";
 
 const AGENTS = 5_000;
 
-/** Prints seconds, processor time and memory of registering. */
+/** Prints the seconds, processor time and memory of registering agents. */
 export async function registering(world: World): Promise<void> {
   const own = await startOwn(world, ownersOf(AGENTS));
   await new Promise((resolve) => setTimeout(resolve, 2_000));

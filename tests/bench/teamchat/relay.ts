@@ -1,7 +1,7 @@
 /**
- * The third part of the team-chat bench: a steady number of turns a second, how soon each is
- * acknowledged and how soon its answer is at the platform. The peer answers out of its own
- * process and stores nothing.
+ * The third part of the team-chat bench: a steady number of turns per second. Measures when each is
+ * acknowledged and when its answer reaches the platform. The peer answers from its own process and
+ * stores nothing.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import type { World } from "tests/teamchat/sdks/world.ts";
 const PER_SECOND = 200;
 const SECONDS = 15;
 const AGENTS = 600;
-/** How long the last answers are waited for. */
+/** How long to wait for the last answers. */
 const LATE_MS = 10_000;
 
 /** Prints the table. */
@@ -86,8 +86,8 @@ async function relay(world: World, subject: Subject, token: string): Promise<voi
 }
 
 /**
- * Writes a page to the same disk twenty times a second and waits for it: no acknowledgement of what
- * is stored can be quicker than that.
+ * Writes a page to the same disk twenty times a second and waits for it. No acknowledgement of
+ * stored data can be faster.
  */
 function probeDisk(): { stop(): Promise<readonly number[]> } {
   const took: number[] = [];

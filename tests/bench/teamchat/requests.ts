@@ -1,5 +1,5 @@
 /**
- * What the team-chat bench sends: tokens, owners, messages, and a way to post one and wait.
+ * Data for the team-chat bench: tokens, owners, messages, and a function that posts one and waits.
  *
  * @module
  */
@@ -11,27 +11,27 @@ import { messageOf } from "tests/teamchat/fixture.ts";
 
 const encoder = new TextEncoder();
 
-/** A good token; each `n` makes another one. */
+/** Returns a valid token; each `n` gives a different one. */
 export function tokenOf(world: World, n = 0): Promise<string> {
   return world.keys.token(world.serviceUrl, { claims: { iss: PUBLIC_ISSUER, jti: String(n) } });
 }
 
-/** Object id of the `n`-th owner. */
+/** Returns the object id of the `n`-th owner. */
 export function ownerOf(n: number): string {
   return `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
 }
 
-/** Conversation of the `n`-th owner. */
+/** Returns the conversation of the `n`-th owner. */
 export function conversationOf(n: number): string {
   return `a:owner-${n}`;
 }
 
-/** `count` owners, each with an agent of its own. */
+/** Returns `count` owners, each with their own agent. */
 export function ownersOf(count: number): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, n) => [ownerOf(n), `agent-${n}`]));
 }
 
-/** A message of the `n`-th owner with all that the platform sends along, 1.1 KB. */
+/** Returns a message of the `n`-th owner with every field that the platform sends, 1.1 KB. */
 export function messageText(world: World, n: number, text = "hello"): string {
   return JSON.stringify(messageOf(world, {
     text,
@@ -53,7 +53,7 @@ export function messageText(world: World, n: number, text = "hello"): string {
   }));
 }
 
-/** The same as the bytes of a whole request. */
+/** Returns the same message as the bytes of a whole request. */
 export function requestOf(
   world: World,
   of: { readonly n: number; readonly token: string; readonly text?: string },
@@ -66,16 +66,16 @@ export function requestOf(
   );
 }
 
-/** Connections that were used and are free. */
+/** Used connections that are now free. */
 const free = new Map<number, Deno.Conn[]>();
 
-/** Closes what `post` keeps open. */
+/** Closes the connections that `post` keeps open. */
 export function closeConnections(): void {
   for (const list of free.values()) for (const connection of list) connection.close();
   free.clear();
 }
 
-/** Posts over a kept connection; resolves when it is answered. */
+/** Posts over a kept connection; resolves when the answer has arrived. */
 export async function post(subject: Subject, request: Uint8Array): Promise<void> {
   const list = free.get(subject.port) ?? [];
   free.set(subject.port, list);
@@ -85,7 +85,7 @@ export async function post(subject: Subject, request: Uint8Array): Promise<void>
   const read = await connection.write(request).then(() => connection.read(buffer))
     .catch(() => null);
   if (read === null && kept !== undefined) {
-    // Closed by the subject because it was idle for too long, as servers do.
+    // The subject has closed the connection after an idle timeout, as servers do.
     connection.close();
     return await post(subject, request);
   }

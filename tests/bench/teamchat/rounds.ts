@@ -1,5 +1,5 @@
 /**
- * What the rounds of the team-chat bench come to, and beside whom they are run.
+ * The results of the team-chat bench's rounds, and the peers in them.
  *
  * @module
  */
@@ -11,21 +11,21 @@ import { NODE } from "tests/support/conformance/suite.ts";
 /** The vendor's own host. */
 export const PEER = "agents-hosting 1.8.1";
 
-/** It runs on the Node on which the goal was set, and on a later one. */
+/** The peer runs on the Node version of the goal, and on a later one. */
 export const PEER_NODES = [
   { name: `${PEER} on Express, Node 20`, node: NODE_20 },
   { name: `${PEER} on Express, Node 22`, node: NODE },
 ] as const;
 
-/** What one round came to: how many a second, and microseconds of processor time for each. */
+/** The result of one round: requests per second, and microseconds of processor time for each. */
 export interface Round {
   readonly rate: number;
   readonly cpu: number;
 }
 
 /**
- * Prints medians, and for all but the peers how many times less processor time that is
- * than each of theirs.
+ * Prints medians. For every subject but the peers it adds the factor by which each peer uses more
+ * processor time.
  */
 export function tellRounds(
   title: string,
