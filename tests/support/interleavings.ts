@@ -14,7 +14,7 @@ export interface Offset {
   readonly microtasks: number;
 }
 
-/** Maximum number of microtasks that a product operation uses between two turns of the event loop. */
+/** Maximum number of microtasks of a product operation between two turns of the event loop. */
 const MICROTASKS_MAX = 80;
 const TURNS_MAX = 5;
 
