@@ -94,6 +94,8 @@ story("an ended session asks to sign in, and keeps what was typed", async ({ sce
   scene.network.cut();
   await page.locator(".pill", { hasText: "You are signed out" }).waitFor();
   await send(page, "kept");
+  // Before that, a reload would show the text in the composer, and send nothing.
+  await page.waitForFunction("localStorage.getItem('fleetctl:draft:ada:ada@example.org') === null");
   scene.signOut(false);
   await page.reload();
   assert.equal((await ada.takeTurn()).text, "kept");

@@ -7,6 +7,7 @@
  */
 
 import assert from "node:assert/strict";
+import { boundedWait } from "tests/support/bounded_wait.ts";
 import { untilText } from "tests/support/page_waits.ts";
 import type { Browser, Page } from "playwright-core";
 import { openPage, startBrowser } from "tests/support/browser.ts";
@@ -51,7 +52,7 @@ async function withScene(
       await box.pressSequentially(text);
       await page.keyboard.press("Enter");
     };
-    await play({ agent, page, say });
+    await boundedWait(play({ agent, page, say }), () => `a story; ${agent.frames.length} frames`);
     agent.connection.terminate();
     await agent.closed;
   } finally {

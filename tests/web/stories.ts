@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
+import { boundedWait } from "tests/support/bounded_wait.ts";
 import { openPage, startBrowser, type WatchedPage } from "tests/support/browser.ts";
 import { type PageScene, startScene } from "tests/support/page_scene.ts";
 
@@ -64,7 +65,7 @@ export function storiesIn<More extends object>(
         await using watched = await openPage(browser(), options);
         const told = { ...begun, scene, watched, page: watched.page };
         await enter(told);
-        await tell(told);
+        await boundedWait(tell(told), () => "the story");
         assert.deepEqual(watched.faults, []);
         const foreign = watched.requested.filter((address) => !address.startsWith(scene.url));
         assert.deepEqual(foreign, []);
