@@ -1,5 +1,6 @@
 /**
- * A verb that destroys data only with a switch asks for confirmation only with that switch.
+ * A verb that deletes data only with a switch asks for confirmation with that switch alone, and
+ * accepts only the word of its row.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What counts as the dial key in an agent's home, with real files: the agent may put
- * anything there.
+ * Which file counts as the dial key in an agent's home, with real files: the agent may put anything
+ * there.
  *
  * @module
  */

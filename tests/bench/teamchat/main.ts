@@ -27,11 +27,11 @@ async function run(...parts: readonly Part[]): Promise<void> {
 
 /** Runs the bench. */
 export const benchTeamchat = () => run(accepting, echoing, relaying, registering);
-/** Only accepting, ours and the peer's. */
+/** Accepting only, our gateway and the peer. */
 export const benchTeamchatAccept = () => run(accepting);
-/** Only echoes, ours and the peer's. */
+/** Echoing only, our gateway and the peer. */
 export const benchTeamchatEcho = () => run(echoing);
-/** Only the relay at its steady pace, ours and the peer's. */
+/** Relaying at a steady pace only, our gateway and the peer. */
 export const benchTeamchatRelay = () => run(relaying);
 /** Only the last part: how fast many agents connect, and the cost of each. */
 export const benchTeamchatAgents = () => run(registering);

@@ -70,7 +70,7 @@ Deno.test("mcp catalog add writes the runtime catalog without a repo", async () 
   await using bare = await catalogHost([WIKI], { ledger: false });
   const added = await bare.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal(added["layer"], "runtime");
-  // A change that was killed between its two renames left the entry aside.
+  // A change killed between its two renames leaves the entry under a temporary name.
   const { runtimeCatalog } = bare.paths;
   await Deno.rename(`${runtimeCatalog}/wiki`, `${runtimeCatalog}/.wiki.old`);
   assert.equal((await bare.run("mcp", "catalog", "review", "wiki")).code, 0);

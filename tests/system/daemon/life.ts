@@ -90,8 +90,8 @@ export async function failedState(scene: DaemonScene): Promise<void> {
 }
 
 /**
- * After removal the home stays with a locked account. An agent added again gets it back; an
- * archived home is gone.
+ * The home stays with an expired account. An agent added again gets it back; an archived home is
+ * gone.
  */
 export async function remove(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "secret", "set", "OWN", "--value", "v", "--agent", "bob");

@@ -1,5 +1,5 @@
 /**
- * What the demo model understands, row by row.
+ * The phrases that the demo model understands, row by row.
  *
  * @module
  */

@@ -145,7 +145,7 @@ leakless("500 connections leave neither process nor descriptor", async () => {
     rig.events.filter((event) =>
       event.unit.startsWith("e@") && ["exited", "failed"].includes(event.kind)
     ).length;
-  // The first server that fails opens the log.
+  // The first failing server opens the log.
   await cycle(0);
   await rig.until(() => finished() === 1);
   const before = descriptorCount();
