@@ -1,8 +1,8 @@
 /**
- * Broken and partial requests and WebSocket garbage at both listeners of a gateway process: it
- * lives on, answers the next good request, holds nothing open and logs no fault. The corpus is in
- * `tests/vectors/`, what is made of it follows from a seed. 300 tries at each listener;
- * FLEETCTL_ROUNDS and FLEETCTL_SEED say otherwise.
+ * Broken and partial requests and WebSocket garbage at both listeners of a gateway process. The
+ * gateway survives, answers the next good request, leaves nothing open and logs no error. The
+ * corpus is in `tests/vectors/`; its mutations are derived from a seed. Each listener gets 300
+ * tries; FLEETCTL_ROUNDS and FLEETCTL_SEED override the defaults.
  *
  * @module
  */
@@ -14,13 +14,13 @@ import { type GatewayProcess, startGatewayProcess } from "tests/support/gateway_
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "300");
 const SEED = Number(Deno.env.get("FLEETCTL_SEED") ?? "20260306");
 const AT_ONCE = 20;
-/** What may stay over: idle keep-alive connections of the good requests. */
+/** Descriptors that may stay open: idle keep-alive connections of the good requests. */
 const DESCRIPTORS_MORE_MAX = 8;
-/** Far more than the 30 s that a request may take. */
+/** Far more than the 30 s limit of a request. */
 const CLOSE_MS_MAX = 120_000;
 const MEMORY_MORE_MAX = 128 * 1024 * 1024;
 
-/** Numbers from 0 up to 1 that follow from a seed (mulberry32). */
+/** Returns a generator of numbers in [0, 1), derived from a seed (mulberry32). */
 function chance(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -37,7 +37,7 @@ async function lines(name: string): Promise<readonly string[]> {
 }
 
 const REQUESTS = (await lines("broken_requests.txt")).map((line) =>
-  // Each character is one byte, so that the corpus can hold what is no UTF-8.
+  // Each character is one byte, so that the corpus can contain invalid UTF-8.
   Uint8Array.from(String(JSON.parse(line)), (character) => character.charCodeAt(0) & 255)
 );
 const FRAMES = (await lines("broken_frames.txt")).map((line) =>
@@ -54,7 +54,7 @@ const UPGRADE = new TextEncoder().encode([
   "",
 ].join("\r\n"));
 
-/** Takes one of the corpus: as it is, cut, with bytes changed, doubled, or noise in its place. */
+/** Picks a corpus entry: unchanged, cut, with changed bytes, doubled, or replaced by noise. */
 function broken(corpus: readonly Uint8Array[], next: () => number): Uint8Array {
   const pick = () => corpus[Math.floor(next() * corpus.length)] ?? new Uint8Array();
   const one = pick().slice();
@@ -78,7 +78,10 @@ function broken(corpus: readonly Uint8Array[], next: () => number): Uint8Array {
   }
 }
 
-/** Sends bytes in two pieces and goes away: at once, or after the first answer, if one comes. */
+/**
+ * Sends bytes in two pieces and disconnects: at once if `cut` < 0.5, else after one read of the
+ * answer.
+ */
 async function attack(
   at: string,
   of: { readonly first?: Uint8Array; readonly bytes: Uint8Array; readonly cut: number },
@@ -99,7 +102,7 @@ async function attack(
     await connection.closeWrite();
     await connection.read(answer);
   } catch {
-    // The gateway hung up first, as it may.
+    // The gateway may close the connection first.
   } finally {
     connection.close();
   }
@@ -112,7 +115,7 @@ async function inBatches(count: number, act: (index: number) => Promise<void>): 
   }
 }
 
-/** A page and an agent get what they ask for. */
+/** Asserts that the gateway still serves a page and an agent. */
 async function servesGoodOnes(gateway: GatewayProcess): Promise<void> {
   const health = await fetch(`${gateway.cockpit}/healthz`);
   assert.equal(await health.text(), "ok\n");
@@ -137,7 +140,7 @@ Deno.test({
       const before = { open: await gateway.descriptors(), memory: await gateway.memory() };
       const next = chance(SEED);
       for (const at of [gateway.cockpit, gateway.dial.replace("ws:", "http:")]) {
-        // Every line of the corpus as it stands, then what is made of it.
+        // Every corpus entry unchanged first, then the mutations.
         await inBatches(
           REQUESTS.length,
           (index) => attack(at, { bytes: REQUESTS[index] ?? new Uint8Array(), cut: 0.7 }),
@@ -157,7 +160,7 @@ Deno.test({
       );
       await servesGoodOnes(gateway);
       assert.equal(gateway.hasEnded(), false);
-      // Connections end when their time is over, at the latest.
+      // Connections close at the latest when their time limit is over.
       const until = performance.now() + CLOSE_MS_MAX;
       while (await gateway.descriptors() > before.open + DESCRIPTORS_MORE_MAX) {
         assert.ok(performance.now() < until, `${await gateway.descriptors()} are open still`);

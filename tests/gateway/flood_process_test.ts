@@ -1,7 +1,7 @@
 /**
- * An agent that floods a gateway process: it is read from at its pace and loses nothing, while the
- * answers of another arrive. One that has its share of the disk keeps its events until
- * there is room.
+ * An agent that floods a gateway process: the gateway reads from it at its rate limit and loses
+ * nothing, while another agent's answers still arrive. An agent that has used up its share of the
+ * disk keeps its events until there is room.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { startGatewayProcess } from "tests/support/gateway_process.ts";
 
 const WORDS = "x".repeat(256 * 1024);
 const BURST = Math.floor(EVENT_LIMITS.bytesBurst / WORDS.length);
-/** Beyond the burst: so many seconds of pace. */
+/** Amount beyond the burst, in seconds at the rate limit. */
 const MORE_SECONDS = 12;
 const AT_ONCE = 32;
 const LEDGER = { "mia@example.org": "mia", "bob@example.org": "bob" };
@@ -49,10 +49,10 @@ Deno.test({
         while (seq < end) say(mia, ++seq, WORDS);
         await acked(mia, seq);
       }
-      // The bucket filled again for as long as the burst took, which a busy machine draws out.
+      // The bucket refilled while the burst was sent, which takes longer on a busy machine.
       const seconds = MORE_SECONDS + (performance.now() - began) / 1000;
       const count = Math.ceil(seconds * EVENT_LIMITS.bytesPerSecond / WORDS.length);
-      // All at once and without a look at the window.
+      // Sent all at once, ignoring the window.
       for (let more = 0; more < count; more++) say(mia, ++seq, WORDS);
       let hasWaited = false;
       const all = acked(mia, seq);
@@ -106,7 +106,7 @@ Deno.test({
       await acked(bob, 1);
       const { files, databases } = openHost({ log: { program: "test" } });
       const path = `${pathsUnder(root).role("gateway")}/gateway.db`;
-      // Every event of mia says that it is of the beginning of time; bob has spoken now.
+      // All events of mia have the earliest possible timestamp; bob's event is recent.
       const options = { beforeMs: 2, nowMs: Date.now(), isDryRun: false };
       const gone = await expireEvents({ files, databases }, path, options);
       assert.ok(gone.count >= last);

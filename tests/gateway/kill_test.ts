@@ -1,7 +1,6 @@
 /**
- * `kill -9` of the gateway, again and again while events come in: what was acknowledged is there,
- * nothing is there twice, and turns that were answered for are kept. 5 rounds; FLEETCTL_ROUNDS says
- * otherwise.
+ * Repeated `kill -9` of the gateway while events arrive: acknowledged events are kept, nothing is
+ * stored twice, and confirmed turns are kept. 5 rounds; FLEETCTL_ROUNDS overrides the number.
  *
  * @module
  */
@@ -12,11 +11,11 @@ import { startGatewayProcess } from "tests/support/gateway_process.ts";
 import { cockpitReader } from "tests/support/cockpit_reader.ts";
 
 const KILLS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "5");
-/** Nobody takes these turns, and no more may wait. */
+/** No agent accepts these turns, and the queue is bounded. */
 const TURNS_MAX = 60;
 const EVENTS_PER_ROUND = 200;
 
-/** The last number that the gateway said it has. */
+/** The highest number that the gateway has acknowledged. */
 function ackedOf(client: BareClient): number {
   const acks = client.frames.filter((frame) => frame.type === "ack").map(({ seq }) => Number(seq));
   const registered = client.frames.find((frame) => frame.type === "registered");
@@ -41,7 +40,7 @@ Deno.test({
         const client = await registerBare(gateway.dial, { epoch: "e1", last_seq: last });
         const resumed = ackedOf(client);
         assert.ok(resumed >= acked, `${resumed} of ${acked} acknowledged events are left`);
-        // One more than it has: a resend must do no harm.
+        // Start with one event that it already has: a resend must do no harm.
         last = resumed + EVENTS_PER_ROUND;
         for (let seq = Math.max(1, resumed); seq <= last; seq++) {
           const event = { seq, at: 1, kind: "notice", payload: { text: `${seq}` } };

@@ -1,6 +1,6 @@
 /**
- * Tabs that do not read while an agent sends 100,000 events: the gateway's memory stays within its
- * bound, weighed from outside, and everybody else is served.
+ * Tabs that do not read while an agent sends 100,000 events: the gateway's memory, measured from
+ * outside, stays within its bound, and all other clients are served.
  *
  * @module
  */
@@ -15,8 +15,8 @@ const EVENTS = 100_000;
 const TABS = 16;
 const TEXT = "word ".repeat(80);
 /**
- * What the process may take besides the buffers: the database's cache and what waits for the
- * garbage collector. Held back in full, the events would take 16 × 50 MB.
+ * Allowance for the process besides the buffers: the database's cache and uncollected garbage. If
+ * all events were buffered, they would take 16 × 50 MB.
  */
 const OTHER_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -32,7 +32,7 @@ async function openSlowTab(cockpit: string): Promise<Deno.TcpConn> {
     "",
   ].join("\r\n");
   await connection.write(new TextEncoder().encode(request));
-  // The head of the answer says that the stream is open; nothing after it is read.
+  // The response head shows that the stream is open; nothing after it is read.
   await connection.read(new Uint8Array(64));
   return connection;
 }

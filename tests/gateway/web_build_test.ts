@@ -1,4 +1,8 @@
-/** Tests of what the built page depends on. @module */
+/**
+ * Tests of the inputs of the page build.
+ *
+ * @module
+ */
 
 import assert from "node:assert/strict";
 import { sourceFiles } from "gateway/web_build/main.ts";

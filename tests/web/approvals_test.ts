@@ -1,7 +1,7 @@
 /**
- * Calls that wait for the owner, in the page: the card with everything that a decision is
- * about, one card for the prompts of one turn, holding for what may destroy, and what
- * others decided meanwhile.
+ * Calls that wait for the owner, in the page: the card with everything needed for a decision, one
+ * card for the prompts of one turn, press-and-hold for destructive calls, and decisions made
+ * elsewhere meanwhile.
  *
  * @module
  */
@@ -19,7 +19,7 @@ interface Turn {
   readonly turnId: string;
 }
 
-/** A turn that runs, and the page that shows it. */
+/** A running turn, and the page that shows it. */
 const story = storiesIn<Turn>(browserOfFile(), async (email) => {
   const scene = await startScene(email);
   const agent = await scene.agent("ada");
@@ -31,7 +31,7 @@ const story = storiesIn<Turn>(browserOfFile(), async (email) => {
   await page.getByLabel("Message to ada").waitFor();
 });
 
-/** Lets a call wait. */
+/** Makes a call that waits for approval. */
 async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>> = {}) {
   await of.agent.emit("approval_asked", {
     approval_id: id,
@@ -47,7 +47,7 @@ async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>
   }, { turnId: of.turnId });
 }
 
-/** The agent takes the decision, as its dial unit does. */
+/** The agent receives and applies the decision, as its dial unit does. */
 async function takes(of: Turn, state: string): Promise<Readonly<Record<string, unknown>>> {
   const frame = await of.agent.client.next("approval_decision");
   const { approval_id, decision, by, surface, reason } = frame;
@@ -98,7 +98,7 @@ story("what may destroy something is approved by holding, by pointer or by key",
   await asks(of, "a1", { is_destructive: true });
   const hold = page.getByRole("button", { name: "Hold to approve git_push" });
   await hold.waitFor();
-  // A slip does nothing.
+  // A short click or key press has no effect.
   await hold.hover();
   await page.mouse.down();
   await page.mouse.up();
@@ -117,7 +117,7 @@ story("a decision that came too late says so at its own call, and goes with it",
   await asks(of, "a1");
   await asks(of, "a2", { tool: "git_tag" });
   await page.getByText("2 calls need your approval").waitFor();
-  // Somebody else decides on a command line, and this tab has not heard of it yet.
+  // Another person decides on a command line; this tab is not notified yet.
   await page.route("**/api/approvals?*", (route) => route.abort());
   await of.agent.emit("approval_decided", {
     approval_id: "a1",
@@ -176,7 +176,7 @@ story("of two calls of one tool that wait, each is decided by itself", async (of
   assert.deepEqual([approval_id, digest, decision], ["a2", "digest-a2", "approved"]);
   await page.locator(".tool-status", { hasText: "running" }).waitFor();
   await untilTexts(tools, ["needs approval", "running"]);
-  // The call runs before its row is gone.
+  // The call starts before its row is removed.
   await rows.nth(1).waitFor({ state: "detached" });
   await untilText(rows, /"id": "a1"/);
   await page.getByRole("button", { name: "Deny git_push", exact: true }).click();
@@ -187,7 +187,7 @@ story("of two calls of one tool that wait, each is decided by itself", async (of
 story("a call that expires says so, and goes when the agent has denied it", async (of) => {
   const { page } = of;
   await asks(of, "a1");
-  // One that was over before it came is not shown.
+  // An approval that expired before it arrived is not shown.
   await asks(of, "a2", { tool: "git_tag", expires: SCENE_NOW - 1_000 });
   await page.getByText("A call needs your approval").waitFor();
   await page.clock.setFixedTime(SCENE_NOW + 13 * 60_000);

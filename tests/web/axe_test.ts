@@ -1,6 +1,6 @@
 /**
- * Accessibility findings of every screen in every theme: none. Desktop and phone, light, dark, the
- * device's own colours, and 320 px, which is 400 % zoom of a usual screen.
+ * Every screen in every theme has no accessibility findings: desktop and phone; light, dark and
+ * device colours; and 320 px, which equals 400 % zoom of a common screen.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * A gateway process that is killed at any moment while one writes in the page and an agent answers:
- * the agent gets each message once, and the page shows each message and each answer once, in order.
- * 8 rounds; FLEETCTL_ROUNDS says otherwise.
+ * A gateway process is killed at any moment while a person writes in the page and an agent answers.
+ * The agent gets each message once, and the page shows each message and each answer once, in order.
+ * 8 rounds; FLEETCTL_ROUNDS overrides the number.
  *
  * @module
  */
@@ -23,7 +23,7 @@ class Agent {
   readonly #events: Record<string, unknown>[] = [];
   #client: BareClient | undefined;
 
-  /** Connects to a gateway and sends again what it has not acknowledged. */
+  /** Connects to a gateway and resends what it has not acknowledged. */
   async connect(dial: string): Promise<void> {
     const last_seq = this.#events.length;
     this.#client = await registerBare(dial, { epoch: "e1", last_seq });
@@ -41,7 +41,7 @@ class Agent {
     this.#send(event);
   }
 
-  /** Answers the next turn, unless the connection ends before. */
+  /** Answers the next turn, unless the connection ends first. */
   async answer(): Promise<boolean> {
     const client = this.#client;
     if (client === undefined) return false;
@@ -50,7 +50,7 @@ class Agent {
     if (frame === undefined) return false;
     const turnId = String(frame.turn_id);
     client.send({ type: "turn_accepted", turn_id: turnId });
-    // A turn that comes again is the same one: it ran already.
+    // A turn that is delivered again was already run.
     if (this.#turns.has(turnId)) return false;
     this.#turns.add(turnId);
     this.taken.push(String(frame.text));
@@ -94,7 +94,7 @@ Deno.test({
         await composer.fill(text);
         await composer.press("Enter");
         const answering = agent.answer();
-        // The moments spread over all of the way: stored, sent, delivered, answered.
+        // The delays cover every stage: stored, sent, delivered, answered.
         await page.evaluate(`new Promise((done) => setTimeout(done, ${(round * 13) % 120}))`);
         await gateway.kill();
         link.cut();
@@ -102,7 +102,7 @@ Deno.test({
         gateway = await startGatewayProcess(root);
         link.retarget(portOf(gateway.cockpit));
         await agent.connect(gateway.dial);
-        // Nobody waits for the longer delays of the back-off.
+        // Skip the longer delays of the back-off.
         await page.evaluate("dispatchEvent(new Event('online'))");
         if (!wasTaken) { while (agent.taken.length < written.length) await agent.answer(); }
         await page.locator(".prose", { hasText: `answer to ${text}` }).waitFor({ timeout: 60_000 });

@@ -1,5 +1,5 @@
 /**
- * A transcript that wants to do harm: nothing in it runs, nothing is fetched, nothing hides.
+ * A hostile transcript: the page runs none of it, fetches nothing from it, and hides nothing.
  *
  * @module
  */
@@ -94,7 +94,7 @@ story("a hostile transcript runs nothing and fetches nothing", async ({ scene, p
     assert.deepEqual([rel, target], ["noopener noreferrer", "_blank"]);
   }
   const shown = await page.locator("#app").innerText();
-  // deno-lint-ignore no-control-regex -- this is what must not be left
+  // deno-lint-ignore no-control-regex -- these characters must be removed
   assert.doesNotMatch(shown, /[\u0000-\u0008\u001b\u202e]/);
   const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
   assert.equal(wide, 0, "a long line does not widen the page");

@@ -1,7 +1,7 @@
 /**
- * A gateway process that is killed while a host applies, with the host's real unit and a
- * daemon behind a real socket: the page says that it does not know the end, the host comes
- * back, and is applied again.
+ * A gateway process is killed while a host applies, with the host's real unit and a daemon behind a
+ * real socket. The page states that it does not know the result; the host reconnects, and the next
+ * apply works.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { startHostUnit } from "units/dial/host_unit.ts";
 
 const ENV = { WEBVIEW_ADMINS: '["mia"]' };
 
-/** Puts the page and the dial key of one host below a root; returns the key. */
+/** Sets up the page and one host's dial key below a root; returns the key. */
 async function prepareRoot(root: string): Promise<DialKey> {
   const paths = pathsUnder(root);
   await Deno.mkdir(`${root}/usr/lib/fleetctl`, { recursive: true });
@@ -46,7 +46,7 @@ async function startDaemon(own: MemoryHost, socket: string) {
     const report = argv[0] === "status" ? WELL : { files: [], units: [], faults: [] };
     const lines = [{ type: "out", text: JSON.stringify(report) }, { type: "exit", code: 0 }];
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-    // Who asked may be gone, as it is when its gateway is.
+    // The caller may have disconnected, for example because its gateway was killed.
     await stream.writable.getWriter().write(new TextEncoder().encode(text)).catch(() => {});
     stream.close();
   });

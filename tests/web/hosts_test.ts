@@ -1,7 +1,7 @@
 /**
- * The hosts of the page, in Chromium against a real gateway; hosts are in the hands of the test and
- * speak the real protocol. Looking, applying, restarting, and what becomes of a job when its host,
- * the network or the gateway goes away in the middle of it.
+ * The hosts page, in Chromium against a real gateway; scripted hosts speak the real protocol.
+ * Viewing, applying, restarting, and the state of a job when its host, the network or the gateway
+ * disappears during it.
  *
  * @module
  */
@@ -25,7 +25,7 @@ interface Hosts {
   readonly boreas: ScriptedHost;
 }
 
-/** The hosts of the story, for whoever looks. */
+/** The hosts of the story, as seen by the given person. */
 const begin = async (email: string | undefined) => {
   const scene = await startScene(email);
   await playFleet(scene);
@@ -36,7 +36,7 @@ const story = storiesIn<Hosts>(browser, begin, async ({ scene, page }) => {
   await page.goto(`${scene.url}/hosts`);
   await card(page, "forge").getByText("No problems").waitFor();
 });
-/** The same, and the page is nowhere yet. */
+/** The same hosts, without opening the page. */
 const hostsStory = storiesIn<Hosts>(browser, begin);
 const pageStory = pageStories(browser);
 

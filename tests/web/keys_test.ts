@@ -1,5 +1,6 @@
 /**
- * Moving about the page, in Chromium against a real gateway: keys, the palette, the theme, a phone.
+ * Navigation in the page, in Chromium against a real gateway: keys, the palette, the theme, a
+ * phone.
  *
  * @module
  */
@@ -29,7 +30,7 @@ story("keys: messages, composer, help, list", async ({ scene, page }) => {
   await page.getByRole("dialog", { name: "Help" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-  // The focus goes back.
+  // The focus returns to where it was.
   await untilPage(page, onTests, true);
   await page.keyboard.press("/");
   await untilPage(page, "document.activeElement.id", "composer");

@@ -1,6 +1,6 @@
 /**
- * The pages of the login proxy in Chromium: pictures, accessibility and width in every look, and
- * the address that is not secure. The proxy is real; nothing stands behind it.
+ * The pages of the login proxy in Chromium: reference pictures, accessibility and width in every
+ * look, and the warning for an insecure address. The proxy is real; no cockpit runs behind it.
  *
  * @module
  */
@@ -14,7 +14,10 @@ import { memoryHost } from "tests/fakes/host.ts";
 import { startTestLogin } from "tests/support/login_fixture.ts";
 import { comparePicture, PICTURE_LOOKS } from "tests/support/pictures.ts";
 
-/** A name with dots, as hosts have them: the widest thing on the page is the command with it. */
+/**
+ * A host name with dots, as real hosts have: the command that contains it is the widest text on the
+ * page.
+ */
 const FAR = "atlas-agents-production.fleet.internal.example.org";
 
 interface LoginScreen {
@@ -50,7 +53,7 @@ const SCREENS: readonly LoginScreen[] = [
   },
 ];
 
-/** The port is another one each time; pictures show the usual one. */
+/** Returns a script that replaces the random port, so that pictures show the usual port. */
 function samePort(port: string): string {
   return `for (const walk = document.createTreeWalker(document.body, 4); walk.nextNode();) {
     walk.currentNode.data = walk.currentNode.data.replaceAll("${port}", "8736");
@@ -69,7 +72,7 @@ Deno.test({
       for (const screen of SCREENS) {
         for (const [look, options] of Object.entries({ ...LOOKS, ...PICTURE_LOOKS })) {
           await t.step(`${screen.name}, ${look}`, async () => {
-            // One for each picture: wrong passwords are counted.
+            // A new proxy for each picture, because wrong passwords are counted.
             const { proxy, url } = await startTestLogin(
               { ...memoryHost(), sockets: real.sockets, http: real.http },
               "http://127.0.0.1:9",
@@ -80,7 +83,7 @@ Deno.test({
             await screen.show(page, { url, port: new URL(url).port });
             assert.deepEqual(await findings(page), []);
             assert.equal(await overflow(page), 0);
-            // The browser says of the insecure address what the page says.
+            // For the insecure address, the browser logs the same warning that the page shows.
             const told = watched.faults.filter((line) => !/Cross-Origin-Opener-Policy/.test(line));
             assert.deepEqual(told, []);
             if (!Object.hasOwn(PICTURE_LOOKS, look)) return;

@@ -1,7 +1,7 @@
 /**
- * A person logs in, in Chromium: by the form, with a keyboard, without JavaScript, and
- * by a real OpenID provider with its own pages. The pages on the way have no findings
- * and fit a narrow window.
+ * A person logs in, in Chromium: by the form, with a keyboard, without JavaScript, and through a
+ * real OpenID provider with its own pages. The pages have no accessibility findings and fit a
+ * narrow window.
  *
  * @module
  */
@@ -21,7 +21,9 @@ interface Scene {
   readonly url: string;
 }
 
-/** Runs with a proxy in front of a cockpit that says who it was told is there. */
+/**
+ * Runs a test with a proxy in front of a cockpit that shows the user name and cookies it received.
+ */
 function test(
   name: string,
   run: (scene: Scene) => Promise<void>,
@@ -47,7 +49,7 @@ function test(
           );
         },
       );
-      // The redirect address holds the port, which the provider has to be told of before.
+      // The redirect address contains the port, and the provider needs that address first.
       const port = await freePort();
       const { proxy } = await startTestLogin(
         {
@@ -99,7 +101,7 @@ test("by the form with a keyboard, and without JavaScript", async ({ browser, ur
     const { page } = watched;
     await page.goto(`${url}/agents/ada?tab=1`);
     await page.getByLabel("E-mail address").waitFor();
-    // The first field has the focus: a name, a tab, a password, and Enter.
+    // The first field has the focus: type the name, Tab, the password, Enter.
     await page.keyboard.type(MIA.name);
     await page.keyboard.press("Tab");
     await page.keyboard.type(MIA.password);

@@ -1,6 +1,6 @@
 /**
- * A transcript of 100,000 events, watched from its first to its last: the page stays
- * small and quick.
+ * A transcript of 100,000 events, watched from the first to the last: the page stays small and
+ * fast.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * Agents that are opened during and after long turns: the question and the progress are on the
- * screen, what lies between is one press away, and the view is filled until it scrolls.
+ * screen, one press shows the part in between, and the view is filled until it scrolls.
  *
  * @module
  */
@@ -27,7 +27,7 @@ const SIZES = [
   { width: 1920, height: 1080 },
 ] as const;
 
-/** Asserts that something is on the screen, in the view of the transcript. */
+/** Asserts that an element is visible in the view of the transcript. */
 async function assertSeen(page: Page, what: Locator): Promise<void> {
   await what.waitFor();
   const look = async () => {
@@ -41,11 +41,14 @@ async function assertSeen(page: Page, what: Locator): Promise<void> {
 
 const earlier = (page: Page) => page.getByRole("button", { name: /earlier step/ });
 const asked = (page: Page, text: string) => page.locator(".bubble", { hasText: text });
-/** Whether the transcript has more than fits. */
+/** Returns whether the transcript is taller than its view. */
 const SCROLLS = "(({ scrollHeight, clientHeight }) => scrollHeight > " +
   "clientHeight)(document.querySelector('.pane'))";
 
-/** Waits until the transcript scrolls; the policy of the page lets nothing wait inside of it. */
+/**
+ * Waits until the transcript scrolls; the page's policy blocks Playwright's own waiting in the
+ * page.
+ */
 async function untilScrolls(page: Page): Promise<void> {
   await page.evaluate(`new Promise((resolve, reject) => {
     setTimeout(() => reject(new Error("it does not scroll")), 15_000);
@@ -77,11 +80,11 @@ for (const viewport of SIZES) {
     await untilText(earlier(page), /575 earlier steps/);
     assert.deepEqual(await findings(page), []);
     assert.equal(await overflow(page), 0);
-    // It goes on while one looks.
+    // The turn continues while the page is open.
     await ada.call(turnId, { tool: "bash", arguments: { command: "./step 601" } });
     await assertSeen(page, page.locator(".tool-target", { hasText: "./step 601" }));
     await assertSeen(page, asked(page, "Migrate all files."));
-    // By keyboard, until all of it is there.
+    // Load all of it by keyboard.
     await earlier(page).focus();
     for (const left of [475, 375, 275, 175, 75]) {
       await page.keyboard.press("Enter");
@@ -134,7 +137,7 @@ for (const viewport of [SIZES[0], SIZES[3]]) {
     await page.goto(`${scene.url}/agents/ada`);
     await assertSeen(page, page.getByText("Answer 45."));
     await untilScrolls(page);
-    // Everything is there after scrolling up, and nothing twice.
+    // After scrolling up, everything is there exactly once.
     while (await page.getByText("Start of the transcript").count() === 0) {
       await page.locator(".pane").press("Home");
       await page.locator("[role=feed][aria-busy=false]").waitFor();
@@ -155,7 +158,7 @@ story("long turns that do not fill the view make no room for themselves at its e
   await page.goto(scene.url);
   await page.getByText("Part 50 is done.").waitFor();
   await page.getByText("Part 21 is done.").waitFor();
-  // The window is full: the rest comes when somebody asks for it.
+  // The window is full: the rest is loaded only on request.
   await page.getByRole("button", { name: "Older messages" }).waitFor();
   await untilCount(page.getByRole("button", { name: "Newest" }), 0);
 });
@@ -190,7 +193,7 @@ story("what was read stays in place while older turns and steps come above it", 
   await page.getByText("Answer 9.").last().waitFor();
   const pane = page.locator(".pane");
   await pane.hover();
-  // One wheel to where the long turn is, which fetches what is older.
+  // Scroll to the long turn in one step, which fetches older events.
   const held = page.getByText("Long one is done.");
   await held.evaluate((element) => element.scrollIntoView({ block: "center" }));
   const topOf = async () => (await held.boundingBox())?.y;

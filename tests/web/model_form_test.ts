@@ -1,6 +1,6 @@
 /**
- * The form that connects a model, in Chromium against a real gateway; the daemon is in the hands of
- * the test. By keyboard, with wrong input, while the agent works, and where a key must never be.
+ * The form that connects a model, in Chromium against a real gateway with a scripted daemon: by
+ * keyboard, with wrong input, while the agent works, and that a key never leaks.
  *
  * @module
  */
@@ -60,7 +60,7 @@ story(
     await untilPage(page, focused, "Done");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    // The focus goes back.
+    // The focus returns to the link that opened the form.
     await untilPage(page, `/^connect a real model/.test(${focused})`, true);
     assert.equal(models.calls.at(-1)?.stdin, GOOD_KEY);
   },

@@ -1,6 +1,6 @@
 /**
- * A page whose network or session ends while agents talk, in Chromium against a real gateway:
- * whatever was said meanwhile is there once, in order.
+ * A page loses its network or its session while agents talk, in Chromium against a real gateway:
+ * afterwards it shows everything once, in order.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { untilCount, untilTexts } from "tests/support/page_waits.ts";
 import { playFleet } from "tests/support/page_story.ts";
 import { pageStories, send } from "tests/web/stories.ts";
 
-/** FLEETCTL_ROUNDS says otherwise. */
+/** FLEETCTL_ROUNDS overrides the number. */
 const CUTS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "20");
 
 const story = pageStories();
@@ -49,7 +49,7 @@ story(`${CUTS} cuts while an agent talks lose nothing and double nothing`, async
     await ada.say(turnId, `line ${round}.`);
     scene.network.cut();
     await ada.say(turnId, `after ${round}.`);
-    // Comes back by itself; nobody waits for the longer delays of the back-off.
+    // The page reconnects by itself; this skips the longer delays of the back-off.
     await page.evaluate("dispatchEvent(new Event('online'))");
   }
   await ada.end(turnId);
@@ -69,11 +69,11 @@ story("a page that is too far behind is told so, and shows the newest once", asy
   scene.network.refuse(true);
   scene.network.cut();
   await page.locator(".pill").waitFor();
-  // More than the gateway sends again to one that comes back.
+  // More events than the gateway resends to a client that reconnects.
   await ada.flood(10_050, (index) => ["notice", { text: `late ${index}` }]);
   const lagged = page.waitForResponse((answer) => /\/api\/transcript\?/.test(answer.url()));
   scene.network.refuse(false);
-  // The page may be back by itself by now; then this does nothing.
+  // If the page has already reconnected by itself, this does nothing.
   await page.evaluate("dispatchEvent(new Event('online'))");
   await lagged;
   await page.getByText("late 10049", { exact: true }).waitFor();
@@ -94,7 +94,7 @@ story("an ended session asks to sign in, and keeps what was typed", async ({ sce
   scene.network.cut();
   await page.locator(".pill", { hasText: "You are signed out" }).waitFor();
   await send(page, "kept");
-  // Before that, a reload would show the text in the composer, and send nothing.
+  // Before the draft is removed, a reload would restore it in the composer and send nothing.
   await page.waitForFunction("localStorage.getItem('fleetctl:draft:ada:ada@example.org') === null");
   scene.signOut(false);
   await page.reload();

@@ -1,6 +1,6 @@
 /**
- * A tab that is killed at any moment while one writes and sends: what was typed or sent is there
- * again, and the agent gets each message once. 20 rounds; FLEETCTL_ROUNDS says otherwise.
+ * A tab is killed at any moment while a person writes and sends: the text is restored, and the
+ * agent gets each message once. 20 rounds; FLEETCTL_ROUNDS overrides the number.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import { pageStories } from "tests/web/stories.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "20");
 
-/** Opens the page again and brings the message on its way, if it is not. */
+/** Opens the page again and sends the message if it is still in the composer. */
 async function recover(context: BrowserContext, url: string, text: string): Promise<void> {
   const page = await context.newPage();
   await page.goto(url);
   const composer = page.getByLabel("Message to ada");
   await composer.waitFor();
   await page.locator(".agent-row").nth(2).waitFor();
-  // It is in the composer, on its way, or in the transcript: exactly one of them.
+  // It is in exactly one of the composer, the queue and the transcript.
   const place = page.locator(".ask-text, .queue-text", { hasText: text });
   for (;;) {
     if (await composer.inputValue() === text) {
@@ -54,10 +54,10 @@ story(
       if (round % 4 === 2) scene.network.cutNextAfter(400 + round * 37);
       const killer = await context.newCDPSession(page);
       const crashed = page.waitForEvent("crash");
-      // Sent and killed without waiting for anything: the moments spread over all of the way.
+      // Press and kill without waiting: the delays cover every stage.
       void composer.press("Enter").catch(() => {});
       await page.evaluate(`new Promise((done) => setTimeout(done, ${(round * 7) % 60}))`);
-      // A page that is gone answers nothing any more.
+      // A crashed page answers no command.
       void killer.send("Page.crash").catch(() => {});
       await crashed;
       void page.close().catch(() => {});

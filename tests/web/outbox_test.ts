@@ -1,6 +1,6 @@
 /**
- * What one writes, in Chromium against a real gateway: drafts and messages that wait for the
- * connection, lose their answer or are refused arrive once.
+ * Drafts and messages, in Chromium against a real gateway: a message arrives once, even if it waits
+ * for the connection, loses its response or is refused first.
  *
  * @module
  */
@@ -44,7 +44,7 @@ story("an answer that is lost leaves a message unconfirmed, and it arrives once"
   await page.route("**/api/turns", async (route) => {
     if (!isFirst) return await route.continue();
     isFirst = false;
-    // The gateway gets it; its answer is lost on the way.
+    // The gateway receives it, but the response is lost.
     await route.fetch();
     await route.abort("connectionreset");
   });
@@ -83,7 +83,7 @@ story("what is typed right after sending is there after a reload", async ({ scen
   const ada = await playFleet(scene);
   await page.goto(scene.url);
   await composer(page).fill("first");
-  // In one go, before any disk can have taken the message.
+  // In one script, before the message can reach the disk.
   await page.evaluate(`(() => {
     const area = document.getElementById("composer");
     area.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));

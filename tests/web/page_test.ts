@@ -1,6 +1,6 @@
 /**
- * What one sees and does on the page, in Chromium against a real gateway: the start, an answer that
- * streams, Stop, outcomes, older pages. Agents are in the hands of the test.
+ * What a person sees and does on the page, in Chromium against a real gateway: the start, an answer
+ * that streams, Stop, outcomes, older pages. The agents are scripted.
  *
  * @module
  */
@@ -26,7 +26,7 @@ story("a start takes at most 6 requests, 100 kB of script and 15 kB of style", a
   assert.ok(script <= 100_000 && style <= 15_000, `gzip: script ${script}, style ${style}`);
 });
 
-/** Bytes of a body as they come over the wire, compressed; `fetch` would hide that. */
+/** Returns the size of a body in bytes as transferred, compressed; `fetch` would hide it. */
 async function served(scene: PageScene, path: string | undefined): Promise<number> {
   const { hostname, port } = new URL(scene.cockpitUrl);
   const connection = await Deno.connect({ hostname, port: Number(port) });
@@ -108,7 +108,7 @@ story("another owner's agent is refused in its place, and the rest works", async
   await page.getByText("Cannot show this agent").waitFor();
 }, { email: "bob@example.org" });
 
-/** Frames that a page may take to load what is above. */
+/** Limit of animation frames for loading an older page. */
 const FRAMES_MAX = 600;
 
 story("older pages come while one scrolls up, and the view stays where it is", async (of) => {
@@ -118,7 +118,7 @@ story("older pages come while one scrolls up, and the view stays where it is", a
   await page.goto(scene.url);
   await page.getByText("note 399", { exact: true }).waitFor();
   for (let note = 349; note > 0; note -= 50) {
-    // A page that is still being drawn follows its newest end: scroll until it has moved.
+    // A page that is still rendering follows its newest end: scroll until it has moved.
     const shown = page.getByText(`note ${note}`, { exact: true });
     for (let frame = 0; frame < FRAMES_MAX && await shown.count() === 0; frame++) {
       await page.evaluate("document.querySelector('.pane').scrollTo(0, 0)");

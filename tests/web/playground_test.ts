@@ -1,7 +1,7 @@
 /**
- * The vendor's own local test client, in a real browser, before a real gateway in local mode: what
- * a person writes in its page reaches their agent, the answer grows in the page, a call that asks
- * is pressed there. The client is the vendor's program as npm has it; nothing of it is ours.
+ * The vendor's own local test client, in a real browser, against a real gateway in local mode: a
+ * person's message reaches their agent, the answer grows in the page, and an approval is given
+ * there. The client is the vendor's unmodified npm package.
  *
  * @module
  */
@@ -43,7 +43,7 @@ async function withScene(
     await using playground = await startPlayground(endpoint, { owner, chat: CHAT });
     await using watched = await openPage(browser, { isTimeReal: true });
     const { page } = watched;
-    // Its page would fetch fonts from the vendor.
+    // Its page would otherwise fetch fonts from the vendor.
     await page.route((url) => url.hostname !== "127.0.0.1", (route) => route.abort());
     await page.goto(playground.url);
     const say = async (text: string) => {

@@ -1,5 +1,5 @@
 /**
- * Pictures of the screens of the page, compared with their references.
+ * Pictures of the page's screens, compared with reference pictures.
  *
  * @module
  */
@@ -21,7 +21,7 @@ Deno.test("every screen looks as its reference", async (t) => {
           await using watched = await openPage(browser, options);
           const { page } = watched;
           await screen.show(scene, page);
-          // The time of the next try is never the same.
+          // The time of the next try varies, so it is masked.
           const mask = [page.locator(".pill-words")];
           await comparePicture(page, blank.page, { name, mask });
           assert.deepEqual(watched.faults, []);

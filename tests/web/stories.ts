@@ -1,6 +1,7 @@
 /**
- * Stories of the page: a test each, with a scene and a page of its own, in one browser for the
- * whole file. Whatever a page did wrong, or asked of anybody but the gateway, fails its story.
+ * Stories of the page: each is a test with its own scene and page, in one browser for the whole
+ * file. A story fails on any error in the page, and on any request to an address other than the
+ * gateway's.
  *
  * @module
  */
@@ -11,19 +12,19 @@ import { boundedWait } from "tests/support/bounded_wait.ts";
 import { openPage, startBrowser, type WatchedPage } from "tests/support/browser.ts";
 import { type PageScene, startScene } from "tests/support/page_scene.ts";
 
-/** How the page of a story is opened, and who looks at it: ada's owner, unless said otherwise. */
+/** How the page of a story is opened, and by whom: ada's owner by default. */
 export type StoryOptions = NonNullable<Parameters<typeof openPage>[1]> & {
   readonly email?: string;
 };
 
-/** What every story has in its hands. */
+/** The objects that every story receives. */
 export interface Told {
   readonly scene: PageScene;
   readonly watched: WatchedPage;
   readonly page: Page;
 }
 
-/** The tests of this file share one browser; it is there once the first of them runs. */
+/** Returns the browser that the tests of this file share; it is started before the first test. */
 export function browserOfFile(): () => Browser {
   let browser: Browser | undefined;
   Deno.test.beforeAll(async () => {
@@ -46,8 +47,8 @@ export type Story<More> = (
 ) => void;
 
 /**
- * Makes the stories of a file: `begin` sets the scene, with whatever else is in the story's hands,
- * and `enter` brings the open page to where the story starts.
+ * Returns a function that registers stories of a file. `begin` makes the scene and further objects
+ * for the story, and `enter` brings the open page to the starting point.
  */
 export function storiesIn<More extends object>(
   browser: () => Browser,
@@ -79,7 +80,7 @@ export function pageStories(browser: () => Browser = browserOfFile()): Story<obj
   return storiesIn(browser, async (email) => ({ scene: await startScene(email) }));
 }
 
-/** Where a message to ada is written. */
+/** The input for a message to ada. */
 export const composer = (page: Page) => page.getByLabel("Message to ada");
 
 /** Writes a message to ada and sends it. */

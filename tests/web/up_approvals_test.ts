@@ -1,7 +1,8 @@
 /**
  * Calls that wait for their owner against a real `./dev up`: the real login, gateway, agent,
- * runtime, proxy and git server. Denied with a reason, approved by holding, decided on the command
- * line while the card is open, and withdrawn with the turn; each is done once or not at all.
+ * runtime, proxy and git server. Calls are denied with a reason, approved by holding, decided on
+ * the command line while the card is open, and withdrawn with the turn. Each call runs once or not
+ * at all.
  *
  * @module
  */
@@ -35,7 +36,7 @@ Deno.test.beforeAll(async () => {
   up = startUp(root);
   [, url = "", user = "", password = ""] = OPEN.exec(await up.line(OPEN)) ?? [];
   await up.line(/^ready /);
-  // A first turn starts the server, however long that takes here.
+  // A first turn starts the server, which may take long on a slow machine.
   await runDev(["up", "--root", root, "--turn", `last commit of ${repository}`]);
   browser = await startBrowser();
 });
@@ -51,7 +52,7 @@ async function tags(): Promise<string> {
 
 const card = (page: Page) => page.locator(".approval-card");
 
-/** Has ada ask for a tag; the card is there when this resolves. */
+/** Makes ada call git_tag; resolves when the card is shown. */
 async function askFor(page: Page, tagName: string): Promise<void> {
   const composer = page.getByLabel("Message to ada");
   await composer.fill(

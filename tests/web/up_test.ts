@@ -1,7 +1,7 @@
 /**
  * The page against a real `./dev up`, through the real login proxy and a bad network: log in, click
  * the first prompt, see a real commit, cut the network in mid-answer, kill the gateway, lose the
- * session, connect a model, and find everything once.
+ * session and connect a model. Everything is shown once afterwards.
  *
  * @module
  */
@@ -48,7 +48,7 @@ async function logIn(page: Page, typed = password): Promise<void> {
 
 const article = (page: Page, text: string) => page.locator("article", { hasText: text });
 
-/** Subjects of this project's newest commits: one may be made while the test runs. */
+/** Subjects of this project's newest commits: a commit may be made while the test runs. */
 async function lastCommits(): Promise<readonly string[]> {
   const output = await new Deno.Command("git", {
     args: ["-C", TREE, "log", "-3", "--format=%s"],
@@ -110,7 +110,7 @@ story(
     await logIn(page);
     await composer(page).waitFor();
     await page.locator(".agent-row").first().waitFor();
-    // Logged out elsewhere: the same browser, another tab.
+    // Log out in another tab of the same browser.
     const other = await page.context().newPage();
     await other.goto(url);
     await other.getByText(user).waitFor();

@@ -1,6 +1,6 @@
 /**
- * Several people at one browser, in Chromium against a real gateway: what one wrote is neither
- * shown to nor sent for the next one, and a page gives way to who signed in since.
+ * Several people at one browser, in Chromium against a real gateway: text of one person is neither
+ * shown to the next nor sent in their name, and a page switches to the person who signed in since.
  *
  * @module
  */
@@ -83,7 +83,8 @@ story("a page for nobody does not take the last viewer for somebody else", async
 story("what is written before a page notices another viewer is not sent for them", async (of) => {
   const { scene, page } = of;
   await playConversation(scene);
-  // The last that a start asks for: nothing but the message tells the page who is signed in.
+  // The last request of a start. After it, only the response to the message reveals the signed-in
+  // person.
   const asked = page.waitForResponse((answer) => answer.url().includes("/api/approvals"));
   await page.goto(scene.url);
   await page.locator(".outcome").waitFor();

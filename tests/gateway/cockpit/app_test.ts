@@ -15,7 +15,7 @@ const MIA = { "x-user-email": "mia@example.org" };
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // deno-lint-ignore no-explicit-any -- bodies are looked at field by field
+  // deno-lint-ignore no-explicit-any -- bodies are checked field by field
   readonly body: any;
 }
 async function call(

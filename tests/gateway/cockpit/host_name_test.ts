@@ -1,6 +1,6 @@
 /**
- * Under which host names the cockpit answers, byte by byte: a page elsewhere that DNS rebinding
- * leads here has a name of its own in `Host`.
+ * Host names that the cockpit accepts, checked byte by byte. After DNS rebinding, a foreign page
+ * reaches this machine under its own name, which is in `Host`.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Every route × every kind of caller. The rows come from the table itself and the expectations from
- * the gate, so that a new route is covered before anybody thinks of it.
+ * Every route × every kind of caller. The rows come from the route table and the expectations from
+ * the gate, so that a new route is covered automatically.
  *
  * @module
  */
@@ -69,12 +69,12 @@ const CALLERS: Readonly<Record<string, Caller>> = {
     ...await rootWith(KEY)(...of),
     "x-user-email": "ada@example.org",
   }),
-  // The login proxy signs names with which people sign in, and one of them may be this one.
+  // The login proxy signs the names under which people sign in, and "root" may be one of them.
   "somebody signed in as root": signedIn("root"),
   "a proxied program": () => Promise.resolve({ "x-forwarded-for": "10.0.0.7" }),
 };
 
-/** Who passes which gate; everybody who is not named is refused with 403. */
+/** The callers that pass each gate; all others are refused with 403. */
 const PASSES: Readonly<Record<Gate, readonly string[]>> = {
   open: Object.keys(CALLERS),
   loopback: ["nobody"],
@@ -84,7 +84,7 @@ const PASSES: Readonly<Record<Gate, readonly string[]>> = {
   hostView: ["root of the host"],
 };
 
-/** What each route needs to be answered at all, for agent mia. */
+/** The input that each route needs to be answered, for agent mia. */
 const REQUESTS: Readonly<
   Record<string, { readonly query?: string; readonly body?: unknown; readonly status: number }>
 > = {
@@ -94,7 +94,7 @@ const REQUESTS: Readonly<
   "GET /api/openapi.json": { status: 200 },
   "GET /api/agents": { status: 200 },
   "GET /api/connections": { status: 200 },
-  // This gateway has no daemon to ask, and says so to those who may ask.
+  // This gateway has no daemon and reports that to callers who pass the gate.
   "GET /api/model": { query: "?agent=mia", status: 503 },
   "POST /api/model": { body: { agent: "mia", provider: "demo" }, status: 503 },
   "GET /api/hosts": { status: 200 },
@@ -113,7 +113,7 @@ const REQUESTS: Readonly<
   "POST /api/turns/cancel": { body: { agent: "mia", turn_id: "none" }, status: 404 },
   "GET /events": { query: "?topics=transcript:mia", status: 200 },
   "GET /api/transcript": { query: "?agent=mia", status: 200 },
-  // Nothing was built for this gateway, and it says so; what is served is in web_files_test.ts.
+  // This gateway has no built page and reports that. web_files_test.ts tests the served files.
   "GET /": { status: 503 },
   "GET /agents/:agent": { status: 503 },
   "GET /hosts": { status: 503 },

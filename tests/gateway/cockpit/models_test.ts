@@ -1,6 +1,6 @@
 /**
- * The routes about models, with the daemon in the hands of the test: what it is asked, what of its
- * answers reaches a page, and that a key is nowhere but in its stdin.
+ * The model routes, with a scripted daemon: what the daemon receives, which parts of its answers
+ * reach a page, and that a key appears only in its stdin.
  *
  * @module
  */

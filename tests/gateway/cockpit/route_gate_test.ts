@@ -1,6 +1,6 @@
 /**
- * Law 6: a route row without a gate does not compile. Each `@ts-expect-error` below is the test;
- * the type checker fails this file when one of them would pass.
+ * Law 6: a route row without a gate does not compile. Each `@ts-expect-error` below is a test: the
+ * type checker fails this file if the line after it compiles.
  *
  * @module
  */

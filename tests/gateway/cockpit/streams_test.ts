@@ -1,6 +1,6 @@
 /**
- * Streams: resume without loss or doubles, previews, `lagged`, slow clients, the end. The clients
- * read the wire by hand, as a browser would.
+ * Event streams: resume without loss or duplicates, previews, `lagged`, slow clients, the end. The
+ * clients parse the stream by hand, as a browser would.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 interface SseEvent {
   readonly id: string | undefined;
   readonly event: string;
-  // deno-lint-ignore no-explicit-any -- payloads are looked at field by field
+  // deno-lint-ignore no-explicit-any -- payloads are checked field by field
   readonly data: any;
 }
 
@@ -305,7 +305,7 @@ for (const query of ["turns=0", "turns=51", "turn="]) {
   });
 }
 
-/** A store and a hub without a gateway around them. */
+/** A store and a hub without a gateway. */
 async function bareParts() {
   const host = memoryHost();
   const metrics = createMetrics();
@@ -359,7 +359,7 @@ Deno.test({
     const big = "x".repeat(100_000);
     for (let n = 0; n < 100; n++) await add(big);
     await host.clock.advance(STREAM_LIMITS.keepAliveSeconds * 1000);
-    // What is queued is what comes without any further work of the source: end it and count.
+    // The queue is what is sent without further work of the source: end the source and count.
     parts.streams.endAll();
     for await (const chunk of body) sent += chunk.byteLength;
     assert.ok(sent >= STREAM_LIMITS.clientBufferBytesMax, `${sent} bytes`);

@@ -1,5 +1,5 @@
 /**
- * The page's files as a browser gets them: types, lives, forms, policy.
+ * The page's files as a browser receives them: types, cache lifetimes, encodings, policy.
  *
  * @module
  */

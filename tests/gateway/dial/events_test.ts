@@ -1,6 +1,6 @@
 /**
- * Events of an agent, on real sockets: stored in order and once, acknowledged when they are, and
- * never another agent's.
+ * Events of an agent, on real sockets: stored in order and once, acknowledged after they are
+ * stored, and kept apart from another agent's events.
  *
  * @module
  */

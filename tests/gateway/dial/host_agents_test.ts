@@ -1,6 +1,6 @@
 /**
- * A host asks a gateway which agents are connected from it: what its dial key opens,
- * and nothing else.
+ * A host queries a gateway for the agents that are connected from it: what its dial key gives
+ * access to, and nothing else.
  *
  * @module
  */
@@ -91,7 +91,7 @@ Deno.test("status asks as its host, and tells a refusal from silence", async () 
     };
     return await askElsewhere({ ports, paths } as unknown as VerbContext, `ws://${GATEWAY}`);
   };
-  // A client sets `Host` by itself.
+  // An HTTP client sets `Host` itself.
   const heard = (request: Request) => {
     const headers = new Headers(request.headers);
     headers.set("host", GATEWAY);

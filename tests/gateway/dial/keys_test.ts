@@ -1,6 +1,6 @@
 /**
- * Dial keys at a real gateway: which ones count, how a revoke ends a session, and how a first key
- * gets to the ledger although nobody takes it at once.
+ * Dial keys at a real gateway: which keys are valid, how a revocation ends a session, and how a
+ * first key reaches the ledger even if the first attempts fail.
  *
  * @module
  */
@@ -31,7 +31,7 @@ async function hostWith(keys: Readonly<Record<string, readonly string[]>>): Prom
   return host;
 }
 
-/** What the planner does. */
+/** Writes the key file, as the planner does. */
 async function render(
   host: MemoryHost,
   keys: Readonly<Record<string, readonly string[]>>,
@@ -89,7 +89,7 @@ Deno.test({
     await Promise.all([mia.next("registered"), bob.next("registered")]);
     await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
     await render(host, { mia: [], bob: [bobs.publicKey] });
-    // A registration in between reads the file too, and must not hide the change from the watch.
+    // A registration in between also reads the file, and must not hide the change from the watch.
     const other = await proveKey(running.dialUrl, key);
     assert.deepEqual(await other.closed, DENIED);
     await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
@@ -140,13 +140,13 @@ Deno.test({
   },
 });
 
-/** Registers as mia over bare bytes, so that nothing answers a close frame. */
+/** Registers as mia on a raw connection, so that nothing answers a close frame. */
 async function deafClient(url: string): Promise<Deno.TcpConn> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
   const frame = JSON.stringify({ type: "register", user_email: "mia@example.org", agent: "mia" });
   const text = new TextEncoder().encode(frame);
-  // One masked text frame (RFC 6455, 5.2) whose mask is zero.
+  // One masked text frame (RFC 6455, 5.2) with an all-zero mask.
   const bytes = Uint8Array.of(0x81, 0x80 | text.length, 0, 0, 0, 0, ...text);
   const head = [
     "GET / HTTP/1.1",
@@ -172,21 +172,21 @@ Deno.test({
     await host.log.next('register accepted agent="mia" (user_email "mia@example.org")');
     await render(host, { mia: [] });
     await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
-    // Gone for everybody else at once, whatever the peer does.
+    // Disconnected for everyone else at once, whatever the peer does.
     assert.deepEqual(host.log.of("agent disconnected").map(({ fields }) => fields?.agent), ["mia"]);
     await host.clock.advance(1_000);
     const buffer = new Uint8Array(4_096);
     const reading = (async () => {
       while (await connection.read(buffer).catch(() => null) !== null);
     })();
-    // Left to itself, the WebSocket would keep a deaf peer for half a minute.
+    // Without intervention, the WebSocket would keep an unresponsive peer for half a minute.
     assert.ok(await settlesAtOnce(reading));
     await reading;
     connection.close();
   },
 });
 
-/** A ledger that answers in turn with these codes, "" for taken, and then takes everything. */
+/** A ledger that answers with these codes in turn ("" for success), and then always succeeds. */
 function ledgerThat(...codes: readonly string[]) {
   const asked: AgentKey[] = [];
   let wake = () => {};
@@ -204,7 +204,7 @@ function ledgerThat(...codes: readonly string[]) {
   return { forwardKey, asked, askedTimes };
 }
 
-/** A forwarder on a clock of the test's, with one key that waits until the planner has it. */
+/** A forwarder on the test's clock, with one key that stays pending until the planner has it. */
 function forwarding(ledger: ReturnType<typeof ledgerThat>) {
   const [clock, log] = [fakeClock(), recordingLog()];
   const waiting: AgentKey[] = [{ agent: "mia", key: "k" }];
@@ -231,7 +231,8 @@ Deno.test({
     await clock.advance(2 * DIAL_LIMITS.keyForwardFirstMs);
     assert.deepEqual(ledger.asked, Array(3).fill({ agent: "mia", key: "k" }));
     assert.equal(log.of("dial key in the ledger").length, 1);
-    // The next one wakes it at once; the first is not sent again before the planner has it.
+    // The next key wakes it at once. The first is not sent again while the planner has yet to store
+    // it.
     waiting.push({ agent: "bob", key: "b" });
     forwarder.wake();
     await clock.advance(0);
@@ -289,7 +290,7 @@ Deno.test({
       await host.clock.advance(DIAL_LIMITS.keyForwardFirstMs);
       assert.equal(ledger.asked.length, 1);
     }
-    // It is forgotten for good: were the agent opened again by hand, the next first proof counts.
+    // The forgetting is final: if the agent is reopened by hand, its next first proof counts.
     const ledger = ledgerThat();
     await render(host, {});
     await using running = await startTestGateway({ host, forwardKey: ledger.forwardKey });

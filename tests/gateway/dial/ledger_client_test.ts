@@ -1,6 +1,6 @@
 /**
- * The gateway's request to the daemon on a real unix socket, against daemons that take it, refuse
- * it, break it off or are not there.
+ * The gateway's request to the daemon on a real unix socket, against daemons that accept it, refuse
+ * it, break it off or are not running.
  *
  * @module
  */
@@ -15,7 +15,9 @@ import { memoryHost } from "tests/fakes/host.ts";
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const KEY = "A".repeat(43);
 
-/** Asks a daemon that answers each request with these frames; undefined: it never answers. */
+/**
+ * Requests from a daemon that answers each request with these frames; undefined: it never answers.
+ */
 async function ask(
   frames: readonly DaemonFrame[] | undefined,
   signal: AbortSignal = new AbortController().signal,

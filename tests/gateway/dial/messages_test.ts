@@ -1,6 +1,6 @@
 /**
- * Messages from agent to agent, on real sockets: each becomes a turn once, with bounds
- * on size, pace and hops.
+ * Messages from agent to agent, on real sockets: each becomes a turn once, with limits on size,
+ * rate and hops.
  *
  * @module
  */

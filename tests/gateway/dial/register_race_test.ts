@@ -29,7 +29,7 @@ Deno.test("an agent that registers while its key is revoked does not stay", asyn
     const peer = fakePeer();
     let enrolled: readonly string[] = ["k"];
     let generation = 1;
-    // As a file that is read on another thread.
+    // Asynchronous, as for a file that is read on another thread.
     const keys = {
       enrolled: () => eventLoopTurn().then(() => enrolled),
       generation: () => eventLoopTurn().then(() => generation),

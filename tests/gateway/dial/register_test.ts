@@ -1,5 +1,6 @@
 /**
- * The register table on real sockets: who gets in, what the others are told, what the log says.
+ * The register table on real sockets: which callers are accepted, what the others receive, and what
+ * is logged.
  *
  * @module
  */

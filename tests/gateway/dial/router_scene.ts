@@ -1,15 +1,14 @@
 /**
- * What the tests of agents that are connected have in common: turns of an owner, the
- * transcript, and notices.
+ * Helpers that the tests of connected agents share: turns of an owner, the transcript, and notices.
  *
  * @module
  */
 
 import type { TestGateway } from "tests/support/gateway_fixture.ts";
 
-/** Who asks as mia's owner. */
+/** Headers of a request of mia's owner. */
 export const MIA = { "x-user-email": "mia@example.org" };
-/** What another agent registers with. */
+/** The register fields of another agent. */
 export const BOB = { user_email: "bob@example.org", agent: "bob" };
 
 let keys = 0;
@@ -37,7 +36,7 @@ export async function postTurn(
   };
 }
 
-/** The events of an agent, as its owner reads them. */
+/** Returns the events of an agent, as its owner reads them. */
 export async function transcript(running: TestGateway, agent = "mia") {
   const response = await fetch(`${running.cockpitUrl}/api/transcript?agent=${agent}&limit=500`, {
     headers: { "x-user-email": `${agent}@example.org`, accept: "application/json" },

@@ -1,6 +1,6 @@
 /**
- * What becomes of a connection after registration, on real sockets: unknown frames and broken ones,
- * the newer connection, heartbeats, the end.
+ * A connection after registration, on real sockets: unknown and broken frames, replacement by a
+ * newer connection, heartbeats, the end.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Turns on their way to an agent, on real sockets: in order, confirmed once, again after a
+ * Delivery of turns to an agent, on real sockets: in order, confirmed once, resent after a
  * reconnect, and cancelled.
  *
  * @module

@@ -1,6 +1,6 @@
 /**
- * Jobs of hosts through the cockpit of a real gateway: begun by one request, told by the stream,
- * kept for those who look later, and never more than there is room for.
+ * Jobs of hosts through the cockpit of a real gateway: started by one request, reported by the
+ * stream, kept for pages that load later, and bounded in number.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { type HostKeys, hostKeys, type ScriptedHost } from "tests/support/script
 
 const ADMIN = "ada@example.org";
 
-// deno-lint-ignore no-explicit-any -- answers are looked at field by field
+// deno-lint-ignore no-explicit-any -- answers are checked field by field
 type Answer = { readonly status: number; readonly body: any };
 
 interface Scene {

@@ -1,6 +1,6 @@
 /**
- * What goes of a gateway's store and what never does: an open turn, the key of one that may come
- * again, and the numbers that tell an agent's event from its repetition.
+ * What retention removes from a gateway's store and what it always keeps: open turns, keys of turns
+ * that may be sent again, and the numbers that identify an agent's repeated events.
  *
  * @module
  */
@@ -78,7 +78,7 @@ Deno.test("gc takes a turn with its last event, and leaves what is still needed"
   assert.deepEqual([dry.turns, (await turnsOf(host)).length], [1, 4]);
   assert.equal((await gc(host, 30)).turns, 1);
   assert.deepEqual(await turnsOf(host), ["waits", "works", "ended-late"]);
-  // Its key is new again; those of the others answer the turn that is there.
+  // Its key counts as new again; the other keys still find their existing turns.
   assert.equal(await queue(store, "over", NOW), true);
   for (const turn of ["waits", "works", "ended-late"]) {
     assert.equal(await queue(store, turn, NOW), false, turn);
@@ -166,7 +166,7 @@ Deno.test("the gateway takes old rows some at a time, each hour, when it is due"
   assert.deepEqual(fields, { events: 4_500, turns: 0, days: 30 });
   await clock.advance(3_600_000);
   assert.equal(left(), 1);
-  // Every event is old now: it is the clock that is asked about, and nothing goes.
+  // Every event is old now, so the clock itself is doubted and nothing is removed.
   await clock.advance(31 * DAY);
   assert.equal(left(), 1);
   assert.match(
@@ -184,7 +184,7 @@ Deno.test("an event of a clock that runs ahead keeps nothing of others, and stay
   await queue(store, "over", AGO(90));
   await say("turn_started", AGO(90), "over");
   await queue(store, "ahead", AGO(89));
-  // The clock of the agent's host, or what the agent makes of it.
+  // The agent's host clock is wrong, or the agent sends a wrong time.
   await say("turn_ended", NOW + 400 * DAY, "ahead");
   await say("notice", 8.64e15);
   await say("turn_ended", AGO(88), "over");

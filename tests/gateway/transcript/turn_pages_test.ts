@@ -1,6 +1,6 @@
 /**
- * Pages by turns: nothing is lost or doubled between them, a cut turn keeps its question and says
- * what is left out, and a page costs the same however long turns and history are.
+ * Pages by turns: nothing is lost or duplicated between them, and a cut turn keeps its question and
+ * states what is left out. The cost of a page does not depend on the length of turns and history.
  *
  * @module
  */
@@ -16,20 +16,20 @@ import { openGatewayStore } from "gateway/transcript/store.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
 /**
- * Steps of a plan that read what they give and no more: by two columns, or by the agent in an index
- * of open turns, of which there are few.
+ * Query plan steps that read only the rows they return: a search by two columns, or by agent in the
+ * index of open turns, which are few.
  */
 const BOUNDED =
   /^SEARCH \w+ USING (?:(?:COVERING )?INDEX turns_open \(agent=\?\)|(?:(?:COVERING )?INDEX \w+|PRIMARY KEY) \(agent=\? AND .+\)|INTEGER PRIMARY KEY \(rowid=\?\))$/;
 
-/** One statement that ran, and what it gave. */
+/** One executed statement and the size of its result. */
 interface Ran {
   readonly sql: string;
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** Databases that note what each statement gives. */
+/** Wraps databases so that they record each statement's result size. */
 function watched(databases: Databases, ran: Ran[]): Databases {
   const size = (rows: readonly Readonly<Record<string, unknown>>[]) =>
     rows.flatMap((row) => Object.values(row)).reduce<number>(
@@ -120,7 +120,7 @@ function payloadOf(kind: string, n: number): Record<string, unknown> {
   }
 }
 
-/** Events of a turn of so many calls; without an end it still runs. */
+/** Events of a turn with this many calls; without an end it is still running. */
 function longTurn(turn: string, calls: number, isOver = false) {
   const kinds = ["turn_asked", "turn_started"];
   for (let n = 0; n < calls; n++) kinds.push("tool_call", "tool_result");
@@ -132,7 +132,7 @@ const seqs = (events: readonly StoredEvent[]) => events.map(({ seq }) => seq);
 const newest = (store: GatewayStore, agent = "mia") =>
   store.events.turnPage({ agent, before: undefined, turns: 10, limit: 100 });
 
-/** Reads everything from the newest page on, as a page of the browser would. */
+/** Reads everything from the newest page backwards, as the browser page does. */
 async function readAll(
   { events }: GatewayStore,
   of: { readonly turns: number; readonly limit: number },
@@ -179,7 +179,7 @@ Deno.test("a turn of 600 calls is its question, its newest events and a count", 
   assert.deepEqual(cuts, [{
     turnId: "t1",
     before: events[1]?.seq,
-    // 1 begins the turn; 50 calls with their results are here.
+    // 1 is the event that begins the turn; 50 calls with their results are on this page.
     counts: { events: 1 + 2 * 550, calls: 550, messages: 0, notices: 0, failed: 110 },
   }]);
 });
@@ -257,7 +257,7 @@ Deno.test("pages and parts together give every event, whatever is interleaved", 
       async (rounds, turns, limit) => {
         const { store, add, db } = await scene();
         for (const [index, round] of rounds.entries()) {
-          // Every second turn has a question; 0 is outside of turns.
+          // Every second turn has a question; turn 0 means outside of turns.
           if (index % 2 === 0) await add([{ kind: "turn_asked", turn: `t${index + 1}` }]);
           await add(round.map(({ kind, turn }) => ({
             kind,
@@ -298,7 +298,7 @@ Deno.test("counts follow what gc takes away; a log of an older gateway is counte
       ...row,
     }));
   assert.deepEqual(counted().map(({ failed }) => failed), [4, 1]);
-  // Failures of an old log are not counted.
+  // Failures in an old log are not counted.
   const kept = counted().map((row) => ({ ...row, failed: 0 }));
   recount(db);
   await openGatewayStore(host.databases, "/g.db", "log1", 1e9);
@@ -315,7 +315,7 @@ Deno.test("counts follow what gc takes away; a log of an older gateway is counte
   assert.deepEqual(counted().map(({ turn_id }) => turn_id), ["t2"]);
 });
 
-/** What an older gateway leaves: events without counts. */
+/** The state that an older gateway leaves: events without counts. */
 function recount(db: Database): void {
   db.exec("drop trigger turn_counted; drop trigger turn_uncounted; drop table turn_counts");
 }
@@ -365,7 +365,7 @@ Deno.test("a page costs the same after 600 calls, 5,000 calls and 10,000 turns",
   for (const sql of statements) {
     const plan = db.prepare(`explain query plan ${sql.replaceAll("?", "1")}`).all();
     const steps = plan.map(({ detail }) => String(detail))
-      // The few open turns may be sorted.
+      // The few open turns may be sorted in a temporary tree.
       .filter((step, index, all) =>
         !/turns_open/.test(all[index - 1] ?? "") || step !== "USE TEMP B-TREE FOR ORDER BY"
       );

@@ -1,6 +1,6 @@
 /**
- * What one agent may have stored at the gateway: counted as it comes and goes, by whichever
- * program, refused at the bound, and nobody else's affair.
+ * The storage limit of one agent at the gateway: usage is counted on insert and delete by any
+ * program, events over the limit are refused, and other agents are not affected.
  *
  * @module
  */
@@ -31,7 +31,7 @@ Deno.test("a gateway refuses events of an agent at its bound, and takes another'
   const store = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   const { events } = store;
   const large = "x".repeat(600_000);
-  // What begins below the bound is stored whole.
+  // A batch that begins below the bound is stored whole.
   const taken = await events.appendFromAgent("mia", "e", notices(1, 2, large));
   assert.equal(taken.ok && taken.value.ackedSeq, 2);
   assert.equal(await events.hasRoom("mia"), false);
@@ -39,7 +39,7 @@ Deno.test("a gateway refuses events of an agent at its bound, and takes another'
   assert.equal(refused.ok ? "" : refused.error.code, "agent-storage-full");
   const anew = await events.appendFromAgent("mia", "other", notices(1, 1, "more"));
   assert.equal(anew.ok ? "" : anew.error.code, "agent-storage-full");
-  // What is there is acknowledged again, and nothing of the refused was noted.
+  // Stored events are acknowledged again; refused events left no trace.
   const again = await events.appendFromAgent("mia", "e", notices(2, 1, large));
   assert.equal(again.ok && again.value.ackedSeq, 2);
   assert.equal(await events.ackedSeq("mia", "other"), 0);

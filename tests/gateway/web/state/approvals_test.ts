@@ -1,5 +1,5 @@
 /**
- * Which of the calls that run wait for their owner.
+ * Selects the running calls that wait for their owner.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Cut turns in the window of a transcript: whatever is fetched, streamed and dropped in whichever
- * order, what is left out of a turn is counted, and the question stays.
+ * Cut turns in the window of a transcript: in any order of fetching, streaming and dropping, the
+ * events left out of a turn are counted, and the question stays.
  *
  * @module
  */
@@ -85,7 +85,10 @@ function countsOf(events: readonly WireEvent[]): EventCounts {
   };
 }
 
-/** Each event once, and of each turn that was asked for: the question, and what follows its cut. */
+/**
+ * Asserts that each event is there once, and that each requested turn has its question and the
+ * events after its cut.
+ */
 function assertSound(state: Transcript, log: Log): void {
   const seqs = state.events.map(({ seq }) => seq);
   assert.deepEqual(seqs, [...new Set(seqs)].sort((a, b) => a - b));
@@ -136,7 +139,7 @@ Deno.test("a window of cut turns stays sound, whatever comes in whichever order"
             state = withEvents(state, fresh);
             for (const id of headless(state, fresh)) waiting.add(id);
           } else if (step.what === "heads") {
-            // Several events may come before the answer.
+            // Several events may arrive before the response.
             for (const id of waiting) state = withTurn(state, log.part(id, limit));
             waiting.clear();
           } else if (step.what === "older" && state.before !== null) {

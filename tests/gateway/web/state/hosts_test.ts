@@ -1,5 +1,5 @@
 /**
- * Hosts and jobs in the words of the page, from documents of this version and of any other.
+ * Display texts for hosts and jobs, from documents of this version and of any other.
  *
  * @module
  */

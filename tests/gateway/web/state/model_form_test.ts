@@ -1,6 +1,6 @@
 /**
- * The form that connects a model, without a browser: what it sends, when a key is kept, and where a
- * refusal is shown.
+ * The form that connects a model, without a browser: what it sends, when it keeps a key, and where
+ * it shows a refusal.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The outbox: what is sent when, and what an answer makes of a message.
+ * The outbox: what is sent when, and how a response changes a message's state.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What the palette finds, and where its arrows lead.
+ * Search results of the palette, and how arrow keys move through them.
  *
  * @module
  */

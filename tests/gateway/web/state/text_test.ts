@@ -1,6 +1,6 @@
 /**
- * Texts of others: cleaned, read as tokens within bounds, links that may be followed; and the words
- * of the list and the pill.
+ * Untrusted texts: cleaned, parsed to bounded tokens, with only safe links. Also the texts of the
+ * list and the pill.
  *
  * @module
  */
@@ -39,7 +39,7 @@ Deno.test("clean() leaves nothing that a terminal or a reader would obey", () =>
   fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
     assert.doesNotMatch(
       clean(text),
-      // deno-lint-ignore no-control-regex -- this is what must not be left
+      // deno-lint-ignore no-control-regex -- these characters must be removed
       /[\u0000-\u0008\u000b-\u001f\u007f\u202a-\u202e\u2066-\u2069]/,
     );
     assert.ok(clean(text).isWellFormed());

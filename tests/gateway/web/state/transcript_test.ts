@@ -1,5 +1,6 @@
 /**
- * The window of a transcript: each event once and in order, whatever comes twice, late or torn.
+ * The window of a transcript: each event once and in order, even if events arrive twice, late or
+ * with gaps.
  *
  * @module
  */
@@ -43,7 +44,7 @@ Deno.test("withEvents() takes each event once, in order, after any cuts and repe
       let state = ready;
       let reached = 200;
       for (const { from, size } of cuts) {
-        // A resumed stream begins anywhere before what was reached, and goes on without a gap.
+        // A resumed stream may begin anywhere before the newest event seen, and has no gaps.
         const start = Math.max(101, reached + 1 - from);
         const end = Math.max(reached, start + size - 1);
         state = withEvents(state, range(start, end));

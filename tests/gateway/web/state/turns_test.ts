@@ -1,5 +1,5 @@
 /**
- * What is shown of events: turns, folded calls, messages through channels, ends.
+ * The view built from events: turns, folded calls, messages through channels, ends.
  *
  * @module
  */
