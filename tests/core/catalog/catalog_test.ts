@@ -1,5 +1,5 @@
 /**
- * The three layers of the catalog, broken entries, and what ships.
+ * The three layers of the catalog, broken entries, and the shipped entries.
  *
  * @module
  */
@@ -60,7 +60,7 @@ Deno.test("readCatalog() has the 22 entries and no fault on an empty host", asyn
 Deno.test("the accounts of the shipped entries are those of the design", async () => {
   const { entries } = await read({});
   const at = (name: string) => entries.get(name as McpName);
-  // A key of the agent's own, an organisation-wide one, and three sign-ins.
+  // Per-agent keys, an organisation-wide key, and three sign-ins.
   assert.equal(at("code-host")?.sharing, "per_user");
   assert.deepEqual(at("search-a")?.userEnv, ["TAVILY_API_KEY"]);
   assert.deepEqual([at("search-b")?.sharing, at("search-b")?.userEnv], ["shared", []]);

@@ -1,5 +1,5 @@
 /**
- * Default sets, the host overlay, and how deltas resolve.
+ * Default sets, the host overlay, and how tool deltas resolve.
  *
  * @module
  */
@@ -104,7 +104,7 @@ Deno.test("readDefaults() takes what is usable of the host's file and names the 
   assert.deepEqual([mixed.hostTools, mixed.isDamaged], [["notes"], undefined]);
   assert.equal(mixed.faults[0]?.code, "defaults-invalid");
   assert.equal(mixed.faults[0]?.details.length, 1);
-  // What such a file added nobody knows: "tool" may have been meant as "tools".
+  // The defaults of a damaged file are unknown: "tool" may be a typo for "tools".
   for (const text of ["tools: [\n", "tool: [notes]\n", "tools: notes\n", "- notes\n"]) {
     const damaged = await read(text);
     assert.deepEqual([damaged.hostTools, damaged.isDamaged], [[], true], text);

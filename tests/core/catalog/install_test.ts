@@ -1,5 +1,6 @@
 /**
- * What the installer prints, as refusals. Paths and ports are random, so no row may depend on them.
+ * Maps the installer's output to refusals. Paths and ports are random, so no row may depend on
+ * them.
  *
  * @module
  */
@@ -17,7 +18,7 @@ const INSTALL = {
   env: {},
 };
 
-/** What the installer wrote to stderr, and the code of the refusal. */
+/** The installer's stderr, and the code of the resulting refusal. */
 const ROWS: readonly (readonly [string, string])[] = [
   ["error: npm package '@acme/wiki' does not exist.", "package-not-found"],
   ["error: Could not find npm package '@acme/wiki' matching '9.9.9'.", "package-not-found"],

@@ -1,5 +1,5 @@
 /**
- * Manifests: every key, and a row for each fault.
+ * Parsing of manifests: every key, and one row for each fault.
  *
  * @module
  */

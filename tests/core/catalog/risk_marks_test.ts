@@ -1,5 +1,5 @@
 /**
- * Which tools ask a human, by what is known of them, and what an operator says instead.
+ * Which tools require human approval, by their known annotations, and how an operator overrides it.
  *
  * @module
  */

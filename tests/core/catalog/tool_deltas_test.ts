@@ -1,5 +1,6 @@
 /**
- * Arithmetic of an agent's tools: what resolves is what was asked for, in any order of steps.
+ * Arithmetic of an agent's tool deltas: the resolved tools match the requests, in any order of
+ * steps.
  *
  * @module
  */
@@ -21,7 +22,7 @@ const NO_DELTAS: ToolDeltas = { add: [], remove: [] };
 
 const agentWith = (tools: ToolDeltas) => ({ channel: "webview" as const, tools });
 
-/** Defaults of a host whose channel adds nothing else. */
+/** Returns the defaults of a host whose channel adds no tools. */
 function host(hostTools: readonly McpName[]) {
   return {
     ...SHIPPED_DEFAULTS,

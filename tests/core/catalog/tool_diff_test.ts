@@ -1,5 +1,5 @@
 /**
- * Classes of changes between two versions of a server's tools, and the file that keeps them.
+ * Classes of changes between two versions of a server's tools, and the file that stores them.
  *
  * @module
  */

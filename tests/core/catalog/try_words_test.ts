@@ -1,5 +1,5 @@
 /**
- * What is shown of a server that could not be tried out.
+ * The message shown for a server that could not be tried out.
  *
  * @module
  */

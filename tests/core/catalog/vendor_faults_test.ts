@@ -1,5 +1,6 @@
 /**
- * Vendoring that meets what was altered, killed, full or wrong: the tree in use stays.
+ * Vendoring with altered packages, killed installers, full disks and wrong input: the tree in use
+ * stays.
  *
  * @module
  */
@@ -148,7 +149,7 @@ Deno.test(
     assert.ok(again.ok, JSON.stringify(again));
     assert.equal(await serverText(b.paths), "console.log(2);\n");
     assert.deepEqual(await leftovers(b.paths), []);
-    // The installer's stand-in outlives the verb that was killed.
+    // The installer's stand-in outlives the killed verb.
     Deno.kill(Number(await Deno.readTextFile(`${b.root}/begun`)), "SIGKILL");
   },
 );

@@ -1,5 +1,5 @@
 /**
- * A root, a registry on loopback that can fail in every way that matters, and a server to vendor.
+ * A root, a loopback registry that can fail in each relevant way, and a server to vendor.
  *
  * @module
  */
@@ -16,12 +16,12 @@ import { type Paths, pathsUnder } from "core/paths.ts";
 import type { ProcessSpec } from "core/ports/processes.ts";
 import { type FakePackage, type NpmRegistry, npmRegistry } from "tests/fakes/npm_registry.ts";
 
-/** Nothing stays open after a test. */
+/** A test must leave no op and no resource open. */
 export const CHECKS = { sanitizeOps: true, sanitizeResources: true };
-/** The installer. */
+/** The installer: Deno itself. */
 export const DENO = Deno.execPath();
 
-/** A package that the servers need. */
+/** A package that the servers depend on. */
 export const LEFT: FakePackage = {
   name: "left",
   version: "1.0.0",
@@ -49,7 +49,7 @@ const PACKAGES: readonly FakePackage[] = [
   LEFT,
 ];
 
-/** A root, a registry, and what was started. */
+/** A root, a registry, and the processes that were started. */
 export interface Bench extends AsyncDisposable {
   readonly root: string;
   readonly paths: Paths;
@@ -61,7 +61,7 @@ export interface Bench extends AsyncDisposable {
   vendor(manifest: Manifest, deno?: string): ReturnType<typeof vendorEntry>;
 }
 
-/** Makes a root and a registry. */
+/** Creates a root and a registry. */
 export async function bench(): Promise<Bench> {
   const root = await Deno.makeTempDir();
   const registry = await npmRegistry(PACKAGES);
@@ -97,7 +97,7 @@ export async function bench(): Promise<Bench> {
   return self;
 }
 
-/** Writes the lock with the installer itself, as `mcp catalog add` does. */
+/** Writes the lock with the installer, like `mcp catalog add`. */
 async function makeManifest(
   registry: string,
   version: string,
@@ -135,12 +135,12 @@ command: node_modules/@acme/server/main.js
   }
 }
 
-/** The server as it is in the tree. */
+/** Returns the text of the server's main module in the tree. */
 export async function serverText(paths: Paths): Promise<string> {
   return await Deno.readTextFile(`${treePath(paths, "acme")}/node_modules/@acme/server/main.js`);
 }
 
-/** Hidden names beside the trees: what a run that did not end left. */
+/** Returns the hidden names beside the trees, which an interrupted run leaves behind. */
 export async function leftovers(paths: Paths): Promise<readonly string[]> {
   const names: string[] = [];
   for await (const entry of Deno.readDir(paths.deploy("acme"))) names.push(entry.name);

@@ -1,6 +1,6 @@
 /**
- * Vendoring that works: by lock, from the cache, to the next version and back; and what it says
- * when it cannot begin.
+ * Successful vendoring: by lock, from the cache, to the next version and back. Also the errors when
+ * it cannot start.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Hints can be pasted where they are printed.
+ * Printed hints can be pasted and run in the place where they are printed.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** Tests of the command that shows what a unit said last. @module */
+/** Tests of the hinted command that shows the last log lines of a unit. @module */
 
 import assert from "node:assert/strict";
 import { logHint } from "core/hints/log_hint.ts";

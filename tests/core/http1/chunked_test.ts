@@ -1,5 +1,5 @@
 /**
- * The chunked coding: every way to cut it gives the same body, and what is not chunked is refused.
+ * Chunked coding: every way to split it gives the same body, and malformed input is refused.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Heads of HTTP/1.1 as a client reads and writes them: what is understood, and what is refused.
+ * Heads of HTTP/1.1 as a client reads and writes them: which are accepted, and which are refused.
  *
  * @module
  */
@@ -55,7 +55,7 @@ Deno.test("parseAnswerHead() keeps order, repeats and bytes, but no hop-by-hop f
   ]);
 });
 
-/** Heads that two readers could take for two different things. */
+/** Ambiguous heads, which two readers could interpret differently. */
 const REFUSED: readonly string[] = [
   "",
   "HTTP/2 200 OK",

@@ -1,6 +1,6 @@
 /**
- * Limits of agents: the defaults of small and large hosts, their stability, and the
- * texts of limits.
+ * Limits of agents: the defaults of small and large hosts, their stability, and the texts of
+ * limits.
  *
  * @module
  */
@@ -18,9 +18,9 @@ import {
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
-/** Memory as such machines report it, in MiB; then what follows, in MiB and tasks. */
+/** Memory as such machines report it, in MiB. Then the resulting limits, in MiB and tasks. */
 const HOSTS = [
-  // memory, agents, all: memory, tasks, one agent: memory, tasks
+  // memory, all agents: memory, tasks, one agent: memory, tasks
   [980, 1, 448, 2_048, 448, 1_024],
   [1_980, 1, 1_408, 5_632, 1_024, 1_024],
   [1_980, 4, 1_408, 5_632, 704, 1_024],

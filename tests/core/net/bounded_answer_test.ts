@@ -1,4 +1,4 @@
-/** Tests of answers with a bound. @module */
+/** Tests of answers with a size limit. @module */
 
 import assert from "node:assert/strict";
 import { boundAnswer } from "core/net/bounded_answer.ts";

@@ -1,4 +1,4 @@
-/** Tests of bodies with a bound. @module */
+/** Tests of bodies with a size limit. @module */
 
 import assert from "node:assert/strict";
 import { readBytes, readJson, readText } from "core/net/bounded_body.ts";
@@ -9,7 +9,7 @@ interface Source {
   readonly wasCancelled: () => boolean;
 }
 
-/** A body of such chunks that never ends unless it is told to. */
+/** Returns a body of these chunks, which then ends, fails or stays open. */
 function source(chunks: readonly (readonly number[])[], end: "ends" | "fails" | "goes on"): Source {
   const waiting = chunks.map((chunk) => Uint8Array.from(chunk));
   let wasCancelled = false;

@@ -1,5 +1,5 @@
 /**
- * Hosts of files, as settings name them and as addresses claim them.
+ * Hosts of files: in settings, and in the addresses that are checked against them.
  *
  * @module
  */

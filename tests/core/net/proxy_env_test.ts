@@ -1,5 +1,5 @@
 /**
- * Which requests the environment gives to a proxy: by scheme, never those to this machine.
+ * Which requests use the proxy from the environment: by scheme, and never those to this machine.
  *
  * @module
  */
@@ -20,7 +20,7 @@ const ROWS: readonly (readonly [Readonly<Record<string, string>>, string, boolea
   [{ HTTPS_PROXY: PROXY }, "http://smba.test", false],
   [{ HTTP_PROXY: PROXY }, "https://smba.test", false],
   [{ HTTP_PROXY: PROXY }, "http://smba.test", true],
-  // Who is exempt is for the sender to read.
+  // The sender evaluates `NO_PROXY`.
   [{ HTTPS_PROXY: PROXY, NO_PROXY: "smba.test" }, "https://smba.test", true],
   [{ HTTP_PROXY: PROXY, ALL_PROXY: PROXY }, "http://127.0.0.1:3979", false],
   [{ HTTP_PROXY: PROXY }, "http://localhost:3979", false],

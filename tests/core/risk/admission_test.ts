@@ -97,11 +97,11 @@ Deno.test("an admin reads as another agent only what the catalog calls read-only
     const [tool, origin, want] of [
       ["list", relayed, undefined],
       ["write", relayed, "tool-not-read-only"],
-      // An allow list knows exact names alone: another spelling may be another tool.
+      // An allow list matches exact names only: another spelling may be another tool.
       ["List", relayed, "tool-not-read-only"],
       ["list ", relayed, "tool-not-read-only"],
       ["constructor", relayed, "tool-not-read-only"],
-      // A mark takes no rule away.
+      // A read-only mark does not override a rule.
       ["purge", relayed, "tool-blocked"],
       ["publish", relayed, "approval-unavailable"],
       ["write", { ...relayed, verb: "mcp call" }, "tool-not-read-only"],

@@ -1,5 +1,5 @@
 /**
- * An approval: its states, what it is bound to, and that it counts once.
+ * An approval: its states, what it is bound to, and that it can be used once.
  *
  * @module
  */
@@ -56,7 +56,7 @@ Deno.test("an approval goes asked, decided, delivered, applied, and no further",
   assert.equal(codeOf(applyApproval(approved(), use)), "approval-not-given");
   const applied = valueOf(applyApproval(delivered(), use));
   assert.equal(applied.state, "applied");
-  // A replay: the same approval again.
+  // A replay of the same approval.
   assert.equal(codeOf(applyApproval(applied, use)), "approval-used");
   assert.equal(codeOf(decideApproval(applied, { ...YES, at: NOW + 3 })), "approval-decided");
   assert.equal(endApproval(applied, "superseded"), undefined);
@@ -121,7 +121,7 @@ Deno.test("the digest changes with every part of a call, and with the policy", a
   const other = { ...GATE, rules: new Map([...GATE.rules, ["git_tag", "ask"] as const]) };
   const all = [digest, ...digests, await callDigest(CALL, await policyDigest(other))];
   assert.equal(new Set(all).size, changed.length + 2);
-  // The order of keys is not a part of a call.
+  // The order of keys is not part of a call.
   const turned = { options: { tags: ["v1"], force: false }, remote: "origin" };
   assert.equal(await callDigest({ ...CALL, arguments: turned }, policy), digest);
 });

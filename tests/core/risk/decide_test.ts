@@ -1,5 +1,5 @@
 /**
- * The one decision about a call: names, spellings, command strings, approvals.
+ * The single decision about a call: names, spellings, command strings, approvals.
  *
  * @module
  */
@@ -114,7 +114,7 @@ Deno.test("ruledCommand() names the rule that a command meets", () => {
   );
   assert.equal(met?.tool, "git_clean");
   assert.ok(met !== undefined && commandBlocked(met).code === "command-blocked");
-  // What the gate does not match: the same thing by other means.
+  // Known limit: the gate does not match the same action by other means.
   assert.equal(decisionOf("git push --force"), "allow");
   assert.equal(decisionOf("v=git_clean; fleetctl mcp call git $v"), "allow");
 });

@@ -1,7 +1,7 @@
 /**
- * One decision for every door: 10,000 generated calls, and the runtime, the proxy, `mcp read` and
- * `mcp call` on a socket and by URL, and relayed calls say the same about each. Scripts come
- * through the same function.
+ * One decision at every entry point, checked on 10,000 generated calls. The runtime, the proxy,
+ * `mcp read` and `mcp call` (on a socket and by URL), and relayed calls must agree on each. Calls
+ * from scripts use the same function.
  *
  * @module
  */
@@ -27,7 +27,7 @@ import { judgeClientFrame } from "units/mcp/client_side.ts";
 
 const RUNS = 10_000;
 const NAMES = ["look", "write", "wipe", "WIPE", " write", "ｗｉｐｅ", "Look", "push", ""] as const;
-/** Rules may be of every tool, too. */
+/** Rules may also apply to every tool. */
 const RULED = [...NAMES, ...NAMES, "*"] as const;
 const KEYS = ["path", "text", "output_path", "outputPath", "CONFIRM", "nested"] as const;
 
@@ -70,7 +70,7 @@ function callOf(of: Case, origin: CallOrigin): ToolCall {
   return { ...named, tool, arguments: of.arguments, origin };
 }
 
-/** What the proxy does with the bytes of the call. */
+/** Returns the proxy's decision about the bytes of the call. */
 function atProxy(of: Case, meta?: unknown): Decision {
   const params = { name: of.tool, arguments: of.arguments, ...(meta ? { _meta: meta } : {}) };
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
@@ -87,7 +87,7 @@ const BY_URL: McpEndpoint = {
   http: { url: "https://bench.example/mcp", headers: {}, secrets: [] },
 };
 
-/** What one of the verbs does: whether the server was reached, and whether a human was asked. */
+/** Returns a verb's decision: whether it reached the server, and whether it asked a human. */
 async function atVerb(
   of: Case,
   origin: CallOrigin,
@@ -112,7 +112,7 @@ async function atVerb(
   return seen;
 }
 
-/** What the runtime does with a tool that it reaches by URL. */
+/** Returns the runtime's decision for a tool that it reaches by URL. */
 async function atRuntime(of: Case): Promise<Decision> {
   const paths = pathsUnder("/");
   const files = memoryFiles();
@@ -162,7 +162,7 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
       const script: CallOrigin = { kind: "script", script: "a".repeat(64), call: 3 };
       assert.equal(decideCall(of.gate, callOf(of, script)).decision, own, "script");
       assert.equal(atProxy(of, { fleetctl: { origin: script } }), own, "script through the proxy");
-      // The verbs refuse some argument keys on top, and never allow what the others do not.
+      // The verbs also refuse some argument keys, and never allow what the others block.
       const verb = refusedKey(of.arguments) === undefined ? own : strongest(own, "block");
       for (const name of ["mcp read", "mcp call"] as const satisfies readonly CallVerb[]) {
         const origin: CallOrigin = { kind: "verb", verb: name };
@@ -177,7 +177,8 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
           verb,
           `${name} for root, proxy`,
         );
-        // Anybody but root reaches, as another agent, what the reviewed catalog calls read-only.
+        // Only root may call, as another agent, a tool that the reviewed catalog does not mark
+        // read-only.
         const foreign = of.gate.reads.has(of.tool) ? verb : strongest(verb, "block");
         assert.equal(await atVerb(of, relayed), foreign, `${name} relayed for an admin`);
         assert.equal(await atVerb(of, relayed, BY_URL), foreign, `${name} for an admin by URL`);

@@ -1,5 +1,5 @@
 /**
- * The gate file: what is rendered is read, and what is not understood refuses everything.
+ * The gate file: a rendered file parses back, and anything unknown in a file blocks every call.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The runtime's own door: commands of `bash`, and MCPs that are reached by URL.
+ * The runtime's own gate: commands of `bash`, and MCPs that are reached by URL.
  *
  * @module
  */

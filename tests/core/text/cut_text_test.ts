@@ -1,5 +1,5 @@
 /**
- * Cutting texts to bytes.
+ * Truncating texts to a number of bytes.
  *
  * @module
  */

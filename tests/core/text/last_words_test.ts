@@ -1,5 +1,5 @@
 /**
- * Which line of stderr is shown.
+ * Which line of stderr an error shows.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** Tests of lines of bounded length. @module */
+/** Tests of lines of limited length. @module */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -24,7 +24,7 @@ function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** The bytes of a text, each in a chunk of its own. */
+/** Returns the bytes of a text, one per chunk. */
 function bytewise(text: string): readonly Uint8Array[] {
   return Array.from(bytes(text), (byte) => Uint8Array.of(byte));
 }
@@ -82,7 +82,7 @@ Deno.test("readLines() splits long lines between characters", async () => {
   const wanted = ["12345", "12345", "6", "€", "€", "€", "€", "🦊", "🦊", "abcd", "🦊x"];
   assert.deepEqual(await lines([bytes(text)], split), wanted);
   assert.deepEqual(await lines(bytewise(text), split), wanted);
-  // What is no UTF-8 is split all the same.
+  // Invalid UTF-8 is split as well.
   const bad = await lines([new Uint8Array(12).fill(0x80)], split);
   assert.equal(bad.join("").length, 12);
 });

@@ -8,7 +8,7 @@ import { closeKept, type KeptYaml, openKept, parseKeptYaml } from "core/text/yam
 
 const TEXT = "name: ada\n# a comment\ntools:\n  add: [git]\n";
 
-/** Parses with these entries; returns what is kept after it. */
+/** Runs `work` with these kept entries; returns the entries kept afterwards. */
 function keep(entries: readonly KeptYaml[], work: () => void): readonly KeptYaml[] | undefined {
   openKept(entries);
   try {

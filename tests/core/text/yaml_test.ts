@@ -1,5 +1,5 @@
 /**
- * YAML with line numbers, bounds, and edits that keep what the author wrote.
+ * YAML with line numbers, size limits, and edits that preserve the author's text.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * Every text of an agent's record has its options; a field that is left out here fails.
+ * Every text field of an agent's record has options; the test fails for a field that is missing
+ * here.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The audit log on real SQLite: what is written, read back, filtered, forgotten; and a log that an
- * older version began.
+ * The audit log on real SQLite: rows written, read back, filtered and deleted, and a log that an
+ * older version created.
  *
  * @module
  */
@@ -80,7 +80,7 @@ Deno.test("openAudit() filters by caller, verb, answer and time, keeps the newes
 Deno.test("openAudit() forgets the oldest rows, never the newest", async () => {
   await withDatabase((database) => {
     const audit = openAudit(database);
-    // The next row is one of those after which old ones are looked for.
+    // The next row triggers the periodic deletion of old rows.
     const last = Math.ceil(AUDIT_ROWS_MAX / 256) * 256 - 1;
     database.prepare(
       "INSERT INTO audit (id, at_ms, uid, pid, caller, verb, target, words, allowed," +

@@ -1,5 +1,5 @@
 /**
- * The words of each denial, and where a verb does its work. Who may run what is one table:
+ * The message of each denial, and where a verb runs. The table of who may run what is in
  * `tests/cli/authorize_matrix_test.ts`.
  *
  * @module

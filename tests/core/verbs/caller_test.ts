@@ -1,5 +1,5 @@
 /**
- * Who a uid is, and whom it may act as.
+ * The caller behind a uid, and which agents it may act as.
  *
  * @module
  */

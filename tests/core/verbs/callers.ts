@@ -1,5 +1,5 @@
 /**
- * The kinds of callers that the verb tests try, and the invocations they make.
+ * The kinds of callers in the verb tests, and the invocations they make.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Caller } from "core/verbs/caller.ts";
 import { type Invocation, parseRequest } from "core/verbs/invocation.ts";
 import type { Verb } from "core/verbs/verb.ts";
 
-/** Names an agent without the ceremony of parsing. */
+/** Casts a string to an agent name without parsing it. */
 export function agentNamed(name: string): AgentName {
   return name as AgentName;
 }
@@ -46,8 +46,8 @@ export const MATRIX_CALLERS: readonly (readonly [name: string, caller: Caller])[
 ];
 
 /**
- * The targets that a verb can be given: none, the caller itself, an agent by name, who is "own" for
- * ada and "another" for bea.
+ * The possible targets of a verb: none, the caller itself, or an agent by name. The agent is "own"
+ * for ada and "another" for bea.
  */
 export function targetsOf(verb: Verb): readonly (string | undefined)[] {
   if (verb.target === undefined) return [undefined];
@@ -56,7 +56,7 @@ export function targetsOf(verb: Verb): readonly (string | undefined)[] {
   return [...optional, "self", ...(isSelfOnly ? [] : ["ada"])];
 }
 
-/** Parses a command line that must be good. */
+/** Parses a command line that must be valid. */
 export function invocationOf(...argv: readonly string[]): Invocation {
   const request = parseRequest(argv, splitArguments);
   assert.ok(request.ok, request.ok ? "" : `${request.error.message} ${request.error.details}`);
@@ -64,7 +64,7 @@ export function invocationOf(...argv: readonly string[]): Invocation {
   return (request.value as { invocation: Invocation }).invocation;
 }
 
-/** An invocation of any row, also of one that is not built yet, with `target` where it goes. */
+/** Builds an invocation of any row, also of an unimplemented one, with `target` in its position. */
 export function invocationOfRow(verb: Verb, target: string | undefined): Invocation {
   const args: Record<string, string> = {};
   const options: Record<string, string> = {};

@@ -1,5 +1,5 @@
 /**
- * The client side of the daemon's socket, against daemons that end too early or talk nonsense.
+ * The client side of the daemon's socket, against daemons that close too early or send garbage.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { connectDaemon, forward } from "core/verbs/daemon_client.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 
-/** A daemon that answers with these bytes and closes; `sent` is what it was told. */
+/** Starts a daemon that answers with these bytes and closes; `sent` is what it received. */
 function daemonThatSays(...parts: readonly string[]) {
   let sent = "";
   let isClosed = false;

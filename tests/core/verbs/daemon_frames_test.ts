@@ -1,5 +1,5 @@
 /**
- * The daemon's wire: what a request may hold, and frames that come back as they were.
+ * The daemon's wire format: what a request may contain, and frames that decode to the original.
  *
  * @module
  */
@@ -79,7 +79,7 @@ Deno.test("parseVerbRequest() lets stdin hold lines, because it is data", () => 
 
 Deno.test("requestText() is what parseVerbRequest() reads, whatever the words are", () => {
   const word = fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }).filter((text) =>
-    // deno-lint-ignore no-control-regex -- requests hold no control characters
+    // deno-lint-ignore no-control-regex -- requests contain no control characters
     !/[\u0000-\u001f\u007f]/.test(text) && !text.startsWith("-") && text.isWellFormed()
   );
   fc.assert(fc.property(

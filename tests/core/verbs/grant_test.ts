@@ -1,5 +1,5 @@
 /**
- * Signed root execution: a grant fits one request, one caller and half a minute.
+ * Signed root execution: a grant is valid for one request, one caller and half a minute.
  *
  * @module
  */
@@ -81,7 +81,7 @@ Deno.test("checkGrant() refuses a grant out of its time", async () => {
   const end = NOW + GRANT_SECONDS * 1000;
   assert.equal(await codeOf(SUBJECT, GRANT, { now: end }), "ok");
   assert.equal(await codeOf(SUBJECT, GRANT, { now: end + 1 }), "grant-invalid");
-  // A clock that was set back must not make a grant live longer.
+  // A clock that was set back must not extend the life of a grant.
   assert.equal(await codeOf(SUBJECT, GRANT, { now: NOW - 60_000 }), "grant-invalid");
 });
 

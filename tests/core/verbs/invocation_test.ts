@@ -1,5 +1,5 @@
 /**
- * From an argument list to an invocation, and back to an argument list that means the same.
+ * From an argument list to an invocation, and back to an equivalent argument list.
  *
  * @module
  */

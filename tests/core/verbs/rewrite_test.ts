@@ -1,5 +1,5 @@
 /**
- * Whom an invocation means: `self`, nobody, an agent, the host.
+ * The target of an invocation: `self`, none, an agent, the host.
  *
  * @module
  */

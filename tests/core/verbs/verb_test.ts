@@ -1,5 +1,5 @@
 /**
- * The shape of a verb row, held by the compiler, and of the whole table, held by walking it.
+ * The shape of a verb row, enforced by the compiler, and of the whole table, checked row by row.
  *
  * @module
  */
@@ -18,9 +18,9 @@ const ROW = {
   example: "fleetctl x",
 } as const;
 
-// @ts-expect-error -- a row that does not say who may run it does not compile (law 6).
+// @ts-expect-error -- a row without a scope does not compile (law 6).
 const WITHOUT_SCOPE: Verb = ROW;
-// @ts-expect-error -- a scope that nobody decides about does not compile either.
+// @ts-expect-error -- a scope without an authorization rule does not compile either.
 const WITH_ODD_SCOPE: Verb = { ...ROW, scope: "everybody" };
 const WITH_SCOPE: Verb = { ...ROW, scope: "operator" };
 

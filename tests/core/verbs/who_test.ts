@@ -1,5 +1,5 @@
 /**
- * Who a uid is, from the machine: root folder, accounts and ledger.
+ * Resolves a uid to a caller, from the root folder, the accounts and the ledger.
  *
  * @module
  */

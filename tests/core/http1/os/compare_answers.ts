@@ -1,5 +1,5 @@
 /**
- * Compares what two readers made of the answer to one request.
+ * Compares two readings of the answer to one request.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { type Difference, differingFields, isMessage } from "tests/core/http1/os
 import type { OurAnswer } from "tests/core/http1/os/our_reading.ts";
 import type { Message, Reading } from "tests/core/http1/os/reading.ts";
 
-/** Headers of one connection, which our client takes off. */
+/** Hop-by-hop headers, which our client removes. */
 const OF_CONNECTION =
   /^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|trailer)$/;
 
-/** The difference in the final answer, and in where it ends; undefined when it is read alike. */
+/** Returns the difference in the final answer or in its end; undefined if both readings agree. */
 export function answerDifference(
   ours: OurAnswer,
   theirs: Reading,
@@ -31,7 +31,7 @@ export function answerDifference(
   }
   const fields = differingFields(a, { ...b, minor: 0, headers: ofMessage(b) });
   const rest = text.slice(theirs.starts[index + 1] ?? text.length);
-  // Of a chunked body our client says only whether something came with it that was not part of it.
+  // For a chunked body, our client reports only whether extra bytes came with it.
   const isRest = ours.isExact ? rest === ours.rest : rest.endsWith(ours.rest) && rest !== ours.rest;
   if (fields === "" && isRest) return undefined;
   return { ours: a, theirs: b, fields: fields === "" ? "rest" : fields, ...at };

@@ -1,5 +1,5 @@
 /**
- * Compares what two readers made of the requests of a connection.
+ * Compares two readings of the requests of a connection.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { type Difference, differingFields, isMessage } from "tests/core/http1/os
 import type { OurRequests } from "tests/core/http1/os/our_reading.ts";
 import type { Ending, Message, Reading } from "tests/core/http1/os/reading.ts";
 
-/** The first difference; undefined when all is read alike. */
+/** Returns the first difference; undefined if both readings agree. */
 export function requestDifference(
   ours: OurRequests,
   theirs: Reading,
@@ -26,7 +26,7 @@ export function requestDifference(
   }
 }
 
-/** The listener says nothing of half a head, and of what follows the last message. */
+/** Our listener reports neither an incomplete head nor what follows the last message. */
 function plain(ending: Ending, before: Message | undefined): Ending {
   if (ending.kind === "ended" && before?.isKept === false) return { kind: "closed" };
   return ending.kind === "cut" && ending.stage === "head" ? { kind: "ended" } : ending;

@@ -1,7 +1,6 @@
 /**
- * How many connections the listener of a proxy holds: who makes room, who is turned away and how
- * that is told, and that a client which takes all it can takes nothing from others.
- *
+ * The connection limits of a proxy's listener: which connection is evicted, which client is turned
+ * away and with what answer. A client that uses all it can get takes nothing from others.
  * @module
  */
 
@@ -17,19 +16,19 @@ const HALF = "GET /slow HTTP/1.1\r\nHost: a\r\nx";
 const ASK = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const HANG = "GET /hang HTTP/1.1\r\nHost: a\r\n\r\n";
 const TAKE_NOTHING = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
-/** More than lies between two programs when one of them does not read. */
+/** More than the socket buffers hold when the peer does not read. */
 const LARGE_BYTES = 32 * 1024 * 1024;
 const PROXY = Symbol("proxy");
 
 interface Scene {
-  /** Connects as a client, or as a proxy that speaks for many, and says something. */
+  /** Connects as a client, or as a proxy for many clients, and sends `text`. */
   open(text: string, client?: string | typeof PROXY): Promise<Deno.TcpConn>;
-  /** Waits until so many requests hang. */
+  /** Waits until `count` requests hang. */
   hanging(count: number): Promise<void>;
   readonly log: ReturnType<typeof recordingLog>;
 }
 
-/** What a connection says until `isEnough`, or to its end, and how it ended. */
+/** Reads until `isEnough` or the end of the connection. Appends how the connection ended. */
 async function hear(from: Deno.Conn, isEnough?: (text: string) => boolean): Promise<string> {
   const { text, end } = await listen(from, isEnough);
   return text + { enough: "", closed: "END", reset: "RESET", late: "LATE" }[end];
@@ -37,7 +36,7 @@ async function hear(from: Deno.Conn, isEnough?: (text: string) => boolean): Prom
 
 const isAnswered = (text: string) => text.endsWith("\r\n\r\nok");
 
-/** Comes again as long as it is turned away. */
+/** Connects again for as long as it is turned away. */
 async function untilAnswered(open: Scene["open"]): Promise<void> {
   for (const until = Date.now() + END_MS_MAX; Date.now() < until;) {
     const peer = await open(ASK, "three");
@@ -56,7 +55,7 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
     let count = 0;
     let told = Promise.withResolvers<void>();
     const ok: Answer = { status: 200, headers: [], body: bytesOf("ok") };
-    // Connections are taken in the order in which they are made.
+    // The listener accepts connections in the order in which they are made.
     const clients: (string | undefined)[] = [];
     const listener = await serveHttp1({ hostname: "127.0.0.1", port: 0 }, {
       answer: async (request) => {
@@ -101,7 +100,7 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
         try {
           peer.close();
         } catch {
-          // It was given up.
+          // The test has already closed it.
         }
       }
       await listener.close(0);
@@ -159,7 +158,7 @@ test("when all are too many, the oldest that waits makes room, whoever's it is",
   const live = await open(ASK, "three");
   assert.ok(isAnswered(await hear(live, isAnswered)));
   assert.equal(await hear(slow), "END");
-  // The one at work was older, and is still there: a second request of it would be answered later.
+  // The busy connection is older, and still open: a second request on it would be answered later.
   await busy.write(bytesOf(ASK));
 });
 
@@ -171,7 +170,7 @@ test("when all are at work, who comes is turned away, and a place that is free i
   await hanging(2);
   assert.match(await hear(await open(ASK, "three")), /^HTTP\/1\.1 503 /);
   leaving.close();
-  // Its place is free once its end was noticed.
+  // Its place becomes free once the listener notices that it closed.
   await untilAnswered(open);
 });
 
@@ -194,7 +193,7 @@ test("more than are told why are closed at once", {
 }, async ({ open, hanging }) => {
   await open(HANG);
   await hanging(1);
-  // The first keeps its side open, so that it is still being told.
+  // The first client keeps its side open, so the listener is still sending it the refusal.
   await hear(await open(ASK), (text) => text.includes("\r\n\r\n"));
   assert.match(await hear(await open(ASK)), /^(?:END|RESET)$/);
 });

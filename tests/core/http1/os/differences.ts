@@ -1,5 +1,5 @@
 /**
- * Where two readings of the same bytes differ first, and the text that they differ about.
+ * The first difference between two readings of the same bytes, and the text where it occurs.
  *
  * @module
  */
@@ -7,32 +7,32 @@
 import { trimmed } from "core/http1/messages.ts";
 import type { Ending, Message } from "tests/core/http1/os/reading.ts";
 
-/** Two readers, and what each makes of the first message that they do not agree about. */
+/** Two readings of the first message on which the readers disagree. */
 export interface Difference {
   readonly ours: Message | Ending;
   readonly theirs: Message | Ending;
-  /** Names of what differs in a message that both accept. */
+  /** Names of the fields that differ in a message that both accept. */
   readonly fields: string;
-  /** From the beginning of the message, which may have others before it. */
+  /** The text from the start of the message; other messages may precede it. */
   readonly text: string;
   readonly start: number;
-  /** The message before it. */
+  /** The preceding message. */
   readonly before: Message | undefined;
 }
 
-/** A difference that is known, and the reason for it. */
+/** A known difference, and the reason for it. */
 export interface Known {
   readonly name: string;
   readonly we: "are stricter" | "are looser" | "refuse later";
   readonly why: string;
   /** Section of a standard. */
   readonly section: string;
-  /** Bytes that the readers differ about in this way. */
+  /** Bytes on which the readers disagree in this way. */
   readonly example: string;
   readonly isIt: (difference: Difference) => boolean;
-  /** The text in a form that both accept as far as this goes: the rest must be read alike. */
+  /** Rewrites the text so that both readers agree on this point. They must agree on the rest. */
   readonly mend?: (text: string) => string;
-  /** We end the connection here: what follows must be read alike on a new one. */
+  /** Our reader ends the connection here. Both must agree on what follows, on a new connection. */
   readonly isEnd?: true;
 }
 
@@ -47,7 +47,7 @@ export function differingFields(ours: Message, theirs: Message): string {
   return names.filter((name) => JSON.stringify(ours[name]) !== JSON.stringify(theirs[name])).join();
 }
 
-/** Why a reader refused; empty when it did not. */
+/** Returns why a reader refused; empty if it did not. */
 export function reasonOf(one: Message | Ending): string {
   return "kind" in one && one.kind === "refused" ? one.reason : "";
 }
@@ -56,11 +56,11 @@ export function reasonOf(one: Message | Ending): string {
 export interface Head {
   readonly first: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Whether its empty line has come. */
+  /** Whether the empty line at its end has arrived. */
   readonly isWhole: boolean;
 }
 
-/** Reads a head as far as it is well formed, without judging it. */
+/** Reads a head as far as it is well-formed, without validating it. */
 export function headOf(text: string): Head {
   const start = text.replace(/^(?:\r\n)+/, "");
   const end = start.indexOf("\r\n\r\n");
@@ -72,15 +72,15 @@ export function headOf(text: string): Head {
   return { first, headers, isWhole: end !== -1 };
 }
 
-/** All values of a header. */
+/** Returns all values of a header. */
 export function valuesOf({ headers }: Head, name: string): readonly string[] {
   return headers.filter(([known]) => known === name).map(([, value]) => value);
 }
 
-/** White space in `Connection` that is no part of an option. */
+/** White space in `Connection` that is not part of an option. */
 export const SPACED_OPTION = /^((?:proxy-)?connection:[^\r\n]*[^\s:,])[ \t]+(?=,|\r)/im;
 
-/** Takes that white space off. */
+/** Removes that white space. */
 export function withoutSpacedOptions(text: string): string {
   let mended = text;
   while (SPACED_OPTION.test(mended)) mended = mended.replace(SPACED_OPTION, "$1");
@@ -88,11 +88,11 @@ export function withoutSpacedOptions(text: string): string {
 }
 
 /**
- * Whether a chunked body has an extension without a name, or without the value that `=` promises.
+ * Returns whether a chunked body has an extension without a name, or without a value after `=`.
  */
 export function hasBrokenExtension(text: string): boolean {
   return /\r\n[0-9A-Fa-f]+(?:;[^\r\n]*)?(?:;=|=\r|=;)/.test(text);
 }
 
-/** The first `Connection` behind the head, where the trailers of a chunked body are. */
+/** The first `Connection` after the head, in the trailers of a chunked body. */
 export const CONNECTION_TRAILER = /(\r\n\r\n[^]*?\r\n)((?:proxy-)?connection:)/i;

@@ -1,7 +1,6 @@
 /**
- * Short requests against servers that are scripted byte by byte: each bad answer is what it is,
- * nothing is sent twice, no connection that has ended is used again, and everything ends in time.
- *
+ * Short requests against servers that are scripted byte by byte. Each bad answer gives its own
+ * reason, nothing is sent twice, no closed connection is reused, and every call ends in time.
  * @module
  */
 
@@ -30,7 +29,7 @@ function requestTo(server: ScriptedServer, more: Partial<HttpCallRequest> = {}):
   };
 }
 
-/** What comes of one request: status and body, or why there is no answer. */
+/** Returns the outcome of one request: status and body, or the reason of the failure. */
 async function outcome(asked: Promise<HttpCallAnswer>): Promise<string> {
   try {
     const { status, body } = await asked;
@@ -67,7 +66,7 @@ Deno.test("a request is what was asked for, whole, and its connection is used ag
 
 const SLOW_HEAD = "HTTP/1.1 200 OK\r\nx: ";
 
-/** What a server does, and what comes of it. */
+/** What a server does, and the outcome of the call. */
 const ROWS: readonly {
   readonly what: string;
   readonly script: Script;
@@ -195,7 +194,7 @@ Deno.test("a kept connection that its server has closed is not used again", asyn
   try {
     assert.equal(await outcome(calls.call(requestTo(server))), '201 {"id":"m1"}');
     await ended.promise;
-    // The end is seen by the read that is under way.
+    // The pending read sees the end of the connection.
     while (calls.idle() > 0) await new Promise((resolve) => setTimeout(resolve, 0));
     assert.equal(await outcome(calls.call(requestTo(server))), '201 {"id":"m1"}');
     assert.deepEqual([server.connections(), server.requests.length], [2, 2]);
@@ -307,7 +306,7 @@ Deno.test("a header that would end its line is not sent", async () => {
 
 Deno.test("handshakes that never end take a bounded number of connections", async () => {
   const max = HTTP_CALL_LIMITS.idleConnectionsMax;
-  // What a client of TLS says first is no request: nobody answers it.
+  // A TLS client hello is no HTTP request, so the script never runs.
   await using server = serveScript(() => {});
   const calls = openHttpCalls();
   const url = `https://127.0.0.1:${server.port}/`;
@@ -321,7 +320,7 @@ Deno.test("handshakes that never end take a bounded number of connections", asyn
   try {
     for (let n = 0; n < 3; n++) await round();
     assert.equal(server.connections(), max);
-    // An end of theirs makes room again.
+    // A connection that the server closes makes room again.
     server.hangUp();
     while (server.connections() === max) {
       await new Promise((resolve) => setTimeout(resolve, 0));

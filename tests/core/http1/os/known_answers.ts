@@ -1,6 +1,6 @@
 /**
- * Answers that our client and `llhttp` read in two ways, each with the reason. What is not listed
- * here fails the test.
+ * Answers that our client and `llhttp` read differently, each with the reason. A difference that is
+ * not listed here fails the test.
  *
  * @module
  */
@@ -26,13 +26,13 @@ const LENGTH = "content-length";
 const NO_STATUS_LINE = /^its first line is no status line$/;
 const INTERIM = /^nothing may follow its interim answer$/;
 
-/** We refuse for a reason what the other reader accepts. */
+/** Matches when our client refuses with `reason` and the other reader accepts. */
 function refuses(reason: RegExp, about: (text: string) => boolean): Known["isIt"] {
   return ({ ours, theirs, text }) =>
     reason.test(reasonOf(ours)) && reasonOf(theirs) === "" && about(text);
 }
 
-/** The answers before the final one, and that one with all behind it. */
+/** Splits off the interim answers. The last element is the final answer and everything after it. */
 function answersOf(text: string): readonly string[] {
   const answers: string[] = [];
   let from = 0;
@@ -49,7 +49,7 @@ function headOfFinal(text: string): Head {
 function interimsOf(text: string): readonly Head[] {
   return answersOf(text).filter((one) => INTERIM_LINE.test(one)).map(headOf);
 }
-/** Whether the final answer or one before it has such a head. */
+/** Returns whether the final answer or an interim one has a head that matches. */
 function hasHead(text: string, isSuch: (head: Head) => boolean): boolean {
   return answersOf(text).map(headOf).some(isSuch);
 }
@@ -60,7 +60,7 @@ function statusOf(text: string): number {
   return Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(headOfFinal(text).first)?.[1]);
 }
 
-/** The rows; the first that fits explains a difference. */
+/** The rows; the first match explains a difference. */
 export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "a head whose end has not come",

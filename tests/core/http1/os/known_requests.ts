@@ -1,6 +1,6 @@
 /**
- * Requests that our listener and `llhttp` read in two ways, each with the reason. What is not
- * listed here fails the test.
+ * Requests that our listener and `llhttp` read differently, each with the reason. A difference that
+ * is not listed here fails the test.
  *
  * @module
  */
@@ -20,17 +20,17 @@ import {
 
 const HOST = "Host: a\r\n";
 const CHUNKED = `${HOST}Transfer-Encoding: chunked\r\n`;
-/** A host with a port or without, and nothing else. */
+/** A host, with or without a port. */
 const PLAIN_HOST = /^[A-Za-z0-9._~!$&'()*+;=%:[\]-]+$/;
 const WHOLE_ADDRESS = /^https?:\/\/([^/?]+)/i;
 
-/** We refuse a head with a status that the other reader accepts. */
+/** Matches when our listener refuses a head with `status` and the other reader accepts it. */
 function refuses(status: string, about: (text: string) => boolean): Known["isIt"] {
   return ({ ours, theirs, text }) =>
     reasonOf(ours) === status && reasonOf(theirs) === "" && about(text);
 }
 
-/** The other reader refuses for a reason what we accept, or the beginning of which we do. */
+/** Matches when the other reader refuses with `reason` and ours does not. */
 function accepts(reason: RegExp, about: (difference: Difference) => boolean): Known["isIt"] {
   return (difference) =>
     reasonOf(difference.ours) === "" && reason.test(reasonOf(difference.theirs)) &&
@@ -50,13 +50,13 @@ function values(text: string, name: string): readonly string[] {
   return valuesOf(headOf(text), name);
 }
 
-/** Methods of `llhttp`, besides those of other protocols. */
+/** Methods that `llhttp` knows, without those of other protocols. */
 const KNOWN_METHODS =
   /^(?:DELETE|GET|HEAD|POST|PUT|CONNECT|OPTIONS|TRACE|COPY|LOCK|MKCOL|MOVE|PROPFIND|PROPPATCH|SEARCH|UNLOCK|BIND|REBIND|UNBIND|ACL|REPORT|MKACTIVITY|CHECKOUT|MERGE|M-SEARCH|NOTIFY|SUBSCRIBE|UNSUBSCRIBE|PATCH|PURGE|MKCALENDAR|LINK|UNLINK|QUERY)$/;
 const CODING = "transfer-encoding";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 
-/** The rows; the first that fits explains a difference. */
+/** The rows; the first match explains a difference. */
 export const KNOWN_REQUESTS: readonly Known[] = [
   {
     name: "what follows a chunked body at once",

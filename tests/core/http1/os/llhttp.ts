@@ -1,7 +1,6 @@
 /**
  * Reads HTTP/1.1 with `llhttp`, the parser of Node and undici, in its strict mode: the second
- * reader that ours is compared with. undici ships it as WebAssembly.
- *
+ * reader, for comparison with ours. undici ships it as WebAssembly.
  * @module
  */
 
@@ -9,7 +8,7 @@ import wasm from "undici/lib/llhttp/llhttp-wasm.js";
 import type { Ending, Message, Reading } from "tests/core/http1/os/reading.ts";
 import { trimmed } from "core/http1/messages.ts";
 
-/** What is exported by the WebAssembly module, as far as it is used. */
+/** The exports of the WebAssembly module that this file uses. */
 interface Exports {
   readonly memory: WebAssembly.Memory;
   _initialize(): void;
@@ -34,17 +33,17 @@ const OK = 0;
 const CLOSED_CONNECTION = 5;
 const PAUSED = 21;
 const PAUSED_UPGRADE = 22;
-/** From `on_headers_complete`: no body follows, whatever the headers say. */
+/** Return value of `on_headers_complete`: no body follows, regardless of the headers. */
 const NO_BODY = 1;
 
 /** How a stream is read. */
 export interface Reader {
   readonly type: keyof typeof TYPE;
-  /** The answer is one to HEAD. */
+  /** Whether the answer is one to HEAD. */
   readonly isHead?: boolean;
 }
 
-/** What is known of one stream while it is read. */
+/** The state of one stream while it is read. */
 class Session {
   readonly messages: Message[] = [];
   stage: "between" | "head" | "body" = "between";
@@ -55,7 +54,7 @@ class Session {
   isKept = false;
   isUpgrade = false;
   body = "";
-  /** Names and values in turn, trailers behind the headers. */
+  /** Names and values in turn; trailers follow the headers. */
   lines: string[] = [];
   headerLines = 0;
 
@@ -67,7 +66,7 @@ class Session {
     this.isUpgrade = false;
   }
 
-  /** Names have even places. A value that is empty is told of as well. */
+  /** Adds text to a name (even index) or a value (odd index). llhttp reports empty values too. */
   add(text: string, isValue: boolean): void {
     const isNew = (this.lines.length % 2 === 1) === isValue;
     if (isNew) this.lines.push(text);
@@ -77,7 +76,7 @@ class Session {
   end(): void {
     const headers: (readonly [string, string])[] = [];
     for (let at = 0; at < this.headerLines; at += 2) {
-      // Node takes the white space off that its parser leaves at the end of a value.
+      // Node strips the white space that llhttp leaves at the end of a value.
       headers.push([(this.lines[at] ?? "").toLowerCase(), trimmed(this.lines[at + 1] ?? "")]);
     }
     const { method, target, status, minor, isKept, isUpgrade, body } = this;
@@ -92,7 +91,7 @@ const latin1 = new TextDecoder("latin1");
 
 function textAt(at: number, length: number): string {
   let text = "";
-  // Not a `TextDecoder`: its Latin-1 is Windows-1252, which has other characters from 0x80.
+  // Not a `TextDecoder`: its Latin-1 is Windows-1252, which differs for some bytes from 0x80.
   for (const byte of new Uint8Array(llhttp.memory.buffer, at, length)) {
     text += String.fromCharCode(byte);
   }
@@ -141,7 +140,7 @@ const llhttp = new WebAssembly.Instance(new WebAssembly.Module(wasm), {
       session.body += textAt(at, length);
       return OK;
     },
-    // It stops behind each message, so that its end is known to the byte.
+    // Pauses after each message, so that the exact byte of its end is known.
     wasm_on_message_complete: (parser: number) => {
       session.isKept = llhttp.llhttp_should_keep_alive(parser) !== 0;
       session.end();
@@ -155,7 +154,7 @@ function methodOf(parser: number): number {
   return llhttp.llhttp_get_method(parser);
 }
 
-/** Reads pieces, and then the end of the connection. */
+/** Reads the pieces and then the end of the connection. */
 export function readByLlhttp(pieces: readonly Uint8Array[], reader: Reader): Reading {
   isHead = reader.isHead === true;
   session = new Session();
@@ -183,7 +182,7 @@ export function readByLlhttp(pieces: readonly Uint8Array[], reader: Reader): Rea
   }
 }
 
-/** What lies behind the last message. */
+/** Returns the bytes after the last message. */
 function behind(pieces: readonly Uint8Array[], starts: readonly number[]): string {
   let text = "";
   for (const piece of pieces) for (const byte of piece) text += String.fromCharCode(byte);
@@ -210,14 +209,14 @@ function refusal(code: number, parser: number): Ending {
   return { kind: "refused", stage: session.stage === "body" ? "body" : "head", reason };
 }
 
-/** The other side has ended the connection. */
+/** Returns the ending when the peer closes the connection. */
 function endOf(parser: number): Ending {
   const { stage, messages } = session;
   const count = messages.length;
   if (stage === "between") {
     return messages.at(-1)?.isUpgrade === true ? { kind: "upgraded", rest: "" } : { kind: "ended" };
   }
-  // A body that the end of the connection ends is whole now.
+  // A body that is delimited by the end of the connection is complete now.
   llhttp.llhttp_finish(parser);
   return messages.length > count ? { kind: "ended" } : { kind: "cut", stage };
 }

@@ -1,8 +1,8 @@
 /**
- * Our listener and our client against `llhttp`, the parser of Node: the same bytes, cut anywhere,
- * are the same messages with the same ends, or the difference is one of those that are listed with
- * their reason (`known_requests.ts`, `known_answers.ts`). `FLEETCTL_ROUNDS` says how many
- * connections each side reads, `FLEETCTL_SEED` which.
+ * Our listener and our client against `llhttp`, the parser of Node. The same bytes, split anywhere,
+ * must give the same messages with the same ends. Exceptions are listed with their reason
+ * (`known_requests.ts`, `known_answers.ts`). `FLEETCTL_ROUNDS` sets how many connections each side
+ * reads, `FLEETCTL_SEED` which ones.
  *
  * @module
  */
@@ -32,13 +32,13 @@ import { bytesOf } from "tests/support/wire.ts";
 const numRuns = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 10_000);
 const seed = Number(Deno.env.get("FLEETCTL_SEED") ?? 9112);
 const WHOLE = [1000];
-/** Each explanation takes something odd away; so many there are never. */
+/** Each explanation removes one oddity. No stream has this many. */
 const EXPLANATIONS_MAX = 50;
 
-/** Reads a stream both ways; the first difference, if there is one. */
+/** Reads a stream with both readers; resolves with the first difference, if any. */
 type Compare = (stream: Stream) => Promise<Difference | undefined>;
 
-/** Explains all differences of a stream; the rows that do it. Rejects when one is not known. */
+/** Explains all differences of a stream; returns the rows used. Rejects if one is not known. */
 async function explain(
   stream: Stream,
   known: readonly Known[],
@@ -68,7 +68,7 @@ function unexplained({ text, ours, theirs, fields }: Difference): string {
   ].join("\n");
 }
 
-/** Compares what a listener makes of requests. */
+/** Compares how both readers read requests. */
 function requestsOf(listener: OurListener): Compare {
   return async (stream) => {
     const pieces = piecesOf(stream);
@@ -77,8 +77,8 @@ function requestsOf(listener: OurListener): Compare {
     const difference = requestDifference(ours, theirs, stream.text);
     if (difference?.before !== undefined && difference.ours === ours.ending && isClosed(ours)) {
       const last = ours.messages.length - 1;
-      // What followed was dropped. It began where the other reader says: without it nothing
-      // is left over.
+      // Our listener dropped what followed. The other reader knows where that began: without it,
+      // nothing is left over.
       const message = stream.text.slice(theirs.starts[last], theirs.starts[last + 1]);
       const alone = await listener.read([bytesOf(message)]);
       assert.deepEqual(alone.messages, [difference.before], JSON.stringify(message));
@@ -93,7 +93,7 @@ function isClosed({ ending }: OurRequests): boolean {
   return ending.kind === "closed";
 }
 
-/** Compares what our client makes of the answer to a method. */
+/** Compares how both readers read the answer to `method`. */
 function answersTo(method: "GET" | "HEAD"): Compare {
   return async (stream) => {
     const pieces = piecesOf(stream);
@@ -158,7 +158,7 @@ Deno.test("a row explains nothing that we accept and should not", async () => {
   const compare: Compare = async (stream) => {
     const pieces = piecesOf(stream);
     const ours = await readOurAnswer(pieces, "GET");
-    // As if our client had taken one byte less, and the answer that follows had begun with it.
+    // Simulate a client that takes one byte too few, which then starts the next answer.
     const [message] = ours.messages;
     assert.ok(message !== undefined);
     const short = { ...ours, messages: [{ ...message, body: "ab" }], rest: "c" };

@@ -1,16 +1,16 @@
 /**
- * Connections full of HTTP/1.1 by a grammar: mostly good messages, each part of them sometimes in a
- * form that readers disagree about, and then some bytes changed anywhere. A character is a byte.
+ * Generates HTTP/1.1 connections from a grammar: mostly valid messages, with some parts in a form
+ * that readers disagree about. Then some bytes are changed anywhere. A character is a byte.
  *
  * @module
  */
 
 import fc from "fast-check";
 
-/** What one end of a connection sent, and how it arrived. */
+/** What one peer sent, and how it arrived. */
 export interface Stream {
   readonly text: string;
-  /** Where it is cut into pieces, in thousandths of its length; empty: after each byte. */
+  /** Where the stream is split, in thousandths of its length; empty: after each byte. */
   readonly cuts: readonly number[];
 }
 
@@ -31,12 +31,12 @@ const SMUGGLED = "GET /smuggled HTTP/1.1\r\nHost: b\r\n\r\n";
 const TOKENS = ["close", "keep-alive", "Upgrade", "x-hop", "CLOSE", "clos", "te", ""];
 const ODD_BYTES = ["\0", "\t", " ", "\r", "\n", "\x0b", "\x0c", "\x7f", "\x80", "\xa0", "\xff"];
 
-/** Texts of lists that are parted by a character which is no byte. */
+/** Splits lists at a character that is not a byte. */
 function parts(...lists: readonly string[]): readonly string[] {
   return lists.flatMap((list) => list.split("‖"));
 }
 
-/** Mostly the first, sometimes one of the others. */
+/** Generates mostly `good`, sometimes one of `odd`. */
 function mostly<T>(good: T, odd: readonly T[], weight = 15): fc.Arbitrary<T> {
   return fc.oneof(
     { weight, arbitrary: fc.constant(good) },
@@ -44,7 +44,7 @@ function mostly<T>(good: T, odd: readonly T[], weight = 15): fc.Arbitrary<T> {
   );
 }
 
-/** One of the first, sometimes one of the others. */
+/** Generates mostly one of `good`, sometimes one of `odd`. */
 function mostlyOf<T>(good: readonly T[], odd: readonly T[], weight = 15): fc.Arbitrary<T> {
   return fc.oneof(
     { weight, arbitrary: fc.constantFrom(...good) },
@@ -157,7 +157,7 @@ const chunks = fc.tuple(
   eol,
 ).map(([all, ...rest]) => [...all, ...rest].join(""));
 
-/** Header lines that frame a body, and the body. */
+/** Header lines that frame a body, and that body. */
 const framed = fc.oneof(
   { weight: 4, arbitrary: fc.constant(["", ""]) },
   {
@@ -249,7 +249,7 @@ const answer = fc.tuple(
   `${before}${start}${isFirst ? framing + lines : lines + framing}${end}${body}`
 );
 
-/** A change at a place, which is a part of the length. */
+/** A change at index `at` of the text. */
 type Change = (text: string, at: number) => string;
 const span = fc.integer({ min: 1, max: 12 });
 const insertion = fc.oneof(
@@ -298,7 +298,7 @@ function streamsOf(message: fc.Arbitrary<string>): fc.Arbitrary<Stream> {
   );
 }
 
-/** Cuts a stream into the pieces in which it arrives. */
+/** Splits a stream into the pieces in which it arrives. */
 export function piecesOf({ text, cuts: at }: Stream): readonly Uint8Array<ArrayBuffer>[] {
   const bytes = Uint8Array.from(text, (one) => one.charCodeAt(0));
   const ends = at.length === 0
@@ -313,7 +313,7 @@ export function piecesOf({ text, cuts: at }: Stream): readonly Uint8Array<ArrayB
   return pieces;
 }
 
-/** Requests as they come to a listener. */
+/** Requests that a listener receives. */
 export const requestStreams = streamsOf(request);
-/** Answers as they come to a client; the first is the answer, what follows was not asked for. */
+/** Answers that a client receives; the first is the answer, the rest was not requested. */
 export const answerStreams = streamsOf(answer);

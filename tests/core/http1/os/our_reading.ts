@@ -1,5 +1,5 @@
 /**
- * Reads HTTP/1.1 with the listener and the client of `core/http1`, over connections in memory whose
+ * Reads HTTP/1.1 with the listener and the client of `core/http1`, over in-memory connections whose
  * pieces arrive one by one.
  *
  * @module
@@ -18,25 +18,25 @@ import type { Ending, Message } from "tests/core/http1/os/reading.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What the listener made of a connection. */
+/** How the listener read a connection. */
 export interface OurRequests {
   readonly messages: readonly Message[];
   readonly ending: Ending;
 }
 
-/** What the client made of a connection. */
+/** How the client read a connection. */
 export interface OurAnswer extends OurRequests {
-  /** Bytes behind the answer that were not taken with its body. */
+  /** Bytes after the answer that were not consumed with its body. */
   readonly rest: string;
-  /** Whether the body took no more than itself. */
+  /** Whether the client consumed exactly the body. */
   readonly isExact: boolean;
 }
 
 const ADDRESS: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 1 };
-/** Status and connection of what the listener says; that it waits for a body is no answer. */
+/** Status and `Connection` of the listener's answers. A 100 (Continue) is not an answer. */
 const SAID = /HTTP\/1\.1 (?!100)(\d+) [^]*?\r\nconnection: ([a-z-]+)\r\n/g;
 
-/** The other end of a connection: its pieces, what it is told, and whether it has ended. */
+/** The peer of a connection: what it sends, what it receives, and whether it has closed. */
 class Peer implements Connection {
   readonly remoteAddr = ADDRESS;
   readonly closed = Promise.withResolvers<void>();
@@ -46,13 +46,13 @@ class Peer implements Connection {
   #hasEnded = false;
   #waiting: ((read: number | null) => void) | undefined;
 
-  /** With `isEnding` it ends behind its last piece, else when it is told to. */
+  /** With `isEnding` the peer closes after its last piece, otherwise when `end()` is called. */
   constructor(pieces: readonly Bytes[], isEnding: boolean) {
     this.#pieces = [...pieces];
     this.#hasEnded = isEnding;
   }
 
-  /** Whether nothing happens any more unless it ends. */
+  /** Whether the connection is closed, or only the end of the peer can make progress. */
   get isStuck(): boolean {
     return this.isClosed || this.#waiting !== undefined;
   }
@@ -104,7 +104,7 @@ async function textOf(body: AsyncIterable<Uint8Array>, into: { body: string }): 
   for await (const piece of body) into.body += latin1(piece);
 }
 
-/** A listener that is handed its connections. */
+/** A listener whose connections come from the test. */
 export class OurListener {
   #accept = Promise.withResolvers<Connection>();
   #messages: Message[] = [];
@@ -139,7 +139,7 @@ export class OurListener {
     this.#messages = [];
     this.#ending = undefined;
     this.#accept.resolve(peer);
-    // No timer and no socket is involved, so one turn of the event loop does all that can be done.
+    // Uses no timer and no socket, so one turn of the event loop does all possible work.
     do await new Promise((resolve) => setImmediate(resolve)); while (!peer.isStuck);
     peer.end();
     await peer.closed.promise;
@@ -175,7 +175,7 @@ export class OurListener {
   }
 }
 
-/** Runs with a listener, which must have had nothing to write into its log. */
+/** Runs with a listener, and fails if the listener has logged anything. */
 export async function withListener(run: (listener: OurListener) => Promise<void>): Promise<void> {
   const listener = new OurListener();
   try {
@@ -195,7 +195,7 @@ async function restOf(wire: Wire): Promise<string> {
   }
 }
 
-/** By what the peer was told last; of half a head it is told nothing. */
+/** Derives the ending from the last answer. An incomplete head gets no answer. */
 function endingOf(told: string): Ending {
   const [, status = "200", connection] = [...told.matchAll(SAID)].at(-1) ?? [];
   if (status !== "200") return { kind: "refused", stage: "head", reason: status };

@@ -1,6 +1,6 @@
 /**
- * What `docs/http1.md` says is what the code does: each row of its tables is sent, and each limit
- * is that of the code.
+ * Checks `docs/http1.md` against the code: each row of its tables is sent, and each limit equals
+ * the one in the code.
  *
  * @module
  */
@@ -18,7 +18,7 @@ const page = await Deno.readTextFile(`${TREE}docs/http1.md`);
 const CHUNKED = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 const KIB = 1024;
 
-/** The cells of the rows below a heading. */
+/** Returns the cells of the table rows below a heading. */
 function rowsBelow(heading: string): readonly (readonly string[])[] {
   const [, section = ""] = page.split(`\n## ${heading}\n`);
   const rows = (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("|"))
@@ -27,13 +27,13 @@ function rowsBelow(heading: string): readonly (readonly string[])[] {
   return rows;
 }
 
-/** The bytes between the backticks of a cell, which are written as in JavaScript strings. */
+/** Returns the bytes between the backticks of a cell, which use JavaScript string escapes. */
 function codeIn(cell: string, nth = 0): string {
   const code = [...cell.matchAll(/`([^`]*)`/g)][nth]?.[1] ?? "";
   return JSON.parse(`"${code.replaceAll("\\0", "\\u0000").replaceAll('"', '\\"')}"`);
 }
 
-/** Reads requests, behind which one follows that must not be seen when they are refused. */
+/** Reads requests with our listener. After a refusal, the next request must not be read. */
 async function read(text: string): Promise<OurRequests> {
   let reading: OurRequests | undefined;
   await withListener(async (listener) => {

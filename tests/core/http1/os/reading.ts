@@ -1,11 +1,11 @@
 /**
- * What a reader of HTTP/1.1 makes of the bytes of a connection: the messages in their order, where
- * each begins, and how it ends.
+ * How a reader of HTTP/1.1 reads the bytes of a connection: the messages in order, where each
+ * begins, and how the connection ends.
  *
  * @module
  */
 
-/** One message, a request or an answer. What the other kind has is empty or 0. */
+/** One message, a request or an answer. Fields of the other kind are empty or 0. */
 export interface Message {
   readonly method: string;
   readonly target: string;
@@ -14,7 +14,7 @@ export interface Message {
   readonly minor: number;
   /** Names in lowercase, in the order of the message. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Without its transfer coding; a character is a byte. */
+  /** The decoded body; a character is a byte. */
   readonly body: string;
   readonly isKept: boolean;
   readonly isUpgrade: boolean;
@@ -26,16 +26,16 @@ export type Ending =
   | { readonly kind: "ended" }
   /** The connection ended within a message. */
   | { readonly kind: "cut"; readonly stage: "head" | "body" }
-  /** The reader took nothing behind a message, because that was the last one. */
+  /** The reader stopped after a message because it was the last one. */
   | { readonly kind: "closed" }
   /** What follows belongs to another protocol. */
   | { readonly kind: "upgraded"; readonly rest: string }
   | { readonly kind: "refused"; readonly stage: "head" | "body"; readonly reason: string };
 
-/** What a reader made of a connection. */
+/** The reading of a whole connection. */
 export interface Reading {
   readonly messages: readonly Message[];
-  /** Where each message begins, and behind them where the next one would. */
+  /** Where each message begins, and finally where the next one would begin. */
   readonly starts: readonly number[];
   readonly ending: Ending;
 }

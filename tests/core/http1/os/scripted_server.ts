@@ -1,24 +1,24 @@
 /**
- * A server that reads whole requests and answers each by a script, byte by byte.
+ * A server that reads complete requests and answers each one by a script, byte by byte.
  *
  * @module
  */
 
-/** What the server does with a request, the `nth` from 1. */
+/** Handles one request; `nth` counts from 1. */
 export type Script = (connection: Deno.Conn, request: string, nth: number) => Promise<void> | void;
 
-/** Such a server. */
+/** A running scripted server. */
 export interface ScriptedServer extends AsyncDisposable {
   readonly port: number;
-  /** Whole requests: head, and body where there is a length. */
+  /** Complete requests: the head, and the body if there is a `Content-Length`. */
   readonly requests: string[];
-  /** How many connections there have been. */
+  /** Returns the number of connections so far. */
   connections(): number;
-  /** Ends each connection that is open. */
+  /** Closes each open connection. */
   hangUp(): void;
 }
 
-/** Starts one on loopback. */
+/** Starts a server on loopback. */
 export function serveScript(
   script: Script,
   listener: Deno.Listener = Deno.listen({ hostname: "127.0.0.1", port: 0 }),
@@ -53,7 +53,7 @@ export function serveScript(
         await script(connection, request, requests.length);
       }
     } catch {
-      // The client is gone, or the script has closed.
+      // The client has disconnected, or the script has closed the connection.
     }
     close(connection);
   };

@@ -1,8 +1,7 @@
 /**
- * The listener of the proxy byte by byte: what is one request and what is none, where one
- * ends and the next begins, how long a peer may take, and that an answer arrives whole
- * even when a body is refused.
- *
+ * The proxy's listener byte by byte: what counts as one request, where one ends and the next
+ * begins, and how long a peer may take. An answer arrives complete even when the body of its
+ * request is refused.
  * @module
  */
 
@@ -22,9 +21,9 @@ const QUICK = { headersMsMax: 100, requestMsMax: 100, keepAliveMs: 100, checkMs:
 
 interface Scene {
   readonly listener: Listener;
-  /** Method, target and body of what was handed on. */
+  /** Method, target and body of each forwarded request. */
   readonly seen: string[];
-  /** Sends bytes and reads to the end of the connection. */
+  /** Sends bytes and returns all data until the end of the connection. */
   say(...pieces: readonly string[]): Promise<string>;
   open(): Promise<Deno.TcpConn>;
 }
@@ -37,11 +36,11 @@ function closeQuietly(peer: Deno.Conn): void {
   try {
     peer.close();
   } catch {
-    // It was given up.
+    // The test has already closed it.
   }
 }
 
-/** Reads one answer with a length. */
+/** Reads one answer that has a `Content-Length`. */
 async function readOne(from: Deno.Conn): Promise<string> {
   return await hear(from, (text) => {
     const [, head, length] = /^([^]*?content-length: (\d+)[^]*?\r\n\r\n)/.exec(text) ?? [];
@@ -119,7 +118,7 @@ test("a request in single bytes is the same request", async (scene) => {
   assert.ok(answer.endsWith("\r\n\r\nabc"));
 });
 
-/** What two readers could take for two things, or is another protocol. */
+/** Ambiguous requests, and requests of other protocols. */
 const REFUSED: readonly (readonly [string, string, number])[] = [
   ["a line that ends in LF", `GET / HTTP/1.1\n${HOST}\r\n\r\n`, 400],
   ["an LF within", `GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n`, 400],
@@ -218,7 +217,7 @@ Deno.test("the whole refusal of a body arrives while its sender still writes", a
         sent += await peer.write(piece.subarray(0, 8_000_000 - sent));
       }
     })();
-    // Reads late, as a client does that sends first; many give up when they cannot.
+    // Reads only after it has sent everything. Many clients give up when a write fails.
     await writing;
     const answer = await hear(peer);
     peer.close();
