@@ -1,5 +1,5 @@
 /**
- * The small memory: bounded, and never past its time.
+ * The TTL cache: limited in size, and no value outlives its time.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Workspaces: how a path is written, what it stands for, and where it may lie on a host.
+ * Workspaces: how a path is written, what it resolves to, and where it may lie on a host.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * The login proxy against a fake cockpit: which requests pass, which headers the cockpit gets, and
- * which answers the others get.
+ * how the others are answered.
  *
  * @module
  */

@@ -19,14 +19,14 @@ import { WIRE_ROWS } from "tests/login/attack_rows/wire.ts";
 export interface AttackRow {
   readonly id: string;
   readonly attack: string;
-  /** The tests; for what is no part of the login proxy, where it is instead. */
+  /** The tests that try the attack. Empty if `apart` is set. */
   readonly proofs: readonly Proof[];
   readonly apart?: string;
 }
 
 const PASSKEYS = "passkeys are no part of the proxy yet";
 
-/** What is no part of the login proxy, and where it is instead. */
+/** Attacks that do not concern the login proxy, and where they are covered instead. */
 const APART: Readonly<Record<string, string>> = {
   E65: "the issuer ends no sessions here: there is no such route, and /auth/… answers 404",
   E67: "connections of agents are the cockpit's, and the proxy passes them on as any request",
@@ -47,7 +47,7 @@ const APART: Readonly<Record<string, string>> = {
   L15: PASSKEYS,
 };
 
-/** All of them. */
+/** All rows. */
 export const ATTACK_ROWS: readonly AttackRow[] = [
   ...[
     ...SESSION_ROWS,

@@ -10,7 +10,7 @@ import { ATTACK_ROWS } from "tests/login/attack_rows.ts";
 import { createLoginRig, type LoginRig } from "tests/support/login_fixture.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
-/** First and last number of each chapter. */
+/** First and last number in each chapter. */
 const CHAPTERS = { A: [1, 18], D: [39, 45], E: [46, 68], F: [69, 83], G: [84, 91], J: [104, 107] };
 
 Deno.test("no attack and no rule is left out, and none is there twice", () => {
@@ -43,7 +43,8 @@ Deno.test("a refusal that reached the cockpit fails the test that asked for it",
       const given = new Promise<Response>((_, reject) =>
         request.signal.addEventListener("abort", () => reject(request.signal.reason))
       );
-      // The session ends while the cockpit has the request: told like a refusal, and none.
+      // The session ends while the cockpit has the request: a 401, although the request was
+      // accepted.
       rig.leases.abortAll();
       return given;
     },

@@ -1,5 +1,6 @@
 /**
- * Attacks across several modules of the login proxy: each is refused, and the cockpit sees nothing.
+ * Attacks that involve several modules of the login proxy: each is refused, and the cockpit sees
+ * nothing.
  *
  * @module
  */
@@ -28,7 +29,7 @@ function test(name: string, run: () => Promise<void>): void {
   Deno.test({ name, sanitizeOps: true, sanitizeResources: true, fn: run });
 }
 
-/** Asks with a cookie, as a person and as a program: neither gets through. */
+/** Sends a cookie as a person and as a program; asserts that both are refused. */
 async function refusesCookie(rig: LoginRig, cookie: string, why: string): Promise<void> {
   const before = rig.seen.length;
   const program = await rig.ask("/api/agents", { headers: { cookie, ...OWN_SCRIPT } });
@@ -96,7 +97,8 @@ test("A11: cookies that a lenient reader would take for ours", async () => {
       `wv_session=${good},`,
       `wv%5fsession=${good}`,
       `a=b,wv_session=${good}`,
-      // U+2000 before the name, as bytes: a reader that trims Unicode takes it for ours.
+      // U+2000 before the name, as bytes. A reader that trims Unicode would accept it as our
+      // cookie.
       `\xe2\x80\x80wv_session=${good}`,
       `wv_session=${good}; __Host-wv_session=${good}; wv_session=${good}`,
     ]

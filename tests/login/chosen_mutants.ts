@@ -8,7 +8,7 @@
 import { TREE } from "tests/support/module_graph.ts";
 import type { Mutant } from "tests/login/mutants.ts";
 
-/** Checks that every run takes out. */
+/** Checks that every run removes. */
 export const ALWAYS: readonly string[] = [
   "failures of a client",
   "the signature of a token",
@@ -32,7 +32,7 @@ export const ALWAYS: readonly string[] = [
   "the pin of an address",
 ];
 
-/** Chooses the fixed mutants and those of changed files; of these also when their tests changed. */
+/** Chooses the fixed mutants, and those whose file or tests changed. */
 export function chooseMutants(
   all: readonly Mutant[],
   changed: ReadonlySet<string>,
@@ -43,8 +43,8 @@ export function chooseMutants(
 }
 
 /**
- * Lists the files that differ from the commit that this work began at: the one that `FLEETCTL_BASE`
- * names, or the branch that is followed, or else the commit before this one.
+ * Lists the files that differ from the base: the commit in `FLEETCTL_BASE`, else the merge base
+ * with the upstream branch, else the previous commit.
  */
 export async function changedFiles(): Promise<ReadonlySet<string>> {
   const base = Deno.env.get("FLEETCTL_BASE") ?? await followed() ?? "HEAD~1";
@@ -53,7 +53,9 @@ export async function changedFiles(): Promise<ReadonlySet<string>> {
   return new Set([...lines(changed), ...lines(added)]);
 }
 
-/** Where this branch left the one that it follows; undefined where it follows none or is equal. */
+/**
+ * Returns the merge base with the upstream; undefined if there is no upstream or HEAD is the base.
+ */
 async function followed(): Promise<string | undefined> {
   const base = lines(await git("merge-base", "HEAD", "@{upstream}"))[0];
   return base === lines(await git("rev-parse", "HEAD"))[0] ? undefined : base;
@@ -63,7 +65,7 @@ function lines(text: string | undefined): readonly string[] {
   return (text ?? "").split("\n").filter((line) => line !== "");
 }
 
-/** What git says; undefined where it refuses, as in a clone of one commit. */
+/** Returns git's stdout; undefined if git fails, as in a clone of one commit. */
 async function git(...args: readonly string[]): Promise<string | undefined> {
   const said = await new Deno.Command("git", { args: [...args], cwd: TREE, stderr: "null" })
     .output();

@@ -47,7 +47,7 @@ Deno.test("a client that opens more connections than it may closes its own oldes
       const peer = await Deno.connect(proxy.address);
       await peer.write(bytesOf("GET /slow HTTP/1.1\r\nhost: x\r\nx"));
       slow.push(peer);
-      // The oldest are closed without a word: nothing was asked.
+      // The listener closes the oldest ones without an answer: they have sent no complete request.
       if (count < MORE) ended.push(peer.read(new Uint8Array(1)).catch(() => null));
     }
     const answer = await fetch(`http://127.0.0.1:${proxy.address.port}/live`, {

@@ -1,6 +1,6 @@
 /**
- * Which `Set-Cookie` of the cockpit passes: none that a browser would send back under a name of the
- * login proxy.
+ * Which `Set-Cookie` headers of the cockpit pass: none that a browser would send back under a
+ * cookie name of the login proxy.
  *
  * @module
  */
@@ -18,7 +18,7 @@ const LINES: readonly (readonly [string, boolean])[] = [
   [" \t wv_session=x", false],
   ["wv_session =x", false],
   ["__Host-wv_session=x", false],
-  // Browsers keep a value without a name, and send it back as it stands: `Cookie: wv_session=x`.
+  // Browsers store a value without a name, and send it back verbatim: `Cookie: wv_session=x`.
   ["=wv_session=x", false],
   [" = wv_session=x", false],
   ["==wv_session=x", false],

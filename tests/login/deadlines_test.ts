@@ -1,5 +1,5 @@
 /**
- * Many deadlines on one timer: each runs at its time, and a cancelled one leaves nothing behind.
+ * Many deadlines on one timer: each runs at its time, and a cancelled one leaves no timer behind.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The login proxy without free descriptors: more slow connections than it may open. Idle
- * connections are evicted, and a new request is answered.
+ * The login proxy without free descriptors: there are more slow connections than it may open. It
+ * evicts idle connections and answers a new request.
  *
  * @module
  */

@@ -14,13 +14,13 @@ const FOLDER = "var/lib/fleetctl/login";
 
 interface Scene {
   readonly root: string;
-  /** Takes all room that is left. */
+  /** Fills the remaining space. */
   fill(): Promise<void>;
-  /** Gives it back. */
+  /** Frees that space. */
   clear(): Promise<void>;
-  /** Runs `work` with a proxy that was started just now. */
+  /** Runs `work` with a freshly started proxy. */
   withProxy(work: (url: string) => Promise<void>): Promise<void>;
-  /** Ids of the sessions in the store. */
+  /** Returns the ids of the sessions in the store. */
   stored(): Promise<readonly string[]>;
 }
 
@@ -133,7 +133,7 @@ test("a logout that cannot be stored holds, says so, and is stored later", async
   });
 });
 
-/** Logs in until the store takes no more: its log may have had room of before. */
+/** Logs in until the store is full. Its log may still have allocated space. */
 async function exhaustLog(url: string): Promise<void> {
   for (let login = 0; login < 200; login++) {
     try {

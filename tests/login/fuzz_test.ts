@@ -19,7 +19,7 @@ import { safeReturnPath } from "login/return_path.ts";
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 1_000);
 const jar = createCookieJar("");
 
-/** Tries the kept inputs, then made-up ones. */
+/** Checks the kept inputs, then generated ones. */
 function holds<T>(kept: readonly T[], made: fc.Arbitrary<T>, check: (input: T) => void): void {
   fc.assert(fc.property(made, check), {
     numRuns: ROUNDS,

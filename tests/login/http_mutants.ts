@@ -1,6 +1,6 @@
 /**
- * The checks of the listener and the client beneath the login proxy, as `mutants.ts` has those of
- * the proxy. Data only.
+ * Mutants of the listener and the client that the login proxy uses, in the form of `mutants.ts`.
+ * Data only.
  *
  * @module
  */
@@ -17,7 +17,7 @@ const LISTENER = "tests/core/http1/os/server_test.ts";
 const CHUNKED = "tests/core/http1/chunked_test.ts";
 const HTTP1 = "tests/core/http1/messages_test.ts";
 
-/** All of them. */
+/** All mutants. */
 export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "the whole of a head that is not all ASCII",

@@ -1,6 +1,6 @@
 /**
- * Bogus names of many clients: memory is bounded, and other clients do not wait. Runs in a separate
- * process, so that memory can be collected before it is measured. 200,000 names, or
+ * Invalid names from many clients: memory is bounded, and other clients do not wait. Runs in a
+ * separate process, which can collect garbage before it measures memory. 200,000 names, or
  * `FLEETCTL_ROUNDS`.
  *
  * @module

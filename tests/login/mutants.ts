@@ -33,7 +33,7 @@ const PASSWORDS = "tests/login/basic/passwords_test.ts";
 const ATTEMPTS = "tests/login/basic/attempts_test.ts";
 const SIGNED = "tests/core/crypto/signed_value_test.ts";
 
-/** All of them. */
+/** All mutants. */
 export const MUTANTS: readonly Mutant[] = [
   {
     check: "how many passwords wait to be checked",

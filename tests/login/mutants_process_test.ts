@@ -1,7 +1,7 @@
 /**
  * Removes checks of the login proxy, one at a time, in a copy of the tree: at least one test must
- * fail for each. `FLEETCTL_ROUNDS` sets how many run, from the start of the list; the default is a
- * fixed set and those of changed files (`chosen_mutants.ts`).
+ * fail for each. `FLEETCTL_ROUNDS` sets how many run, from the start of the list. The default is a
+ * fixed set plus those of changed files (`chosen_mutants.ts`).
  *
  * @module
  */

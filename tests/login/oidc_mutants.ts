@@ -1,6 +1,5 @@
 /**
- * The checks of signing in by an OpenID provider, as `mutants.ts` has those of the
- * proxy. Data only.
+ * Mutants of the sign-in with an OpenID provider, in the form of `mutants.ts`. Data only.
  *
  * @module
  */
@@ -12,7 +11,7 @@ const LIES = "tests/login/oidc/lies_test.ts";
 const PRINCIPAL = "tests/login/oidc/principal_test.ts";
 const REFRESH = "tests/login/oidc/refresh_test.ts";
 
-/** All of them. */
+/** All mutants. */
 export const OIDC_MUTANTS: readonly Mutant[] = [
   {
     check: "references at the end of all sessions",

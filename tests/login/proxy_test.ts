@@ -1,5 +1,5 @@
 /**
- * The login proxy on real sockets in front of a real cockpit-like server: streams pass chunk by
+ * The login proxy on real sockets in front of a realistic test cockpit: streams pass chunk by
  * chunk, sockets pass frame by frame, and both end within a second of a logout.
  *
  * @module
@@ -20,22 +20,22 @@ import { settlesAtOnce } from "tests/support/turns.ts";
 const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
 const encoder = new TextEncoder();
 
-/** A cockpit that streams what a test tells it to. */
+/** A cockpit whose streams the test controls. */
 interface TestCockpit {
   readonly listener: Listener;
   readonly url: string;
   /** The stream of the last `/events`. */
   stream(): ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
-  /** Resolves when the reader of the last `/events` has gone. */
+  /** Resolves when the reader of the last `/events` has disconnected. */
   readonly gone: Promise<void>;
   readonly opened: Promise<void>;
   readonly socket: Promise<{ readonly connection: FrameConnection; readonly email: string }>;
 }
 
-/** Bytes that are no text and no brotli: whoever touches them breaks them. */
+/** Bytes that are neither text nor brotli: any decoding would corrupt them. */
 const PACKED = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 7) & 0xff);
 
-/** A file as the cockpit serves its page: packed beforehand, with a tag, in ranges. */
+/** Serves a file like the cockpit: precompressed, with an ETag, in ranges. */
 function packedFile(request: Request): Response {
   const headers = new Headers({
     "content-encoding": "br",
@@ -193,7 +193,7 @@ test("a body goes up and down whole, whatever its size", async ({ url, cookie })
   assert.deepEqual(new Uint8Array(await answer.arrayBuffer()), await new Blob(parts).bytes());
 });
 
-/** Asks as `fetch` does not let us: nothing is unpacked on the way. */
+/** Sends a request without decompressing the answer, which `fetch` always does. */
 async function askRaw(
   { url, cookie }: Scene,
   init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},

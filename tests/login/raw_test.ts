@@ -28,7 +28,7 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
     200,
     ["GET /a bob@example.org"],
   ],
-  // 480 bytes in Latin-1, which must not count twice: the rest of the head would be the body's.
+  // 480 bytes in Latin-1. If they counted as two each, the rest of the head would become the body.
   ...[0, 1, 100, 480, 900].map((count): (typeof ROWS)[number] => [
     `a head with ${count} bytes that are no ASCII and a forged one behind it`,
     `POST /a HTTP/1.1\r\nHost: x\r\n${ME}X-A: ${"\xe9".repeat(count)}${"y".repeat(3_000)}\r\n` +
@@ -166,12 +166,12 @@ async function answerTo(port: number, text: string): Promise<string> {
   try {
     for await (const chunk of connection.readable) answer += new TextDecoder().decode(chunk);
   } catch {
-    // A reset after the answer is as good an end as any.
+    // A connection may also end with a reset after the answer.
   }
   return answer;
 }
 
-/** Bodies that are not framed as they say. */
+/** Bodies with invalid framing. */
 const MALFORMED = [
   "x\r\nabc\r\n0\r\n\r\n",
   "3\r\nabcd\r\n0\r\n\r\n",

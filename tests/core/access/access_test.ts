@@ -110,7 +110,7 @@ for (const row of viewers) {
 const nobody: Viewer = { kind: "nobody", reason: "identity-absent" };
 const owner: Viewer = { kind: "owner", email: "m", agent: agent("mia"), isAdmin: false };
 const admin: Viewer = { kind: "owner", email: "b", agent: agent("bob"), isAdmin: true };
-/** Who passes which gate, for a request about agent mia from outside. */
+/** The viewers that pass each gate, for an external request about agent mia. */
 const passes = {
   open: ["nobody", "owner", "other", "admin", "host"],
   loopback: [],

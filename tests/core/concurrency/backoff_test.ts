@@ -1,10 +1,10 @@
-/** Tests of waits that grow. @module */
+/** Tests of growing waits between retries. @module */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 
-/** The waits of the steps from the one before the first. */
+/** Returns the waits of several steps, starting at -1. */
 function waits(backoff: Backoff, fraction?: number): readonly number[] {
   return [-1, 0, 1, 2, 3, 60, 10_000].map((step) => backoffMs(backoff, step, fraction));
 }

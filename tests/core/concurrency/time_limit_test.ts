@@ -1,5 +1,5 @@
 /**
- * The time limit on an action.
+ * The time limit of an action.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The turnstile: one of each in turn, bounded, paced, and nobody left behind.
+ * The fair semaphore: clients take turns, limits and pace are kept, and no client starves.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Signed values: vectors made with an independent implementation, and every way to be refused.
+ * Signed values: vectors made with an independent implementation, and every kind of refusal.
  *
  * @module
  */
@@ -26,7 +26,7 @@ function ring(text: string): KeyRing {
   return parsed.value;
 }
 
-/** The format said once more, with node's crypto. */
+/** An independent implementation of the format, with node's crypto. */
 function made(key: string, purpose: string, payload: string | Uint8Array): string {
   const derived = hkdfSync("sha256", key, "", `fleetctl/signed-value/1/${purpose}`, 32);
   const bytes = Buffer.from(payload as string);

@@ -1,5 +1,6 @@
 /**
- * A short question to a dial unit ends in time, whoever holds the socket.
+ * A short question to a dial unit ends in time, even if the process behind the socket never
+ * answers.
  *
  * @module
  */

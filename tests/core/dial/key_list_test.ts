@@ -1,6 +1,5 @@
 /**
- * The list of dial keys: read once for each version of its file, and never a key that
- * was taken away.
+ * The list of dial keys: it reads each version of its file once, and never returns a removed key.
  *
  * @module
  */
@@ -16,7 +15,7 @@ const OLD = "A".repeat(43);
 const NEW = `${"A".repeat(42)}E`;
 const SETTLED = DIAL_LIMITS.keyFileSettledMs;
 
-/** Files that count how often one was read. */
+/** Counts the reads and stats of files. */
 function counted(files: Pick<Files, "readText" | "stat">) {
   const seen = { reads: 0, looks: 0 };
   return {
@@ -51,7 +50,7 @@ Deno.test("a key that was taken out is not found again, however soon one asks", 
   const list = openKeyList(files, "/keys", clock);
   assert.equal(await list.listed("mia"), undefined);
   for (let turn = 0; turn < 50; turn++) {
-    // The clock stands still: neither time nor size tells one content from the next.
+    // The clock does not advance: neither time nor size distinguishes one content from the next.
     const key = turn % 2 === 0 ? OLD : NEW;
     await files.write("/keys", JSON.stringify({ mia: [key] }));
     assert.deepEqual(await list.listed("mia"), [key]);
@@ -121,7 +120,7 @@ Deno.test("on a real disk a list that is replaced or written over is found at on
       const text = JSON.stringify({ mia: [key] });
       if (turn % 3 === 0) await Deno.writeTextFile(path, text);
       else await files.write(path, text);
-      // Old by its own word; the time that counts cannot be set.
+      // Sets an old modification time; the change time, which counts, cannot be set.
       await Deno.utime(path, 1, 1);
       assert.deepEqual(await list.listed("mia"), [key], `turn ${turn}`);
     }

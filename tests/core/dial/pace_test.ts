@@ -1,5 +1,5 @@
 /**
- * The pace of one agent's stored events: what honest agents do is never slowed down, a flood is.
+ * The pace of one agent's stored events: an honest agent is never slowed down, a flood is.
  *
  * @module
  */
@@ -18,7 +18,7 @@ Deno.test("createDialPace() takes a full outbox at once, and a fast agent for ev
     assert.equal(outbox("mia", size, 0), 0);
   }
   const fast = createDialPace();
-  // Four times the burst, at the rate that the bucket refills with.
+  // Four times the burst, at the refill rate of the bucket.
   for (let index = 0; index < 4 * burst; index++) {
     assert.equal(fast("mia", 2_000, index * 1_000 / perSecond), 0);
   }
@@ -29,7 +29,7 @@ Deno.test("createDialPace() holds what comes beyond the burst until the debt is 
   for (let index = 0; index < burst; index++) assert.equal(note("mia", 10, 0), 0);
   assert.equal(note("mia", 10, 0), 1_000 / perSecond);
   assert.equal(note("mia", 10, 0), 2_000 / perSecond);
-  // Another agent has a bucket of its own.
+  // Each agent has its own bucket.
   assert.equal(note("bob", 10, 0), 0);
   assert.equal(note("mia", 10, 10_000), 0);
 });

@@ -1,7 +1,7 @@
 /**
- * One served connection with a clock and a peer in the hands of the test: a peer that will not take
- * part in closing, one that leaves early, one that is looked up too late, one that
- * ignores the window.
+ * One served connection with a fake clock and a scripted peer: one that does not complete the
+ * closing handshake, one that disconnects early, one whose look-up comes too late, one that ignores
+ * the window.
  *
  * @module
  */
@@ -70,7 +70,7 @@ Deno.test("serveSession() drops a peer that takes no part in closing, whoever cl
     }]);
     registry.get("mia")?.[how](CLOSE.policyViolation, "no more");
     assert.deepEqual(peer.ends, [CLOSE.policyViolation]);
-    // Ended is gone at once; closed is there until the peer has answered, or its time is up.
+    // `end` removes the session at once; `close` keeps it until the peer answers or the time is up.
     assert.equal(registry.get("mia") === undefined, how === "end");
     await clock.advance(1_000);
     assert.deepEqual(peer.ends, [CLOSE.policyViolation, "terminated"]);
@@ -215,7 +215,7 @@ Deno.test("createInboxes() reads slowly from an agent over its pace, and takes a
   assert.equal(pauses.length, 2);
   assert.ok(pauses.every((ms) => ms > 0));
   assert.equal(metrics.value("paced", {}), 2);
-  // It is written about once, and both events wait to be stored.
+  // One log line is written, and both events wait to be stored.
   assert.equal(log.of("agent sends faster than its share and is read more slowly").length, 1);
   assert.equal(writes.length, 1);
   await clock.advance(EVENT_LIMITS.newsMs);

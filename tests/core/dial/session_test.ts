@@ -1,4 +1,4 @@
-/** Tests of both session machines: one row per line of their tables. @module */
+/** Tests of both session state machines: one row per row of their tables. @module */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

@@ -1,5 +1,5 @@
 /**
- * Who waits for registration, who makes room, and that nobody can keep the others out.
+ * Which connections wait for registration and which one is dropped. No client can keep others out.
  *
  * @module
  */
@@ -16,7 +16,7 @@ const {
   unregisteredLoopbackMax: LOOPBACK,
 } = DIAL_LIMITS;
 
-/** A room that writes down whom it drops, and a way in. */
+/** A waiting room, the list of dropped connections, and a function that adds connections. */
 function openRoom() {
   const dropped: string[] = [];
   const room = createWaitingRoom(() => {});
@@ -92,7 +92,7 @@ Deno.test({
     const agent = await registerBare(running.dialUrl);
     assert.equal((await idle[0]?.closed)?.code, 1006);
     assert.equal(running.gateway.metrics.value("evicted"), ALL - LOOPBACK + 1);
-    // A registered agent waits no more, so nobody can drop it.
+    // A registered agent has left the waiting room, so new connections cannot drop it.
     for (let n = 0; n < 10; n++) idle.push(await connectBare(running.dialUrl));
     agent.send({ type: "agents", id: "1" });
     await agent.next("agents_result");

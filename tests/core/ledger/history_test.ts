@@ -1,6 +1,6 @@
 /**
- * Looking back in the ledger and taking changes back, with real git: commits of people, merges,
- * branches, links, files that come and go.
+ * Reading the history of the ledger and reverting changes, with real git: commits by people,
+ * merges, branches, links, files that appear and disappear.
  *
  * @module
  */
@@ -23,7 +23,7 @@ interface Bench {
   git(...args: readonly string[]): Promise<string>;
   /** Commits a change and returns its id. */
   write(texts: Readonly<Record<string, string | undefined>>): Promise<string>;
-  /** Takes a change back; returns "ok" or the code of the refusal. */
+  /** Reverts a change; returns "ok" or the code of the refusal. */
   revert(commit: string): Promise<string>;
   read(name: string): Promise<string | undefined>;
 }

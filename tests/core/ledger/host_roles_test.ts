@@ -1,5 +1,5 @@
 /**
- * `roles.yaml`: print and parse are inverse, and every fault is reported with its line.
+ * `roles.yaml`: printing and parsing are inverse, and every fault is reported with its line.
  *
  * @module
  */

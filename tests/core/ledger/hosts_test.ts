@@ -1,5 +1,5 @@
 /**
- * Hosts in the ledger: what a file may say, how keys change, and that one bad file hides no other.
+ * Hosts in the ledger: valid file contents, key changes, and that one bad file hides no other.
  *
  * @module
  */

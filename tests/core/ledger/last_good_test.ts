@@ -1,5 +1,5 @@
 /**
- * What stands in for a file of the ledger that cannot be read, with real git and real files.
+ * What replaces a file of the ledger that cannot be read, with real git and real files.
  *
  * @module
  */
@@ -62,7 +62,7 @@ repoTest(
     assert((await recordHandEdits(host, paths)).ok);
     await write(bench, BROKEN);
     assert.deepEqual((await ledgerOf(bench)).agents.get(ADA.name)?.dialKeys, []);
-    // Recording leaves the broken text out, and changes nothing of that.
+    // Recording leaves out the broken text, so the result is the same.
     assert((await recordHandEdits(host, paths)).ok);
     assert.deepEqual((await ledgerOf(bench)).agents.get(ADA.name)?.dialKeys, []);
   },

@@ -1,5 +1,6 @@
 /**
- * The ledger as a whole: one bad shard hides nothing, and what two agents claim counts for neither.
+ * The ledger as a whole: one bad shard hides no other, and a value that two agents claim maps to
+ * neither.
  *
  * @module
  */

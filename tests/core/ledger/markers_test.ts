@@ -1,5 +1,5 @@
 /**
- * The host file: hostnames only, faults by line, edits that keep comments.
+ * The host file: hostnames only, faults by line, edits that preserve comments.
  *
  * @module
  */

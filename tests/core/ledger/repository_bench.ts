@@ -23,18 +23,18 @@ export const ADA: AgentRecord = {
   tools: { add: [], remove: [] },
   dialKeys: [],
 };
-/** Whose change it is. */
+/** The author of the changes. */
 export const ROOT = { verb: "agents add", caller: "root" };
 
-/** A repository on a disk of its own. */
+/** A repository in its own temporary folder. */
 export interface Bench {
   readonly host: Host & { readonly log: ReturnType<typeof recordingLog> };
   readonly paths: Paths;
-  /** Runs git as a person would. */
+  /** Runs git directly, like a person at a shell. */
   git(...args: string[]): Promise<string>;
 }
 
-/** Runs a test on a new repository. */
+/** Runs `test` on a new repository. */
 export async function withRepo(test: (bench: Bench) => Promise<void>): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "ledger-" });
   try {
@@ -56,12 +56,12 @@ export async function withRepo(test: (bench: Bench) => Promise<void>): Promise<v
   }
 }
 
-/** One test with a bench of its own, that leaves no work and no descriptor behind. */
+/** Defines a test with its own repository. It must leave no op and no resource open. */
 export function repoTest(name: string, run: (bench: Bench) => Promise<void>): void {
   Deno.test({ name, fn: () => withRepo(run), sanitizeOps: true, sanitizeResources: true });
 }
 
-/** Says that nothing is torn: objects whole, nothing left over, work tree and head agree. */
+/** Asserts integrity: objects are complete, no temporary files remain, work tree and head agree. */
 export async function assertSound({ paths, git }: Bench): Promise<void> {
   await git("fsck", "--strict");
   assert.equal(await git("status", "--porcelain"), "");

@@ -1,6 +1,6 @@
 /**
- * What `repository_faults_test.ts` runs as a process of its own, to be one of several writers, to
- * die at a chosen step, or to run out of disk. Prints one line of JSON per finished change.
+ * The child process of `repository_faults_test.ts`: it is one of several writers, dies at a chosen
+ * step, or runs out of disk. Prints one line of JSON per finished change.
  *
  * @module
  */
@@ -12,11 +12,11 @@ import type { AgentName } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { ok } from "core/result.ts";
 
-/** What a child is told, as JSON in its first argument. */
+/** The child's order, as JSON in its first argument. */
 export type ChildOrder =
-  /** Counts a file up, `times` times. */
+  /** Increments the number in a file `times` times. */
   | { readonly work: "count"; readonly root: string; readonly times: number }
-  /** Writes two shards and dies before, or in the middle of, the n-th step. */
+  /** Writes two shards and dies before or during the n-th step. */
   | {
     readonly work: "die";
     readonly root: string;
@@ -24,15 +24,15 @@ export type ChildOrder =
     readonly how: "before" | "within";
     readonly text: string;
   }
-  /** Writes ever larger files until it is refused. */
+  /** Writes growing files until a change is refused. */
   | { readonly work: "fill"; readonly root: string };
 
-/** Names the two files of a `die` order. */
+/** Returns the paths of the two files that a `die` order writes. */
 export function pairOf(paths: Paths): readonly [string, string] {
   return [paths.agentShard("one" as AgentName), paths.agentShard("two" as AgentName)];
 }
 
-/** A change that sets both files to one text. */
+/** Returns a change that sets both files to the same text. */
 export function pairChange(paths: Paths, text: string) {
   return {
     verb: "agents set",
@@ -44,7 +44,7 @@ export function pairChange(paths: Paths, text: string) {
 
 const FILE_STEPS = ["write", "rename", "remove", "ensureDir", "lock"] as const;
 
-/** Kills this process at the n-th thing it does to the disk. */
+/** Kills this process at its n-th disk operation. */
 function dyingPorts(
   ports: LedgerPorts,
   step: number,
@@ -113,7 +113,10 @@ async function run(order: ChildOrder): Promise<void> {
   }
 }
 
-/** Ends with whether the last good state survived, and whether changes go on once there is room. */
+/**
+ * Fills the disk. Reports whether the last good state survived, and whether changes work again once
+ * there is room.
+ */
 async function fill(host: LedgerPorts, paths: Paths): Promise<void> {
   await initRepo(host, paths);
   const room = `${paths.root}/room`;

@@ -1,6 +1,6 @@
 /**
- * The ledger's repository in trouble: two writers, a disk that fills up at each step, a process
- * that is killed, a small file system that is full.
+ * Failures of the ledger's repository: two writers, a disk that fills up at each step, a killed
+ * process, a full small file system.
  *
  * @module
  */
@@ -40,7 +40,7 @@ repoTest("commitChange() of two processes never loses an update", async (bench) 
   await assertSound(bench);
 });
 
-/** Wraps ports so that the n-th thing done to the disk fails as it does when the disk is full. */
+/** Wraps ports so that the n-th disk operation fails like on a full disk. */
 function failingPorts(ports: LedgerPorts, step: number): LedgerPorts & { isReached(): boolean } {
   let done = 0;
   const isNow = () => ++done === step;
@@ -99,7 +99,7 @@ repoTest(
         break;
       }
       if (done.ok) {
-        // Only what serves people comes after the new state: their index.
+        // Only the update of the git index for people follows the new state.
         assert.deepEqual(texts, [`new ${step}`, `new ${step}`]);
         continue;
       }
@@ -185,7 +185,10 @@ Deno.test({
   },
 });
 
-/** A user namespace with a mount in it: what an unprivileged test needs for a small disk. */
+/**
+ * Whether the test can mount in a user namespace, which an unprivileged test needs for a small
+ * disk.
+ */
 async function canMount(): Promise<boolean> {
   try {
     const script = "mount -t tmpfs -o size=64k tmpfs /tmp";

@@ -1,6 +1,6 @@
 /**
- * The ledger's repository with real git and real files: commits, what a hand has changed, and what
- * a repository may hold. Crashes and full disks are in `repository_faults_test.ts`.
+ * The ledger's repository with real git and real files: commits, manual edits, and what a
+ * repository may contain. Crashes and full disks are in `repository_faults_test.ts`.
  *
  * @module
  */
@@ -215,7 +215,7 @@ repoTest("commitChange() lets a git that outlived its process move the head", as
   const { commit } = promised.value;
   await git("update-ref", "HEAD", old);
   await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${commit}\n`);
-  // Between looking at the head and moving it, the other git moves it to the same place.
+  // Another git moves the head to the same commit, between our read of the head and our update.
   const spawn: LedgerPorts["processes"]["spawn"] = async (spec) => {
     if (spec.args.includes("--stdin")) await git("update-ref", "HEAD", commit);
     return await host.processes.spawn(spec);
@@ -310,7 +310,7 @@ repoTest(
       verb: "agents set",
       caller: "root",
       summary: "a note",
-      // The files have been read, and are not written yet.
+      // Runs after the files are read and before they are written.
       accept: async () => {
         if (looks++ === 0) await Deno.writeTextFile(path, "admin: true\n", { append: true });
         return ok(undefined);
@@ -344,7 +344,7 @@ repoTest("commitChange() refuses when a hand never rests, and changes nothing", 
   assert.equal(refused.error.code, "ledger-edited");
   assert.match(await Deno.readTextFile(path), /# edit 1\n# edit 2\n# edit 3\n$/);
   assert.doesNotMatch(await git("log", "--format=%s"), /a note/);
-  // The next one commits the last edit of that hand first.
+  // The next change commits the last manual edit first.
   const next = { verb: "agents set", caller: "root", summary: "nothing", edits: [] };
   assert((await commitChange(host, paths, next)).ok);
   await assertSound(bench);

@@ -1,5 +1,5 @@
 /**
- * Taking a change of a shard back field by field: later changes of other fields stay, those of the
+ * Reverting a change of a shard field by field: later changes of other fields stay, those of the
  * same field are conflicts, and comments and order survive.
  *
  * @module

@@ -1,5 +1,5 @@
 /**
- * Shards: round trip, faults by file, line and key, and edits that keep what they do not change.
+ * Shards: round trip, faults by file, line and key, and edits that preserve everything else.
  *
  * @module
  */
@@ -305,7 +305,7 @@ Deno.test("editShard() gives the record that was asked for, and keeps every comm
     const edited = editShard(text, edit, FILE);
     assert(edited.ok, edited.ok ? "" : edited.error.details.join("\n"));
     const after = parse(edited.value);
-    // Lists keep the order of what stays, so they are compared as sets.
+    // Lists keep the order of the entries that stay, so the test compares them as sets.
     const asSets = ({ tools, dialKeys, ...rest }: AgentRecord) => ({
       ...rest,
       add: new Set(tools.add),

@@ -70,7 +70,8 @@ for (const [text, wanted] of FAULTS) {
 
 Deno.test("parseBasicUsers() reads what printBasicUsers() wrote", () => {
   const name = fc.stringMatching(/^[a-z0-9@.+-]{1,20}$/);
-  // A comma may stand in a password unless a colon follows it; what looks like a hash must be one.
+  // A password may contain a comma that no colon follows. A text that looks like a hash must be
+  // one.
   const stored = fc.string({ minLength: 1, maxLength: 30 })
     .filter((text) => !/,[^,]*:/.test(text) && !isHashed(text));
   fc.assert(

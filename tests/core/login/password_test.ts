@@ -61,7 +61,7 @@ Deno.test("parsePasswordHash() refuses what is not exactly a hash", async () => 
   }
 });
 
-/** Answers of the reference programs. */
+/** Hashes that the reference programs produced. */
 const KNOWN: readonly (readonly [string, string])[] = [
   [
     "password",

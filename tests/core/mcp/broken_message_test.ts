@@ -1,5 +1,5 @@
 /**
- * Which lines of a server's output were meant as messages.
+ * Which lines of a server's output count as broken messages.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Reading a server's question and what a person types.
+ * Parsing a server's question, and the answer that a person types.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What only the real disk can show: atomicity under load, modes against the umask, faults of a
- * full or read-only disk, and locks that outlive neither their holder nor their file.
+ * Properties that need a real disk: atomicity under load, modes against the umask, faults of a full
+ * or read-only disk, and locks that outlive neither their holder nor their file.
  *
  * @module
  */
@@ -105,7 +105,7 @@ Deno.test(
 Deno.test("write() names what is not permitted", () =>
   withFolder(async (files, root) => {
     if (isRoot) {
-      // Root may write anywhere, but not into the process table.
+      // Root may write everywhere except in the process table.
       assert.notEqual(await codeOf(files.write("/proc/fleetctl", "x")), "none");
       return;
     }
@@ -155,7 +155,7 @@ Deno.test("tryLock() sees the lock of another process, until that is killed", ()
     await lock.release();
   }));
 
-/** A small file of this process's user. */
+/** Limits for a small file of this process's user. */
 const ANY = { bytesMax: 1_000, uid: Deno.uid() ?? 0 };
 
 Deno.test("readPlain() neither waits for a pipe nor reads a socket or what grows", () =>
@@ -165,7 +165,7 @@ Deno.test("readPlain() neither waits for a pipe nor reads a socket or what grows
     for (const name of ["pipe", "link", "socket"]) {
       assert.equal(await files.readPlain(`${root}/${name}`, ANY), undefined, name);
     }
-    // The size of what the kernel makes up is 0, however much can be read of it.
+    // The kernel reports size 0 for generated files, however much a read returns.
     assert.equal(await files.readPlain("/proc/version", { ...ANY, uid: 0 }), "");
   }));
 

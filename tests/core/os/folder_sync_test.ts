@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { syncFolder } from "core/os/folder_sync.ts";
 
-/** Replaces `Deno.open` by one that is noted and can be held; restores it. */
+/** Replaces `Deno.open` during `run`: it counts the calls and blocks them until `release`. */
 async function withOpen(
   run: (scene: { opened: () => number; release: () => void }) => Promise<void>,
 ): Promise<void> {

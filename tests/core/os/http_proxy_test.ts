@@ -1,7 +1,7 @@
 /**
- * A proxy of the environment, with a process that was started with it: each request is the proxy's,
- * nothing goes round it, and what it does not carry was never sent. The rights are those of a
- * gateway: to the host that is asked, not to the proxy.
+ * A proxy from the environment, with a process that starts with it. Each request goes through the
+ * proxy, nothing bypasses it, and a request that it does not carry was never sent. The process has
+ * the permissions of a gateway: to the requested host, not to the proxy.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { PROXY_VARIABLES } from "core/net/proxy_env.ts";
 const CHILD = new URL("../../support/proxied_call_child.ts", import.meta.url).pathname;
 const CONFIG = new URL("../../../deno.json", import.meta.url).pathname;
 
-/** Listens, keeps what comes and answers each connection once. */
+/** Listens, records what it receives, and answers each connection once. */
 function listen(answer: string) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const heard: string[] = [];
@@ -35,7 +35,7 @@ function listen(answer: string) {
   };
 }
 
-/** Asks in a process of its own, which may reach the host of the address and nothing else. */
+/** Sends a request from a separate process that may only reach the host of the URL. */
 async function ask(url: string, env: Readonly<Record<string, string>>): Promise<string> {
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
@@ -79,7 +79,7 @@ Deno.test("a proxy gets no request to this machine, and NO_PROXY exempts a host"
   const at = `http://127.0.0.1:${proxy.port}`;
   const local = `http://127.0.0.1:${server.port}/v3/x`;
   assert.equal(await ask(local, { HTTP_PROXY: at, ALL_PROXY: at }), "201 {}");
-  // Nobody has that name: it was looked for, not handed to the proxy.
+  // The name does not exist: the process resolved it instead of handing it to the proxy.
   const exempt = { HTTPS_PROXY: at, NO_PROXY: "other.test,smba.test" };
   assert.equal(await ask("https://smba.test/v3/x", exempt), "unmade");
   assert.deepEqual([proxy.heard, server.heard.length], [[], 1]);

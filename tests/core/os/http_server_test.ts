@@ -1,5 +1,5 @@
 /**
- * What a slow or silent peer can cost the plain HTTP listener.
+ * The cost of a slow or silent peer to the plain HTTP listener.
  *
  * @module
  */
@@ -35,7 +35,7 @@ function test(
   });
 }
 
-/** Sends a text and returns all that comes until the server ends the connection. */
+/** Sends a text and returns all data until the server ends the connection. */
 async function exchange(listener: Listener, text: string): Promise<string> {
   using peer = await Deno.connect(listener.address);
   await peer.write(new TextEncoder().encode(text));
@@ -47,7 +47,7 @@ async function exchange(listener: Listener, text: string): Promise<string> {
   return got;
 }
 
-/** What handlers do with a body that they do not want. */
+/** What handlers do with an unwanted body. */
 const UNWANTED: readonly (readonly [string, (request: Request) => unknown])[] = [
   ["is not looked at", () => {}],
   ["is given up at once", (request) => request.body?.cancel()],
@@ -70,7 +70,7 @@ for (const [name, look] of UNWANTED) {
       }, { processes: fakeProcesses(), log, times: HTTP_LIMITS });
       const { hostname, port } = listener.address;
       const send = async () => {
-        // It reads nothing before all of it is written, as the simplest client does.
+        // The peer writes everything before it reads, like the simplest clients.
         using peer = await Deno.connect(listener.address);
         const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n`;
         await peer.write(new TextEncoder().encode(head));
@@ -179,7 +179,7 @@ test("pulls no more of an answer than its peer reads", async (serve) => {
   await listener.close();
 });
 
-/** Resolves when nothing has been pulled for a while. */
+/** Resolves once nothing has been pulled for a while. */
 function quiet(onPull: (again: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     let timer = setTimeout(resolve, 500);

@@ -1,5 +1,5 @@
 /**
- * Links, with the right to every path and with the right to one folder.
+ * Links, with permission for every path and with permission for one folder.
  *
  * @module
  */

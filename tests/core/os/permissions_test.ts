@@ -1,6 +1,6 @@
 /**
- * That adapters ask for no more than they must: each one is used by a program whose permission
- * set names exactly the paths, addresses and programs that the work is about.
+ * Adapters need only minimal permissions: each one runs in a program whose permission set names
+ * exactly the paths, addresses and programs that its work needs.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { LIBC_PATHS } from "core/os/libc.ts";
 const TREE = new URL("../../..", import.meta.url).pathname;
 const LIBC = LIBC_PATHS[Deno.build.arch];
 
-/** Runs a script that gets `host` and `root`; what it prints is its answer. */
+/** Runs a script that gets `host` and `root`; returns what it prints. */
 async function runWith(
   permissions: (root: string) => readonly string[],
   script: string,

@@ -1,5 +1,5 @@
 /**
- * What only real processes can show: the exact environment, groups, and back-pressure.
+ * Properties that need real processes: the exact environment, groups, and back-pressure.
  *
  * @module
  */
@@ -25,7 +25,7 @@ async function readLine(stream: ReadableStream<Uint8Array>): Promise<string> {
 
 function isAlive(pid: number): boolean {
   try {
-    // A dead child that nobody has waited for is a zombie, state Z: it runs no longer.
+    // A dead child that was not waited for is a zombie (state Z) and does not run.
     return !/^State:\s+Z/m.test(Deno.readTextFileSync(`/proc/${pid}/status`));
   } catch {
     return false;
@@ -108,9 +108,9 @@ Deno.test("spawn() puts a group apart, and a signal reaches all of it", async ()
   assert.equal(isAlive(grandchild), true);
   child.kill("SIGKILL");
   await child.exited;
-  // The pipe ends when the last holder of it is gone, which is the grandchild.
+  // The pipe ends when its last holder, the grandchild, has exited.
   assert.equal(await readLine(child.stdout), "");
-  // A process closes its files some moments before the kernel calls it dead.
+  // A process closes its files shortly before the kernel reports it dead.
   while (isAlive(grandchild)) await new Promise((resolve) => setTimeout(resolve));
   await Promise.all([child.stdin.abort(), child.stdout.cancel(), child.stderr.cancel()]);
 });

@@ -1,5 +1,5 @@
 /**
- * What only a database on disk can show: modes, durability, locks and faults of the file.
+ * Properties that need a database on disk: modes, durability, locks and faults of the file.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Which links a package tree may hold: none that leads out of it, on whatever way, because the hash
- * of the tree would then say nothing about what runs.
+ * Which links a package tree may contain. No link may lead out of the tree in any way: the hash of
+ * the tree would not cover what runs.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { denoTrees } from "core/os/vendor.ts";
 import { FileFault } from "core/ports/files.ts";
 
-/** Links by place, and whether the tree may be taken. `a/b/c` and `a/file` are there. */
+/** Links by location, and whether the tree is accepted. `a/b/c` and `a/file` exist. */
 const TREES: readonly {
   readonly name: string;
   readonly links: Readonly<Record<string, string>>;

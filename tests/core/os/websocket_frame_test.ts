@@ -1,6 +1,6 @@
 /**
  * Short frames that are written in one piece, read by the platform's own client, which shares no
- * line of code with the sender: lengths around each bound, in order among long ones.
+ * code with the sender: lengths around each limit, in order among long ones.
  *
  * @module
  */
@@ -39,7 +39,7 @@ Deno.test("texts of every length arrive whole and in order", async () => {
   await Promise.race([all.promise, closed]);
   assert.equal(received.length, TEXTS.length);
   TEXTS.forEach((text, at) => assert.ok(received[at] === text, `text ${at}`));
-  // A short one right before the end is not lost.
+  // A short frame right before the close is not lost.
   const last = new Promise<string>((resolve) => {
     client.onmessage = ({ data }) => resolve(String(data));
   });

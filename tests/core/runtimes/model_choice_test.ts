@@ -1,6 +1,6 @@
 /**
- * Which secrets a choice of a model changes, which choices are refused, and that a key never
- * follows an agent to another endpoint.
+ * Which secrets a model choice changes, which choices are refused, and that a key never moves with
+ * an agent to another endpoint.
  *
  * @module
  */
@@ -33,7 +33,7 @@ function decide(choice: ModelChoice, shards: SecretShards = NO_SECRETS) {
   return decideModel(choice, { shards, agent: ADA.name, stored: storedModel(shards, ADA) });
 }
 
-/** The shards after a choice. */
+/** Returns the secret shards after a choice. */
 function after(choice: ModelChoice, shards: SecretShards): SecretShards {
   const decided = decide(choice, shards);
   assert.ok(decided.ok, JSON.stringify(decided));

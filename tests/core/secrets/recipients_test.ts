@@ -1,5 +1,5 @@
 /**
- * The recipients file and the decisions about it.
+ * The recipients file and the decisions that depend on it.
  *
  * @module
  */

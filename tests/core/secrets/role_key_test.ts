@@ -1,5 +1,5 @@
 /**
- * Which values are good for the keys of the roles, and that nobody stores another one.
+ * Which values are valid for the keys of the roles, and that no other value can be stored.
  *
  * @module
  */

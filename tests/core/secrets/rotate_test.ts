@@ -1,5 +1,6 @@
 /**
- * Key rings through rotations: who signs, who still verifies, and what cannot stand in a ring.
+ * Key rings through rotations: which key signs, which ones still verify, and which keys a ring
+ * refuses.
  *
  * @module
  */

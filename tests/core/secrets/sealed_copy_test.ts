@@ -1,6 +1,6 @@
 /**
- * A sealed copy is opened by its recovery key alone, and one that names a place outside of a fleet
- * is refused as a whole: whoever knows the public key can write one.
+ * Only its recovery key opens a sealed copy. A copy that names a path outside of a fleet is refused
+ * as a whole: anyone who knows the public key can create one.
  *
  * @module
  */

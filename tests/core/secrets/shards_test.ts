@@ -1,5 +1,5 @@
 /**
- * Secrets as values: text of the store, bounds, resolution, placement and rendering.
+ * Secrets as values: text of the store, limits, resolution, placement and rendering.
  *
  * @module
  */
@@ -33,7 +33,7 @@ const ADA = "ada" as AgentName;
 const BEA = "bea" as AgentName;
 const key = (name: string) => name as KeyName;
 
-/** `{ KEY: v, "ada.KEY": v }` → shards. */
+/** Converts `{ KEY: v, "ada.KEY": v }` to shards. */
 function shards(values: Readonly<Record<string, string>>): SecretShards {
   let made = NO_SECRETS;
   for (const [path, value] of Object.entries(values)) {
@@ -164,7 +164,7 @@ Deno.test("checkSecretKey() refuses names that steer programs", () => {
     "FLEETCTL_MODEL_BASE_URL OPENAI_API_KEY GIT_TOKEN WEBVIEW_HMAC_KEY TEAMS_APP_ID HOMEPAGE_URL " +
     "CLAUDE_CODE_OAUTH_TOKEN CODEX_API_KEY OPENCODE_API_KEY ANTHROPIC_BASE_URL";
   for (const name of good.split(" ")) assert(checkSecretKey(name).ok, name);
-  // Whatever the built-in runtime reads about its model can be set where its keys are set.
+  // Every model setting of the built-in runtime can be stored next to the keys.
   for (const { name } of Object.values(RUNTIME_SETTINGS)) {
     if (!["FLEETCTL_PROJECT", "FLEETCTL_WORKSPACE"].includes(name)) {
       assert(checkSecretKey(name).ok, name);

@@ -1,6 +1,6 @@
 /**
- * What `store_test.ts` runs as a process of its own: sets numbered secrets and prints each key that
- * was acknowledged, until it is told to stop or is killed.
+ * The child process of `store_test.ts`: sets numbered secrets and prints each acknowledged key,
+ * until it is done or is killed.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import type { KeyName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { openSecrets } from "core/secrets/store.ts";
 
-/** What a child is told, as JSON in its first argument. */
+/** The child's order, as JSON in its first argument. */
 export interface StoreOrder {
   readonly root: string;
-  /** First part of each key's name. */
+  /** Prefix of each key's name. */
   readonly prefix: string;
   readonly times: number;
 }

@@ -1,5 +1,5 @@
 /**
- * A secret store that is damaged, gone, or put back by hand: nothing is written over it.
+ * A secret store that is damaged, deleted, or restored by hand: nothing overwrites it.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Who can open the secret store: a second host, one that was taken out, the recovery key.
+ * Who can open the secret store: a second host, a removed host, the recovery key.
  *
  * @module
  */
@@ -17,7 +17,7 @@ storeTest("a second host reads the store only after a re-wrap by the first", asy
   const { host, paths, store } = bench;
   assert((await store.set({ key: key("TOKEN") }, "t", AUTHOR)).ok);
   const firstKey = await Deno.readTextFile(paths.hostKey);
-  // The second host shares the ledger and has a key of its own.
+  // The second host shares the ledger and has its own key.
   await Deno.remove(paths.hostKey);
   const { recipient } = await createHostKey(host.files, paths, host.clock.now());
   const listed = await Deno.readTextFile(paths.recipientsFile);
@@ -33,7 +33,7 @@ storeTest("a second host reads the store only after a re-wrap by the first", asy
   assert((await (await reopened(bench)).set({ key: key("TOKEN") }, "t2", AUTHOR)).ok);
   await Deno.writeTextFile(paths.hostKey, secondKey);
   assert(!(await openSecrets(host, paths)).ok);
-  // A re-wrap does, once.
+  // A re-wrap adds one, the first time.
   await Deno.writeTextFile(paths.hostKey, firstKey);
   const plan = await rewrapSecrets(host, paths, AUTHOR);
   assert(plan.ok);
@@ -42,7 +42,7 @@ storeTest("a second host reads the store only after a re-wrap by the first", asy
   assert.deepEqual(again, { ok: true, value: { added: [], removed: [] } });
   await Deno.writeTextFile(paths.hostKey, secondKey);
   assert.equal((await reopened(bench)).get({ key: key("TOKEN") }), "t2");
-  // A reader whose line is gone is dropped at the next write.
+  // The next write drops a reader whose line was removed.
   const list = await Deno.readTextFile(paths.recipientsFile);
   const firstLine = /# public key: (age1\S+)/.exec(firstKey)?.[1] ?? "";
   await Deno.writeTextFile(paths.recipientsFile, list.replace(`${firstLine}\n`, ""));

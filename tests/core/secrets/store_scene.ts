@@ -47,7 +47,7 @@ async function withStore(test: (bench: Bench) => Promise<void>): Promise<void> {
   }
 }
 
-/** One test with a bench of its own, that leaves no work and no descriptor behind. */
+/** Defines a test with its own store. It must leave no op and no resource open. */
 export function storeTest(name: string, run: (bench: Bench) => Promise<void>): void {
   Deno.test({ name, fn: () => withStore(run), sanitizeOps: true, sanitizeResources: true });
 }

@@ -1,6 +1,6 @@
 /**
- * The secret store with real age, real git, real files and real processes: what it is made with,
- * what is set, and who writes at once.
+ * The secret store with real age, real git, real files and real processes: its creation, its
+ * values, and concurrent writers.
  *
  * @module
  */
@@ -154,7 +154,7 @@ storeTest(
       const prefix = `ROUND${round}`;
       const child = startChild({ root: bench.paths.root, prefix, times: 1000 }).spawn();
       const acknowledged: string[] = [];
-      // Killed on the arrival of a line, so at an unpredictable point of the change after it.
+      // Killed when a line arrives, so at an unpredictable point of the next change.
       for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
         acknowledged.push(...text.split("\n").filter((line) => line !== ""));
         if (acknowledged.length > round % 3) {

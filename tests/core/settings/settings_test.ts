@@ -60,7 +60,7 @@ Deno.test("readSettings() returns typed values with defaults", () => {
     UNRELATED: "x",
   });
   assert(read.ok);
-  // Types are checked by the compiler: a union of words, an address, a text.
+  // The compiler checks the types: a union of literals, a port, a URL.
   const driver: "basic" | "oidc" = read.value.driver;
   const port: number = read.value.listen.port;
   const issuer: URL | undefined = read.value.issuer;

@@ -1,6 +1,6 @@
 /**
- * The key under which a repeated invoke is recognized: the same for the same press, another for
- * another, and short whatever was pressed.
+ * The key that identifies a repeated invoke: equal for the same press, different for another press,
+ * and always short.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What the agent reads of a message: payloads as the platform's clients send them.
+ * The text that the agent reads of a message: payloads as the platform's clients send them.
  *
  * @module
  */
@@ -35,7 +35,7 @@ function mention(id: string, text: string) {
 }
 
 const OWN = mention(BOT.id, "<at>Agent</at>");
-/** A reply as the desktop client sends it: the text is the reply alone. */
+/** A reply as the desktop client sends it: the text contains only the reply. */
 const REPLY = '<blockquote itemscope="" itemtype="http://schema.skype.com/Reply" ' +
   'itemid="1625136000000">\r\n<strong itemprop="mri" itemid="8:orgid:1">Ann &amp; Bob</strong>' +
   '<span itemprop="time" itemid="1625136000000"></span>\r\n' +
@@ -174,7 +174,7 @@ const quoted = (preview: string) => ({ type: "quotedReply", quotedReply: { previ
 const html = (content: string) => [{ contentType: "text/html", content }];
 const OPEN_REPLY = '<blockquote itemtype="http://schema.skype.com/Reply">';
 
-/** As large as a body can be, and of what patterns are slow with. */
+/** Bodies of the largest size, made of input that is slow for regular expressions. */
 const HOSTILE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "quotes of line breaks that are none": { entities: Array(4).fill(quoted("\r".repeat(31_000))) },
   "quotes of blanks": { entities: Array(4).fill(quoted("\u2003".repeat(20_000))) },
@@ -200,7 +200,7 @@ const HOSTILE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 for (const [name, more] of Object.entries(HOSTILE)) {
   Deno.test(`a message of one owner does not hold up everybody: ${name}`, () => {
     const hostile = message(more);
-    // Some milliseconds where it takes time in proportion to the length, seconds where it does not.
+    // Linear time takes milliseconds; quadratic time takes seconds.
     assert.ok(cpuMs(() => messageText(hostile, APP)) < 500);
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Attacks on the sign-in with an identity provider. Data only.
+ * Attacks on sign-in with an identity provider. Data only.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import {
   SIGN_IN,
 } from "tests/login/attack_rows/row.ts";
 
-/** E: what an identity provider, or somebody in its place, may say. */
+/** E: what an identity provider, or an impostor, may send. */
 export const PROVIDER_ROWS: readonly Row[] = [
   ["E46", "states that are absent, cut, foreign, used or old", [
     SIGN_IN,
@@ -120,8 +120,8 @@ export const PROVIDER_ROWS: readonly Row[] = [
     PRINCIPAL,
     "everybody's provider, a name that looks like an address",
   ]],
-  // A provider that ignores the verifier cannot be found out without a login; the nonce
-  // holds there.
+  // A provider that ignores the verifier cannot be detected without a login. The nonce still
+  // protects.
   ["E60", "a provider without PKCE, or one that does not look", [
     LIES,
     "no PKCE",

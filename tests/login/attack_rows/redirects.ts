@@ -15,7 +15,7 @@ import {
   type Row,
 } from "tests/login/attack_rows/row.ts";
 
-/** D: return paths, hosts, frames, foreign logouts. */
+/** D: return paths, hosts, frames, cross-site logouts. */
 export const REDIRECT_ROWS: readonly Row[] = [
   ["D39", "return paths that lead elsewhere", [RETURN, "never leaves the origin"], [
     FUZZ,

@@ -1,10 +1,10 @@
 /**
- * What a row of the list of attacks looks like, and the names of the test files that rows point to.
+ * The shape of a row in the list of attacks, and the names of the test files that rows point to.
  *
  * @module
  */
 
-/** A test file, and words of the titles or rows in it. */
+/** A test file, and substrings of the test titles or rows in it. */
 export type Proof = readonly [file: string, ...words: readonly string[]];
 
 /** One attack, and the tests that try it. */

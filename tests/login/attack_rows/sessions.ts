@@ -1,5 +1,5 @@
 /**
- * Attacks on sessions: their tokens, their cookies, their ends. Data only.
+ * Attacks on sessions: their tokens, their cookies, how they end. Data only.
  *
  * @module
  */

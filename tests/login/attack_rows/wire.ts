@@ -6,7 +6,7 @@
 
 import { LOGIN, RAW, type Row } from "tests/login/attack_rows/row.ts";
 
-/** W: what the field has been caught with since. */
+/** W: attacks on the connection that have since become known in the field. */
 export const WIRE_ROWS: readonly Row[] = [
   ["W1", "two framings of one request", [RAW, "a length and chunks", "two lengths"]],
   ["W2", "chunks that are none", [RAW, "a body that is no chunks is a 400"]],

@@ -1,5 +1,5 @@
 /**
- * The counter of failed attempts: its window, its bound, and parallel attempts.
+ * The counter of failed attempts: its window, its size limit, and parallel attempts.
  *
  * @module
  */

@@ -13,7 +13,7 @@ import { isPasswordOf, parsePasswordHash } from "core/login/password.ts";
 import { BUSY, createPasswords, type HashPool } from "login/basic/passwords.ts";
 import { BOB, createLoginRig, MIA, NAVIGATION } from "tests/support/login_fixture.ts";
 
-/** Answers of the reference programs. */
+/** Hashes that the reference programs produced. */
 const KNOWN: readonly (readonly [string, string])[] = [
   [
     "password",
@@ -27,7 +27,7 @@ const KNOWN: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** Hashes that take until a test lets them. */
+/** A hash pool that blocks every hash until `letGo`. */
 function heldHashes(atOnce: number): HashPool & { readonly begun: () => number; letGo(): void } {
   let begun = 0;
   const held = Promise.withResolvers<void>();
@@ -84,11 +84,11 @@ Deno.test("a hash that takes long holds no timer and no request up", async () =>
   }
   assert.equal(await checked, false);
   threads.close();
-  // On the thread itself there would be one turn before it and one after it.
+  // If the serving thread did the work, there would be only one turn before and one after it.
   assert.ok(turns > 10, `${turns} turns`);
 });
 
-/** Niceness of the threads of this process: of those that are workers, and of all others. */
+/** Returns the niceness values of this process's worker threads and of all other threads. */
 async function niceness(): Promise<{ workers: Set<number>; others: Set<number> }> {
   const found = { workers: new Set<number>(), others: new Set<number>() };
   for await (const task of Deno.readDir("/proc/self/task")) {
@@ -111,7 +111,7 @@ Deno.test("a thread that hashes yields to the others, and no other thread does",
   threads.close();
 });
 
-/** Identifiers of the threads that are workers. */
+/** Returns the ids of the worker threads. */
 async function workerThreads(): Promise<readonly string[]> {
   const found: string[] = [];
   for await (const { name } of Deno.readDir("/proc/self/task")) {
@@ -130,7 +130,7 @@ Deno.test("a thread whose hashes have taken 128 MiB gives them back: it is repla
     const before = await workerThreads();
     assert.deepEqual(await hash(), first);
     assert.deepEqual(await hash(), first);
-    // The end of a thread is the system's to tell.
+    // The system reports the end of a thread with a delay.
     const until = Date.now() + 10_000;
     const isLeft = async () => (await workerThreads()).some((name) => before.includes(name));
     while (await isLeft() && Date.now() < until);
@@ -187,7 +187,7 @@ Deno.test("who is turned away gets 503, is not counted, and reaches no cockpit",
     authorization: `Basic ${btoa(`${MIA.name}:${password}`)}`,
   });
   const full = Promise.withResolvers<void>();
-  // One more than there is room for: when that one is sent away, every place is taken.
+  // One more than fits: once that one is refused, every place is taken.
   const held = Array.from({ length: 2 + LOGIN_LIMITS.checksWaitingMax }, async (_, at) => {
     const headers = header(`guess ${at}`);
     const { status } = await rig.ask("/api/x", { headers, peer: `9.9.9.${at}:1` });
@@ -197,7 +197,7 @@ Deno.test("who is turned away gets 503, is not counted, and reaches no cockpit",
   await full.promise;
   const form = await rig.ask("/auth/login", { headers: NAVIGATION, peer: "8.8.8.8:1" });
   await form.body?.cancel();
-  // More often than a client may fail: none of them counts.
+  // More attempts than a client may fail: none of them counts.
   for (let round = 0; round < 12; round++) {
     const script = await rig.ask("/api/x", { headers: header("again"), peer: "8.8.8.8:1" });
     assert.deepEqual([script.status, script.headers.get("retry-after")], [503, "5"]);

@@ -1,7 +1,6 @@
 /**
- * A provider that lies: every lie is refused with one neutral page, nothing of it is shown,
- * nobody is logged in and the cockpit sees nothing. Names in brackets are those of the
- * OpenID conformance suite.
+ * A provider that lies: every lie gets the same neutral page, which shows nothing of it. No one is
+ * logged in and the cockpit sees nothing. Names in brackets come from the OpenID conformance suite.
  *
  * @module
  */
@@ -12,7 +11,7 @@ import { ADA, createOidcRig } from "tests/support/oidc_fixture.ts";
 
 const day = 86_400;
 
-/** Name, lie, and what the log says of it. */
+/** Name, lie, and the expected log message. */
 const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   ["another issuer (rp-id_token-issuer-mismatch)", claims({ iss: "https://evil.example" })],
   ["its issuer with a slash", claims({ iss: "https://idp.example/" })],
@@ -115,7 +114,7 @@ async function signedWithSecret(token: string): Promise<string> {
   return await new SignJWT(decodeJwt(token)).setProtectedHeader({ alg: "HS256" }).sign(secret);
 }
 
-/** Signs with a key that comes along in the header. */
+/** Signs with a new key and puts that key into the header. */
 async function selfSigned(token: string): Promise<string> {
   const { SignJWT, decodeJwt, exportJWK, generateKeyPair } = await import("jose");
   const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
@@ -145,7 +144,7 @@ for (const [name, lies] of ROWS) {
   });
 }
 
-/** Answers that prove nothing: 503 where they are no answer of an OpenID provider, else 403. */
+/** Answers that prove nothing: 503 if they are not an answer of an OpenID provider, else 403. */
 const AWAY: readonly (readonly [string, Lies, number])[] = [
   [
     "metadata of another issuer",
@@ -226,7 +225,7 @@ Deno.test("a provider whose tokens never end logs nobody in, after its time", as
     begun.resolve();
     return new Response(
       new ReadableStream<Uint8Array<ArrayBuffer>>({
-        // Whole as it stands: only its missing end makes it no answer.
+        // The JSON is complete; only the missing end of the body makes the answer invalid.
         start: (controller) => controller.enqueue(new TextEncoder().encode("{}")),
       }),
       { headers: { "content-type": "application/json" } },
@@ -268,10 +267,10 @@ Deno.test("a code with another flow's verifier logs nobody in", async () => {
   const [one, two] = [await browser.begin("/one"), await browser.begin("/two")];
   const first = rig.provider.signIn(one, ADA);
   const second = rig.provider.signIn(two, ADA);
-  // The code of one under the state of the other: PKCE is what tells them apart.
+  // The code of one flow with the state of the other: PKCE detects the mix-up.
   first.searchParams.set("state", second.searchParams.get("state") ?? "");
   assert.equal((await browser.ask(first.pathname + first.search)).status, 403);
-  // And where the provider does not look, the nonce is.
+  // If the provider does not check PKCE, the nonce detects it.
   const third = rig.provider.signIn(await browser.begin("/three"), ADA);
   const fourth = rig.provider.signIn(await browser.begin("/four"), ADA);
   third.searchParams.set("state", fourth.searchParams.get("state") ?? "");

@@ -1,5 +1,5 @@
 /**
- * Who somebody is by their claims, and whom an address belongs to.
+ * The principal that a set of claims gives, and which person owns an address.
  *
  * @module
  */

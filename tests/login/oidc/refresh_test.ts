@@ -1,6 +1,6 @@
 /**
- * The inline refresh: a session that ran out comes back as long as the provider agrees, and a
- * reference is worth nothing to whoever copies it.
+ * The inline refresh: an expired session is renewed while the provider agrees, and a copied
+ * reference is worthless.
  *
  * @module
  */
@@ -121,7 +121,7 @@ test(
     assert.equal((await browser.ask("/x")).headers.get("location"), "/x");
     const cookie = `wv_session=${browser.cookies.get("wv_session")}`;
     assert.equal((await rig.ask("/api/x", { headers: { cookie } })).status, 200);
-    // The answer of the refresh is still on its way to the tab that logs out.
+    // The tab that logs out has not yet received the answer of the refresh.
     await tab.ask("/auth/logout", { headers: { "sec-fetch-site": "none" } });
     const seen = rig.seen.length;
     assert.equal((await rig.ask("/api/x", { headers: { cookie } })).status, 401);

@@ -1,6 +1,5 @@
 /**
- * Refreshes under way: who comes with the same reference meets the same outcome,
- * however long it takes.
+ * Refreshes in progress: requests with the same reference share one outcome, however long it takes.
  *
  * @module
  */

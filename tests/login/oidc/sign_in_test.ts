@@ -1,6 +1,6 @@
 /**
- * Signing in by an OpenID provider that tells the truth: from the first page to the cockpit, in
- * many tabs and for many people at once, and what becomes of every used, foreign and stale sign-in.
+ * Signing in with an honest OpenID provider: from the first page to the cockpit, in many tabs and
+ * for many people at once. Also how used, stolen and stale sign-ins are handled.
  *
  * @module
  */
@@ -120,7 +120,7 @@ test("two hundred parallel sign-ins never cross", async () => {
   }));
 });
 
-/** What is wrong with a callback, and how it is made wrong. */
+/** The fault of a callback, and the function that causes it. */
 const STALE: readonly (readonly [string, (back: URL) => void])[] = [
   ["no state", (back) => back.searchParams.delete("state")],
   ["an empty state", (back) => back.searchParams.set("state", "")],

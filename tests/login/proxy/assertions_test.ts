@@ -1,5 +1,5 @@
 /**
- * Assertions: valid for exactly one request of one principal, and never reused too long.
+ * Assertions: valid for exactly one request of one principal, and reused only for a short time.
  *
  * @module
  */

@@ -274,7 +274,7 @@ test("the client of a trusted proxy is counted, and others can name none", async
       },
     });
   for (let round = 0; round < 8; round++) {
-    // What the client wrote itself stands to the left and moves nothing.
+    // The client's own entries are on the left and have no effect.
     assert.equal((await guess("10.0.0.1:1", `1.1.1.${round}, 9.9.9.9, 192.168.3.4`)).status, 401);
     assert.equal((await guess("172.16.0.1:1", `1.1.1.${round}`)).status, 401, "not trusted");
   }

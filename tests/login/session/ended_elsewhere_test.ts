@@ -16,9 +16,9 @@ interface Scene {
   readonly sessions: Sessions;
   readonly token: string;
   readonly id: string;
-  /** What another process does: the row is gone, and the file has another version. */
+  /** Simulates another process: deletes the row and changes the version of the file. */
   endElsewhere(): void;
-  /** The next look-up waits for `open`; `asked` settles when it has begun. */
+  /** Blocks the next look-up until `open`; `asked` settles when the look-up has begun. */
   holdLookUp(): { readonly asked: Promise<void>; open(): void };
 }
 

@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { createLoginRig } from "tests/support/login_fixture.ts";
 
-/** A tenth of the idle time. */
+/** A tenth of the idle timeout, in milliseconds. */
 const STEP = 6_000;
 
 async function idleRig() {

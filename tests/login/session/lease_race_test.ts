@@ -1,6 +1,6 @@
 /**
  * A session ends while a request, a stream or a socket opens: in any order, nothing stays open
- * afterwards. 400 races each; `FLEETCTL_ROUNDS` sets another number.
+ * afterwards. Each combination runs 400 races; `FLEETCTL_ROUNDS` sets another number.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { interleave, offsets } from "tests/support/interleavings.ts";
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "400");
 const PEER = "127.0.0.1:40000";
 
-/** One session, by its cookie. */
+/** One session: its cookie and its token. */
 interface Opened {
   readonly cookie: string;
   readonly token: string;
@@ -32,7 +32,7 @@ async function open(rig: LoginRig): Promise<Opened> {
   return { token: opened.value.token, cookie: `wv_session=${opened.value.token}` };
 }
 
-/** Ways in which something opens; each tells whether it is still open. */
+/** Ways to open something; each returns a function that tells whether it is still open. */
 const OPENINGS: Readonly<
   Record<string, (rig: LoginRig, cookie: string) => Promise<() => Promise<boolean>>>
 > = {
@@ -44,7 +44,7 @@ const OPENINGS: Readonly<
     }
     const reader = answer.body?.getReader();
     return async () => {
-      // The cockpit never ends this stream, and sends nothing: only a cut settles a read.
+      // The cockpit sends nothing on this stream and never ends it: only an abort settles the read.
       const read = reader?.read().then(() => false, () => false);
       const isOpen = await Promise.race([read, laterTrue()]);
       if (isOpen) await reader?.cancel();
@@ -111,7 +111,7 @@ for (const [what, opening] of Object.entries(OPENINGS)) {
       let left = 0;
       for (const offset of offsets(ROUNDS)) {
         const opened = await open(rig);
-        // The signature is remembered, as that of every session that is in use.
+        // The signature is cached, as for every session in use.
         await rig.deps.sessions.read(opened.token);
         const isOpen = await interleave(
           offset,

@@ -180,7 +180,7 @@ Deno.test("a disk that takes no session says so and logs nobody in", async () =>
           return {
             ...db,
             transaction: (work) => {
-              // The first one makes the tables.
+              // The first transaction creates the tables.
               if (isOpen) throw new FileFault("ENOSPC", path, "no space left on device");
               isOpen = true;
               return db.transaction(work);

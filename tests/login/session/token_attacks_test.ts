@@ -1,6 +1,6 @@
 /**
  * Modified session tokens: every bit, every length of the signature, every other encoding of the
- * same bytes. None is a session, none causes an error, and the cockpit sees nothing.
+ * same bytes. No variant is a valid session or causes an error, and the cockpit sees nothing.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { createLoginRig, type LoginRig, OWN_SCRIPT } from "tests/support/login_f
 const URL_SAFE = { alphabet: "base64url", omitPadding: true } as const;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/** A good token in its two parts. */
+/** Returns a good token, split into its two parts. */
 async function goodToken(rig: LoginRig): Promise<{ body: string; mac: string }> {
   const [body = "", mac = ""] = (await rig.session()).slice("wv_session=".length).split(".");
   return { body, mac };
@@ -80,7 +80,7 @@ Deno.test("a token in another spelling of the same bytes is no session", async (
   const standard = `${plain(body)}.${plain(mac)}`;
   if (standard !== `${body}.${mac}`) other.push(["the other alphabet", standard]);
   for (const part of [body, mac]) {
-    // The last letter carries bits that stand for nothing: only zeroes may stand there.
+    // The last letter has spare bits, which must be zero.
     const last = LETTERS.indexOf(part.at(-1) ?? "");
     const spare = [0, 0, 4, 2][part.length % 4] ?? 0;
     for (let bits = 1; bits < 1 << spare; bits++) {

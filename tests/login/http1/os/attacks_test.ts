@@ -1,7 +1,7 @@
 /**
- * Requests by which one peer would reach into what is another's, or into what comes after:
- * bodies that are read while they are answered, hosts that move the path, tunnels that end.
- * Byte by byte, on both sides.
+ * Requests by which one peer could affect another peer's request or a later one: bodies that are
+ * read while they are answered, hosts that change the path, tunnels that end. Byte by byte, on both
+ * sides.
  *
  * @module
  */
@@ -33,7 +33,7 @@ function serve(handlers: Partial<Http1Handlers>): Promise<Listener> {
   }, { processes: fakeProcesses(), log: recordingLog(), times: HTTP_LIMITS });
 }
 
-/** Waits for what has to come; that it does not is a failure, and hangs nobody. */
+/** Waits for `coming`, and rejects instead of hanging if it takes too long. */
 async function soon<Value>(coming: Promise<Value>, what: string): Promise<Value> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`${what} never came`)), END_MS_MAX);
@@ -77,13 +77,13 @@ Deno.test("a body that is read while it is answered never passes for whole", asy
   });
   const peer = await Deno.connect(listener.address);
   try {
-    // Behind a request under way, so that the listener reads ahead.
+    // The first request is still in progress, so the listener reads the second one ahead.
     const head = "POST /second HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
     await say(peer, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${head}abc`);
     first.resolve();
     await soon(here.promise, "the first piece");
     await say(peer, "defghi");
-    // One turn of the loop and more, so that it has been read ahead.
+    // Several turns of the loop, so that the bytes have been read ahead.
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
     answered.resolve();
     await hear(peer, (text) => text.endsWith("early"));
@@ -252,7 +252,7 @@ Deno.test("a refused upgrade is read by a client that has sent more than is kept
   try {
     for (let round = 0; round < 3; round++) {
       const peer = await Deno.connect(listener.address);
-      // Far more than is read ahead, before anything of the answer is looked at.
+      // The client sends far more than is read ahead, before it reads any of the answer.
       await say(peer, head + "z".repeat(4_000_000));
       const answer = await hear(peer);
       peer.close();
@@ -263,7 +263,7 @@ Deno.test("a refused upgrade is read by a client that has sent more than is kept
   }
 });
 
-/** A stream of these pieces, which breaks off behind them or ends. */
+/** A stream of these pieces, which then closes or fails. */
 function streamOf(pieces: readonly string[], isWhole: boolean): ReadableStream<Uint8Array> {
   const left = [...pieces];
   return new ReadableStream({

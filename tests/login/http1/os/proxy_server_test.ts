@@ -1,6 +1,6 @@
 /**
- * What the listener of a proxy lets go of when its peer leaves, also one that leaves while the
- * proxy still decides: the connection behind and whatever counts it must not outlive the peer.
+ * What a proxy's listener releases when its peer disconnects, even before the proxy has decided.
+ * The upstream connection and the counters must not outlive the peer.
  *
  * @module
  */
@@ -26,7 +26,7 @@ async function serve(handlers: Partial<ProxyHandlers>): Promise<Listener> {
   });
 }
 
-/** Sends a request and leaves once `seen` resolves. */
+/** Sends a request and disconnects once `seen` resolves. */
 async function askAndLeave(to: ListenAddress, text: string, seen: Promise<void>): Promise<void> {
   const peer = await Deno.connect(to);
   await peer.write(new TextEncoder().encode(text));
@@ -34,7 +34,7 @@ async function askAndLeave(to: ListenAddress, text: string, seen: Promise<void>)
   peer.close();
 }
 
-/** A handler's view of the peer's end, however early it came. */
+/** Signals for a handler: it has seen the request, and its peer has left. */
 function leaver() {
   const seen = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ Deno.test("onGone() calls back for a peer that left before anybody asked", async
       request.onGone(left.resolve);
       seen.resolve();
       await left.promise;
-      // The same question once more, when the close has passed.
+      // Registers again, after the peer has closed.
       request.onGone(told.resolve);
       return new Response("late");
     },
@@ -102,7 +102,7 @@ Deno.test("an upgrade whose peer has left while it was decided closes its tunnel
     },
   });
   await askAndLeave(listener.address, UPGRADE, seen.promise);
-  // Whoever comes later is served after the close was seen.
+  // The listener serves later clients after it has seen the close.
   const { hostname, port } = listener.address;
   for (let time = 0; time < 3; time++) {
     assert.equal(await (await fetch(`http://${hostname}:${port}/`)).text(), "ok");

@@ -1,6 +1,6 @@
 /**
- * The pass-through client against servers that are scripted byte by byte: what arrives is what was
- * sent, kept connections are used again, and a bad answer is a fault and never half a truth.
+ * The pass-through client against servers that are scripted byte by byte. It forwards exactly what
+ * was sent, reuses kept connections, and fails on a bad answer instead of passing on half of it.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { END_MS_MAX, say } from "tests/support/wire.ts";
 
 const text = new TextEncoder();
 
-/** The client, and its server. */
+/** The client and its server. */
 interface Scene extends Pick<ScriptedServer, "requests" | "connections"> {
   readonly upstream: Upstream;
 }
@@ -70,7 +70,7 @@ async function faultOf(sent: Promise<unknown>): Promise<string> {
   return "none";
 }
 
-/** More than the first buffer of a connection, and more than what is joined before it is sent. */
+/** Longer than the first buffer of a connection, and longer than what is joined before sending. */
 for (const length of [2_500, 4_096, 16_384, 20_000]) {
   test(
     `a head of ${length} bytes arrives as it is, also when not all of them are ASCII`,
