@@ -1,6 +1,6 @@
 /**
- * Bodies, methods and paths that are not as they should be: each is answered, none with 500, and
- * none reaches an agent.
+ * Malformed bodies, methods and paths: each gets an answer, none with 500, and none reaches an
+ * agent.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { type PostOptions, teamchatTest as test } from "tests/teamchat/fixture.ts";
 
-/** A body, or a change of a good activity. */
+/** A body, or a change of a valid activity. */
 type Row = readonly [
   name: string,
   status: number,

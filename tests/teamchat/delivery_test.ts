@@ -1,6 +1,6 @@
 /**
- * Deliveries as they should not be: doubled, late, out of order, from agents that are slow, doubled
- * or speak for others. Each row is something that happens; what the owner reads is the check.
+ * Irregular deliveries: doubled, late, out of order, to agents that are slow, doubled or
+ * impersonate others. Each row is an event; the test checks what the owner reads.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * One owner with a thousand things on their way does not delay another's one: at the platform, at
- * the agents, at the files.
+ * An owner with a thousand pending requests does not delay another owner's single request: at the
+ * platform, at the agents, at the files.
  *
  * @module
  */
@@ -53,7 +53,7 @@ Deno.test("a thousand requests of one owner wait, another's one goes with the ne
     };
     return connector.call({ site, method: "POST", body: {}, what: "message" });
   };
-  // In as many conversations: the platform's pace within one is not what holds them.
+  // Each call has its own conversation, so that the platform's pace within one does not delay them.
   const flood = Array.from({ length: 1_000 }, (_, n) => call("29:bea", `bea-${n}`));
   await settle();
   assert.equal(sent.length, 8);

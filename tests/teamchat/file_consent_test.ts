@@ -1,6 +1,6 @@
 /**
- * Files that agents offer: asked by a card, brought after the owner's own consent, once, in time,
- * to an allowed place, and the agent learns the end of it.
+ * Files that agents offer: a card asks the owner. After the owner's own consent the file is
+ * uploaded once, in time, to an allowed host, and the agent gets the outcome.
  *
  * @module
  */
@@ -58,7 +58,7 @@ function cardsOf(at: TestTeamchat, kind: string): readonly Card[] {
     .filter(({ contentType }) => contentType.endsWith(kind));
 }
 
-/** The press of a button on the card. */
+/** Returns the press of a button on the card. */
 function press(at: TestTeamchat, action: "accept" | "decline", more: object = {}) {
   const card = cardsOf(at, "file.consent").at(-1);
   const { uploadUrl, session } = at.kit.files.openUpload(FILE.length);
@@ -143,7 +143,7 @@ test("a no is told, and nothing is brought", async (at, agent) => {
 test("a consent counts once", async (at, agent) => {
   await offer(at, agent);
   const first = press(at, "accept");
-  // The platform repeats the invoke, under its id and under a new one.
+  // The platform repeats the invoke, under the same id and under a new one.
   for (const each of [first.invoke, first.invoke, { ...first.invoke, id: "again" }]) {
     assert.equal((await at.post(each)).status, 200);
   }
@@ -178,7 +178,7 @@ test("somebody else's press does not count, nor one in another conversation", as
 test("an offer ends after a day, and a late yes does not count", async (at, agent) => {
   await offer(at, agent);
   const late = press(at, "accept");
-  // A day of the clock is many timers; the moment of the end is what counts.
+  // Advancing the clock by a day runs many timers, so the test sets an earlier expiry.
   const db = await at.host.databases.open("/r/var/lib/fleetctl/teamchat/teamchat.db");
   const [row] = db.prepare("select expires from owner_files").all();
   assert.equal(Number(row?.expires) - at.clock.now() <= 24 * 3_600_000, true);

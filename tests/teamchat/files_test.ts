@@ -1,6 +1,6 @@
 /**
- * Files in both directions, at the gateway: where they are fetched from and brought to, what of
- * them is refused, whose consent counts, and what the agent is told.
+ * Files in both directions, at the gateway: allowed download and upload hosts, refused files, whose
+ * consent counts, and what is reported to the agent.
  *
  * @module
  */
@@ -23,7 +23,7 @@ function attached(downloadUrl: unknown, name: unknown = "report.pdf") {
   return { contentType: FILE_INFO, name, content: { downloadUrl, fileType: "pdf", uniqueId: "1" } };
 }
 
-/** An agent that takes files; returns what came before the turn. */
+/** An agent that accepts files; returns the files that arrived before the turn, and the turn. */
 async function receive(at: TestTeamchat, agent: TestAgent) {
   const files = new Map<number, number[]>();
   let turn: AnyFrame | undefined;
@@ -78,7 +78,8 @@ test("a file alone is a turn, and an image of the text is fetched with the token
 });
 
 /**
- * Files that the agent is told about and does not get: nothing else is asked, and no token shown.
+ * Files that are listed for the agent but not delivered. No other address is requested, and no
+ * token sent.
  */
 const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp])[] = [
   ["another host", () => attached("https://evil.test/x"), /not in TEAMS_FILE_HOSTS/],

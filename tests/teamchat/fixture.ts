@@ -1,6 +1,6 @@
 /**
- * A real team-chat gateway against the kit, for tests: memory for a disk, a clock in the test's
- * hands, requests to the platform in memory, its own listeners on loopback. And an agent by hand.
+ * A real team-chat gateway with the kit, for tests: a memory disk, a fake clock, requests to the
+ * platform in memory, its own listeners on loopback. Also a scripted agent.
  *
  * @module
  */
@@ -16,55 +16,55 @@ import { type BareClient, connectBare } from "tests/support/gateway_fixture.ts";
 import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
 import { type KitHost, kitHost, type KitHostOptions } from "tests/teamchat/kit_host.ts";
 
-/** Owners of every test. */
+/** The owners of every test. */
 export const BEA_OWNER = "00000000-0000-4000-8000-0000000000be";
 export const CAL_OWNER = "00000000-0000-4000-8000-0000000000ca";
 export const AGENTS = { [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" } as const;
 export const CLOUD_PATH = "/etc/cloud.yaml";
 
-/** A running gateway, its kit, and hands to move it. */
+/** A running gateway, its kit, and functions to control them. */
 export interface TestTeamchat extends KitHost, AsyncDisposable {
   readonly teamchat: Teamchat;
   readonly clock: FakeClock;
   readonly url: string;
   readonly keys: Readonly<Record<string, DialKey>>;
-  /** Waits for a promise while the clock stands still, but for what is due at once. */
+  /** Waits for a promise without advancing the clock; timers that are due now still run. */
   still<T>(work: Promise<T>): Promise<T>;
   /**
-   * Moves the clock from timer to timer until `test` holds; fails after an hour of its time. Longer
-   * steps spare the looks between timers that are far apart.
+   * Advances the clock in steps until `test` holds; fails after an hour of its time. Longer steps
+   * save checks between timers that are far apart.
    */
   until(test: () => boolean, stepMs?: number): Promise<void>;
-  /** Posts an activity with a good token, or with what `options` say. */
+  /** Posts an activity with a good token, or as `options` states. */
   post(activity: unknown, options?: PostOptions): Promise<PostAnswer>;
-  /** An activity of bea's owner. */
+  /** Makes an activity of bea's owner. */
   message(text: string, more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
-  /** Connects as an agent of its owner, or of `owner`; its register frame is still to come. */
+  /** Connects as an agent of its owner, or of `owner`, without sending a register frame. */
   dial(name: "bea" | "cal", owner?: string): Promise<BareClient>;
-  /** Registers an agent by hand. */
+  /** Registers a scripted agent. */
   agent(name?: "bea" | "cal", frame?: Readonly<Record<string, unknown>>): Promise<TestAgent>;
   restart(): Promise<TestTeamchat>;
 }
 
-/** What was answered. */
+/** The gateway's answer. */
 export interface PostAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** How to post. */
+/** Options of a post. */
 export interface PostOptions {
-  /** The whole header; undefined for a good token, null for none. */
+  /** The whole header; undefined for a good token, null for no header. */
   readonly authorization?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The body as it is. */
+  /** The body, sent unchanged. */
   readonly raw?: BodyInit;
 }
 
-/** An agent in the hands of a test. */
+/** An agent that the test scripts. */
 export interface TestAgent extends BareClient {
-  /** The next turn, accepted and begun. */
+  /** Accepts and starts the next turn. */
   begin(): Promise<{ readonly turnId: string; readonly text: string }>;
   delta(turnId: string, text: string, offset: number, messageId?: string): void;
   event(kind: string, turnId: string, payload: Readonly<Record<string, unknown>>): void;
@@ -74,19 +74,22 @@ export interface TestAgent extends BareClient {
 
 let messageNumber = 0;
 
-/** How to start one. */
+/** Options of a test gateway. */
 export interface TeamchatOptions extends KitHostOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** A machine and its platform that were there before. */
+  /** An existing machine and platform to start on. */
   readonly machine?: KitHost;
   readonly keys?: Readonly<Record<string, DialKey>>;
-  /** The file that names the owners from the first look on; the settings name them at start. */
+  /**
+   * The file that names the owners once the gateway first reads it; the settings name them at
+   * start.
+   */
   readonly agentsFile?: string;
 }
 
 /**
- * A test with a gateway of its own, which leaks nothing and does nothing that the platform forbids;
- * `options` may be made by the test itself.
+ * Registers a test with its own gateway. The test fails on leaks and on any violation of the
+ * platform's rules. `options` may be a function.
  */
 export function teamchatTest(
   name: string,
@@ -106,7 +109,7 @@ export function teamchatTest(
   });
 }
 
-/** Starts a gateway in cloud mode against a kit of its own. */
+/** Starts a gateway in cloud mode with its own kit. */
 export async function startTestTeamchat(options: TeamchatOptions = {}): Promise<TestTeamchat> {
   const { host, kit, fill, spoil } = options.machine ?? await kitHost(options);
   const keys = options.keys ?? {
@@ -186,7 +189,7 @@ function handsOn(
   };
 }
 
-/** Registers and gives the test its hands. */
+/** Registers and returns the scripted agent. */
 export async function agentOf(
   client: BareClient,
   name: string,
@@ -241,12 +244,12 @@ export function messageOf(
   };
 }
 
-/** The texts of a conversation, of bea's owner's own unless said otherwise. */
+/** The texts of a conversation, by default that of bea's owner. */
 export function textsIn(at: Pick<TestTeamchat, "kit">, id = "a:bea"): readonly string[] {
   return at.kit.conversation(id).messages.map(({ text }) => text);
 }
 
-/** Waits while the clock stands, but for what is due at once. */
+/** Waits without advancing the clock; timers that are due now still run. */
 export async function stillWith<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
   let isDone = false;
   const finish = () => {
@@ -260,7 +263,7 @@ export async function stillWith<T>(clock: FakeClock, work: Promise<T>): Promise<
 /** An hour of the clock. */
 const PATIENCE_MS = 3_600_000;
 
-/** Moves the clock from timer to timer until `test` holds. */
+/** Advances the clock in steps until `test` holds. */
 export async function untilWith(
   clock: FakeClock,
   test: () => boolean,
@@ -269,7 +272,7 @@ export async function untilWith(
   const end = clock.monotonic() + PATIENCE_MS;
   while (!test()) {
     if (clock.monotonic() > end) throw new Error("it did not happen within an hour");
-    // What is on its way over loopback comes first.
+    // Let pending loopback traffic arrive first.
     for (let turn = 0; turn < 3 && !test(); turn++) await settle();
     if (!test()) await clock.advance(stepMs);
   }

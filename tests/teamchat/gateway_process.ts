@@ -1,5 +1,5 @@
 /**
- * The team-chat gateway as a process of its own, for tests that put something before it or kill it.
+ * The team-chat gateway as a separate process, for tests that kill it or put a peer before it.
  *
  * @module
  */
@@ -16,17 +16,17 @@ import { agentOf, BEA_OWNER, type TestAgent } from "tests/teamchat/fixture.ts";
 import { hostPermissions, renderHostPermissions } from "units/render/permission_files.ts";
 import { type ReadyProcess, startReady } from "tests/support/ready_process.ts";
 
-/** Where programs of one test run: a root with a cloud and bea's key. */
+/** Settings of one test run: a root with a cloud and bea's key. */
 export interface TeamchatRoot {
   readonly root: string;
-  /** The permission sets of both halves, as a host has them. */
+  /** The permission sets of receiver and sender, as on a host. */
   readonly permissions: string;
   readonly env: Readonly<Record<string, string>>;
   /** Registers bea at an address; `frame` adds to the register frame. */
   register(gateway: string, frame?: Readonly<Record<string, unknown>>): Promise<TestAgent>;
 }
 
-/** Makes a root for gateways that speak to `kit`. */
+/** Makes a root for gateways that use `kit`. */
 export async function makeTeamchatRoot(
   kit: ConnectorKit,
   { fileOrigin }: { readonly fileOrigin?: string } = {},
@@ -35,7 +35,7 @@ export async function makeTeamchatRoot(
   const { key } = await generateDialKey();
   const { dialKeys, etc, role, teamsAgents } = pathsUnder(root);
   await Deno.mkdir(etc, { recursive: true });
-  // Made by the service manager on a host.
+  // On a host, the service manager makes these folders.
   for (const name of ["teamchat", "teamchat-receiver"]) {
     await Deno.mkdir(role(name), { recursive: true });
   }
@@ -61,7 +61,7 @@ export async function makeTeamchatRoot(
   };
 }
 
-/** Dials as a dial unit does: again, when a busy machine did not answer in time. */
+/** Dials as a dial unit does: it retries when a busy machine did not answer in time. */
 async function dial(gateway: string, key: DialKey, triesLeft = 5): Promise<BareClient> {
   const statement = { agent: "bea", owner: BEA_OWNER, gateway, nonce: crypto.randomUUID() };
   const token = await signRegistration(statement, key, Date.now());
@@ -75,7 +75,7 @@ async function dial(gateway: string, key: DialKey, triesLeft = 5): Promise<BareC
   }
 }
 
-/** What `apply` renders for a host whose receiving half is a process of its own. */
+/** Writes what `apply` renders for a host with a separate receiver process. */
 async function writePermissions(
   root: string,
   kit: ConnectorKit,
@@ -104,15 +104,13 @@ async function writePermissions(
   return path;
 }
 
-/**
- * How a program is started: its entry, and its permission set where it is not to have every right.
- */
+/** How a program is started: its entry, and its permission set if its rights are restricted. */
 export interface TeamchatStart {
   readonly entry?: string;
   readonly set?: { readonly name: string; readonly file: string };
 }
 
-/** Starts a half, or both in one, and waits until it says that it is ready. */
+/** Starts receiver, sender or the whole gateway, and waits until it reports that it is ready. */
 export async function startTeamchatProcess(
   env: TeamchatRoot["env"],
   { entry = "teamchat/main.ts", set }: TeamchatStart = {},
@@ -123,7 +121,7 @@ export async function startTeamchatProcess(
   return await startReady(entry, env, rights);
 }
 
-/** Delivers an activity as the platform does; the status of the answer. */
+/** Delivers an activity as the platform does; returns the status of the answer. */
 export async function deliver(
   url: string,
   activity: unknown,
@@ -141,7 +139,7 @@ export async function deliver(
   return response.status;
 }
 
-/** Stops the next request of a kind at the platform, which took it or not. */
+/** Holds the next request of a kind at the platform, before or after it is executed. */
 export function holdOf(kit: Pick<ConnectorKit, "script">, kind: string, hold: "before" | "after") {
   const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const effect = { hold, reached: reached.resolve, release: released.promise };

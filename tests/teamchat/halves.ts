@@ -1,6 +1,6 @@
 /**
- * Both halves of a team-chat gateway as processes under one root, each with the permission set that
- * a host has: started, killed and asked by tests.
+ * Receiver and sender of a team-chat gateway as processes under one root, each with the permission
+ * set of a host. Tests start, kill and query them.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import {
 } from "tests/teamchat/gateway_process.ts";
 import type { ReadyProcess } from "tests/support/ready_process.ts";
 
-/** Both halves of one gateway under one root. */
+/** Receiver and sender of one gateway under one root. */
 export class Halves {
   readonly #at: TeamchatRoot;
   sender: ReadyProcess | undefined;
@@ -48,26 +48,26 @@ export class Halves {
     return await (await fetch(`http://${this.receiver?.ready.messages}/healthz`)).json();
   }
 
-  /** Waits until the sending half has connected to the receiving one. */
+  /** Waits until the sender has connected to the receiver. */
   async joined(): Promise<void> {
     while (((await this.health()).problems as string[]).includes("sender-away")) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
 
-  /** Takes the place of the sending half, by hand. */
+  /** Connects in place of the sender. */
   async connectAsSender(): Promise<Deno.Conn> {
     const path = pathsUnder(this.#at.root).teamchatHandover;
     return await Deno.connect({ transport: "unix", path });
   }
 
-  /** Whether the receiving half has left a file of what waits. */
+  /** Returns whether the receiver has left a spool file. */
   async hasSpool(): Promise<boolean> {
     const { teamchatSpool } = pathsUnder(this.#at.root);
     return await Deno.lstat(teamchatSpool).then(() => true, () => false);
   }
 
-  /** Writes who owns whom, as `apply` does. */
+  /** Writes the owners file, as `apply` does. */
   async own(owners: Readonly<Record<string, string>> | string): Promise<void> {
     const { teamsAgents } = pathsUnder(this.#at.root);
     await Deno.writeTextFile(
@@ -89,7 +89,7 @@ export class Halves {
   }
 }
 
-/** A test of both halves against a kit of its own. */
+/** Registers a test of receiver and sender with their own kit. */
 export function halvesTest(
   name: string,
   fn: (halves: Halves, served: ServedKit, files: ServedFiles) => Promise<void>,
@@ -108,7 +108,7 @@ export function halvesTest(
   });
 }
 
-/** The agent goes away. */
+/** Disconnects the agent. */
 export async function leave(agent: TestAgent): Promise<void> {
   agent.connection.terminate();
   await agent.closed;

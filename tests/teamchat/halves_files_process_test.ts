@@ -1,8 +1,8 @@
 /**
- * Files through both halves of the gateway, as processes under their permission sets, over
- * real sockets: what an owner attaches reaches the agent byte for byte, what the agent
- * offers reaches the place that the platform names after a yes, and a kill between the card
- * and the press loses neither.
+ * Files through receiver and sender, as processes under their permission sets, over real sockets.
+ * An owner's attachment reaches the agent byte for byte. A file that the agent offers reaches the
+ * address that the platform names after the consent. A kill between the card and the press loses
+ * neither.
  *
  * @module
  */
@@ -26,7 +26,7 @@ async function start(halves: Halves): Promise<TestAgent> {
   return await halves.register(CAPABLE);
 }
 
-/** Takes the next file of the agent whole. */
+/** Receives the agent's next file completely. */
 async function takeFile(agent: TestAgent): Promise<Uint8Array> {
   const bytes: number[] = [];
   for (;;) {
@@ -57,7 +57,7 @@ halvesTest("files of a message reach the agent byte for byte", async (halves, se
   agent.answer(turn.turnId, "seen");
   assert.equal((await agent.next("delivery")).outcome, "delivered");
   assert.deepEqual(kit.violations(), []);
-  // The address of a file is a right to it: neither half repeats it.
+  // The address of a file grants access to it: neither process logs it.
   const said = `${halves.sender?.log()}${halves.receiver?.log()}`;
   assert.doesNotMatch(said, /secret-right|tempauth/);
   await leave(agent);
@@ -79,7 +79,7 @@ halvesTest(
   async (halves, served, files) => {
     const { kit } = served;
     let agent = await start(halves);
-    // The owner must have written once.
+    // The agent can offer a file only after the owner has written once.
     assert.equal(await deliver(halves.url, messageOf(kit, { text: "hi" }), kit), 202);
     const turn = await agent.begin();
     agent.answer(turn.turnId, "hi");
@@ -115,7 +115,7 @@ halvesTest(
       });
       if (id === "f2") {
         await halves.sender?.kill();
-        // A press is answered by who can act on it, or not at all.
+        // A press gets an answer only from a process that can act on it.
         assert.equal(await deliver(halves.url, press, kit), 503);
         await halves.receiver?.kill();
         await agent.closed;
@@ -126,7 +126,7 @@ halvesTest(
       agent.send({ type: "owner_event_taken", id: event.id });
       assert.deepEqual(event.payload, { name: "report.pdf", result: "accepted" });
       assert.deepEqual(session.bytes, FILE);
-      // A press that comes again brings nothing again.
+      // A repeated press uploads nothing again.
       assert.equal(await deliver(halves.url, press, kit), 200);
     }
     assert.equal(kit.files.requests.filter((line) => line.startsWith("PUT ")).length, 2);

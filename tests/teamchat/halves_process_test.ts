@@ -1,8 +1,8 @@
 /**
- * The gateway in two processes: the receiving half takes and keeps, the sending half holds the
- * secret. Either may be away or killed at any point: what was acknowledged reaches the agent once,
- * and its answer comes back once. Each runs with the permission set that a host has.
- * `FLEETCTL_ROUNDS` sets how often they are killed.
+ * The gateway in two processes: the receiver accepts and spools, the sender has the secret. Either
+ * may be absent or killed at any point: an acknowledged message reaches the agent once, and its
+ * answer comes back once. Each runs with the permission set of a host. `FLEETCTL_ROUNDS` sets the
+ * number of kills.
  *
  * @module
  */
@@ -115,14 +115,14 @@ test("a receiving half that stops hands over what it has", async (halves, served
   const stopping = halves.receiver?.kill("SIGTERM");
   Deno.kill(pid, "SIGCONT");
   await stopping;
-  // Where one process follows, this tells that nothing is left behind.
+  // An empty spool shows a following single process that nothing is left behind.
   assert.equal(await halves.hasSpool(), false);
   const agent = await halves.register();
   const first = await agent.begin();
   agent.answer(first.turnId, "1");
   assert.equal((await agent.begin()).text, "two");
   await leave(agent);
-  // And it has nothing any more that nobody would come for.
+  // The sender's store also has nothing left to hand over.
   await halves.sender?.kill();
   await halves.startReceiver();
   assert.equal((await halves.health()).spooled, 0);
@@ -166,7 +166,7 @@ test(
     const { kit } = served;
     await halves.startReceiver();
     await halves.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" });
-    // A sending half that is there and says nothing.
+    // A sender that is connected and silent.
     const silent = await halves.connectAsSender();
     const press = (n: number) =>
       messageOf(kit, { type: "invoke", name: "adaptiveCard/action", value: { n } });
@@ -186,28 +186,28 @@ test(
   },
 );
 
-/** Where a kill falls; the later the place, the more of the turn is behind it. */
+/** Where a kill happens, in the order of a turn's progress. */
 const PLACES = [
-  // The delivery is on its way, and the platform may have no answer to it.
+  // The delivery is in progress, and the platform may have no answer yet.
   "posted",
   "accepted",
-  // The agent was told of the turn and has said nothing yet.
+  // The agent has received the turn and sent nothing yet.
   "handed",
   "begun",
-  // A request is at the platform, which took it or did not.
+  // A request has reached the platform, which executed it or not.
   "opening before",
   "opening after",
   "answered",
   "final before",
   "final after",
 ] as const;
-/** Which half dies. Ten and nine have no common factor: ninety rounds see every pair. */
+/** Which process is killed. Ten and nine have no common factor: ninety rounds cover every pair. */
 const VICTIMS = [
   ...["both", "sender", "receiver", "both", "sender"] as const,
   ...["both", "receiver", "sender", "both", "receiver"] as const,
 ];
 type Victim = typeof VICTIMS[number];
-/** That it began, its message, that it ended. */
+/** The start of the turn, its message and its end. */
 const EVENTS_OF_A_TURN = 3;
 const yieldOnce = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
@@ -230,7 +230,7 @@ test("killed halves lose nothing that was accepted, and double nothing", async (
   assert.equal(rounds.ran.size, ROUNDS);
 });
 
-/** Fails with what is known after a minute: a round that hangs tells nothing by itself. */
+/** Fails after a minute with the known state, because a hanging round reports nothing itself. */
 async function inTime(work: Promise<void>, told: () => string): Promise<void> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`it hangs: ${told()}`)), 60_000);
@@ -241,11 +241,11 @@ async function inTime(work: Promise<void>, told: () => string): Promise<void> {
   }
 }
 
-/** Rounds of one pair of halves, and what its agent remembers of them. */
+/** Rounds of one receiver and sender, and the memory of their agent. */
 class Rounds {
-  /** Turns that the agent took, with their texts: each runs once. */
+  /** Turns that the agent accepted, with their texts: each runs once. */
   readonly ran = new Map<string, string>();
-  /** The turn that runs, how much of its outbox was sent, and how much came before it. */
+  /** The running turn, how much of its outbox was sent, and how many events came before it. */
   #turn: string | undefined;
   #said = 0;
   #base = 0;
@@ -260,8 +260,8 @@ class Rounds {
   async run(round: number, victim: Victim, place: typeof PLACES[number]): Promise<void> {
     const [halves, kit] = [this.#halves, this.#kit];
     const where = `round ${round}: ${victim} killed, ${place}`;
-    // Each in a chat of its own: a stream whose opening was killed bars the next one for
-    // two minutes.
+    // Each round has its own chat: after a killed stream opening, the next stream in the same chat
+    // is blocked for two minutes.
     const room = `a:bea-${round}`;
     const text = `turn ${round}`;
     const conversation = { id: room, conversationType: "personal" };
@@ -270,7 +270,8 @@ class Rounds {
     const kind = what === "opening" ? "informative" : what;
     const held = when === undefined ? undefined : holdOf(kit, kind, when);
     const delivering = deliver(halves.url, message, kit).catch(() => undefined);
-    // A few turns of the event loop more each time: the kill falls before, in and after the write.
+    // More turns of the event loop in each round: the kill comes before, during and after the
+    // write.
     for (let turn = 0; place === "posted" && turn < round % 40; turn++) await yieldOnce();
     if (place !== "posted") assert.equal(await delivering, 202, where);
     let agent = await this.#reach(what, text);
@@ -278,7 +279,7 @@ class Rounds {
     await this.#kill(victim);
     await delivering;
     held?.release();
-    // An answer that was there at once may be out, and told, before the kill comes.
+    // A fast answer may be delivered and reported before the kill.
     let told: Readonly<Record<string, unknown>> | undefined;
     if (victim !== "receiver" || agent === undefined) {
       await agent?.closed;
@@ -287,11 +288,11 @@ class Rounds {
       );
       agent = await this.#register();
     }
-    // The platform delivers again what it may not have had an answer to.
+    // The platform redelivers what may have had no answer.
     assert.equal(await deliver(halves.url, message, kit), 202, where);
     await this.#finish(agent, text);
     told ??= await agent.next("delivery");
-    // A half that was killed while it told of an earlier turn tells it again.
+    // A process that was killed while it reported an earlier turn reports it again.
     while (told.turn_id !== this.#turn) told = await agent.next("delivery");
     assert.equal(told.outcome, "delivered", where);
     const read = kit.conversation(room).messages.map(({ text }) => text);
@@ -301,7 +302,7 @@ class Rounds {
     await leave(agent);
   }
 
-  /** Brings the turn up to the place; nothing where the agent has no part in it yet. */
+  /** Advances the turn up to the place; returns undefined if no agent takes part yet. */
   async #reach(what: string, text: string): Promise<TestAgent | undefined> {
     if (what === "posted" || what === "accepted") return undefined;
     const agent = await this.#register();
@@ -314,7 +315,9 @@ class Rounds {
     return agent;
   }
 
-  /** Registers as an agent that remembers the turn it runs, and goes on where the gateway is. */
+  /**
+   * Registers as an agent that remembers its running turn, and resumes from the gateway's state.
+   */
   async #register(): Promise<TestAgent> {
     const agent = await this.#halves.register({
       open_turns: this.#turn === undefined ? [] : [this.#turn],
@@ -331,7 +334,7 @@ class Rounds {
     agent.send({ type: "turn_accepted", turn_id: turnId });
   }
 
-  /** Sends what the turn's outbox holds up to a place, but for what the gateway has. */
+  /** Sends the turn's outbox up to a place, without what the gateway already has. */
   #say(agent: TestAgent, upTo: number): void {
     const turnId = this.#turn ?? "";
     const text = `answer to ${this.ran.get(turnId)}`;
@@ -346,7 +349,7 @@ class Rounds {
     this.#said = Math.max(this.#said, upTo);
   }
 
-  /** Runs the turn unless it ran, and says the rest of its answer. */
+  /** Runs the turn unless it ran, and sends the rest of its answer. */
   async #finish(agent: TestAgent, text: string): Promise<void> {
     if (this.#turn === undefined) {
       const known = agent.frames.find((frame) => frame.type === "turn" && frame.text === text);

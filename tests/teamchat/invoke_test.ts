@@ -1,6 +1,5 @@
 /**
- * Invokes of an owner: names that nobody knows, and presses of an approval's buttons
- * that come again.
+ * Invokes of an owner: unknown names, and repeated presses of an approval's buttons.
  *
  * @module
  */
@@ -14,7 +13,7 @@ const NAMES: readonly (readonly [string | undefined, number])[] = [
   ["composeExtension/query", 501],
   [undefined, 501],
   ["", 501],
-  // What every object answers to.
+  // Names that every object has.
   ...["__proto__", ...Object.getOwnPropertyNames(Object.prototype)].map((name) =>
     [name, 501] as const
   ),
@@ -30,7 +29,7 @@ test("an invoke is known by its name alone, and so is its repetition", async (at
 
 test("a press while the agent is away is kept: the next one reaches the agent", async (at) => {
   const first = pressOf(at);
-  // The platform repeats what got no answer; neither it nor the owner is told of a decision.
+  // The platform repeats an unanswered invoke; neither it nor the owner gets a decision.
   for (const press of [first, first, pressOf(at)]) {
     assert.match(await said(at, press), /nothing was decided/);
   }
@@ -48,7 +47,7 @@ test("a press that comes again reaches the agent, which settles the first", asyn
   }
 });
 
-/** A press of the button that approves, each under an id of its own. */
+/** A press of the approve button, each under its own id. */
 function pressOf(at: TestTeamchat): Record<string, unknown> {
   const card = approvalCard({
     id: "a1",

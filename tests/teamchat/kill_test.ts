@@ -1,7 +1,7 @@
 /**
- * `kill -9` of the team-chat gateway between accept, hand-off and send, again and again: no
- * accepted turn is lost, none runs twice, and each answer is in the conversation once.
- * `FLEETCTL_ROUNDS` sets how often.
+ * Repeated `kill -9` of the team-chat gateway between accept, hand-off and send: no accepted turn
+ * is lost, none runs twice, and each answer is in the conversation once. `FLEETCTL_ROUNDS` sets the
+ * number of rounds.
  *
  * @module
  */
@@ -21,9 +21,9 @@ import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 12);
 /**
- * Where the kill falls: after the answer 202, after the turn was handed out, after the
- * answer began, after it was there; and while a request is at the platform, which took
- * it ("after") or not.
+ * Where the kill happens: after the answer 202, after the hand-off of the turn, after the start of
+ * the answer, after its end; and while a request is at the platform, which executed it ("after") or
+ * not ("before").
  */
 const PLACES = [
   ...["accepted", "handed", "begun", "answered"] as const,
@@ -31,10 +31,10 @@ const PLACES = [
   ...["line before", "line after", "edit before", "edit after"] as const,
 ];
 type Place = typeof PLACES[number];
-/** What the kit calls them. */
+/** The kit's names for these requests. */
 const KINDS: Readonly<Record<string, string>> = { opening: "informative", line: "message" };
 
-/** The agent's side, which survives every kill: turns that it has, and what it said of them. */
+/** The agent's state, which survives every kill: its turns, and the events it sent for them. */
 interface AgentMemory {
   readonly ran: Map<string, string>;
   readonly events: { readonly kind: string; readonly turnId: string; readonly payload: object }[];
@@ -61,21 +61,21 @@ async function runRounds(root: TeamchatRoot, { kit }: ServedKit): Promise<void> 
     root.register(String(gateway.ready.register), { open_turns: [...memory.ran.keys()] });
   for (let round = 0; round < ROUNDS; round++) {
     const place = PLACES[round % PLACES.length] ?? "accepted";
-    // Each in a chat of its own: a stream whose opening was killed bars the next one for
-    // two minutes.
+    // Each round has its own chat: after a killed stream opening, the next stream in the same chat
+    // is blocked for two minutes.
     const room = `a:bea-${round}`;
     const conversation = { id: room, conversationType: "personal" };
     const message = messageOf(kit, { text: `turn ${round}`, conversation });
     const start = () => startTeamchatProcess(root.env);
     await untilKilled(start, { place, message, connect, memory, kit });
     const gateway = await start();
-    // The platform delivers again what it had no answer to, and sometimes what it had.
+    // The platform redelivers what had no answer, and sometimes what had one.
     assert.equal(await deliver(urlOf(gateway), message, kit), 202);
     const agent = await connect(gateway);
     await finish(agent, memory, `turn ${round}`);
     const turnId = [...memory.ran].find(([, text]) => text === `turn ${round}`)?.[0];
     let told = await agent.next("delivery");
-    // A gateway that was killed while it told of an earlier turn tells it again.
+    // A gateway that was killed while it reported an earlier turn reports it again.
     while (told.turn_id !== turnId) told = await agent.next("delivery");
     assert.equal(told.outcome, "delivered", `${place}: ${JSON.stringify(told)}`);
     const texts = kit.conversation(room).messages.map(({ text }) => text);
@@ -90,7 +90,7 @@ async function runRounds(root: TeamchatRoot, { kit }: ServedKit): Promise<void> 
 
 const urlOf = ({ ready }: ReadyProcess) => `http://${ready.messages}/api/messages`;
 
-/** Brings a turn up to the place and kills the gateway there. */
+/** Advances a turn up to the place and kills the gateway there. */
 async function untilKilled(
   start: () => Promise<ReadyProcess>,
   at: {
@@ -103,7 +103,7 @@ async function untilKilled(
 ): Promise<void> {
   const [what, when] = at.place.split(" ") as [string, "before" | "after" | undefined];
   const gateway = await start();
-  // Without a stream the text comes as an edit of a line.
+  // Without a stream, the text is sent as an edit of a placeholder line.
   const isLine = what === "line" || what === "edit";
   const opening = isLine ? holdOf(at.kit, "informative", "before") : undefined;
   const held = when === undefined ? undefined : holdOf(at.kit, KINDS[what] ?? what, when);
@@ -139,7 +139,7 @@ function take(memory: AgentMemory, turnId: string, text: string): void {
   memory.ran.set(turnId, text);
 }
 
-/** Runs the turn unless it ran, and says its answer unless the gateway has it. */
+/** Runs the turn unless it ran, and sends its answer unless the gateway has it. */
 async function finish(agent: TestAgent, memory: AgentMemory, text: string): Promise<void> {
   const known = [...memory.ran].find(([, ran]) => ran === text)?.[0];
   if (known === undefined) {
@@ -149,7 +149,7 @@ async function finish(agent: TestAgent, memory: AgentMemory, text: string): Prom
     agent.event("turn_started", String(turn.turn_id), {});
     return agent.answer(String(turn.turn_id), `answer to ${turn.text}`);
   }
-  // An outbox sends on from what the gateway has: the start is there, the answer may be.
+  // An outbox resends from the gateway's state: the start is stored, the answer may be.
   const registered = agent.frames.find(({ type }) => type === "registered");
   if (Number(registered?.acked_seq) < 3 * memory.ran.size) agent.answer(known, `answer to ${text}`);
 }

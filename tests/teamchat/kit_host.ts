@@ -1,6 +1,6 @@
 /**
- * A machine whose requests reach the kit instead of a network, and whose disk may be
- * full or broken.
+ * A machine whose requests reach the kit instead of a network, and whose disk may be full or
+ * broken.
  *
  * @module
  */
@@ -17,17 +17,17 @@ export interface KitHost extends DiskFaults {
   readonly kit: ConnectorKit;
 }
 
-/** How to make them. */
+/** Options for the machine and the platform. */
 export interface KitHostOptions {
   readonly rules?: Partial<KitRules>;
   /**
-   * The platform's clock: the machine's, one that nobody sets when the machine's is set,
+   * The platform's clock: the machine's, a separate one that ignores changes of the machine's time,
    * or the real one.
    */
   readonly platformClock?: "machine" | "own" | "real";
 }
 
-/** Makes both, with a disk that is well. */
+/** Makes a machine with a healthy disk, and its platform. */
 export async function kitHost(options: KitHostOptions = {}): Promise<KitHost> {
   const wired: { kit?: ConnectorKit } = {};
   const host = memoryHost({

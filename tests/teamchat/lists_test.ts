@@ -1,7 +1,7 @@
 /**
- * The two lists of bad input that team chat is held to, tokens and answers, row by row: what is
- * given, what is expected, and the tests that show it, by their own names. A row whose test is
- * renamed or gone fails here.
+ * The two lists of bad input for team chat, tokens and answers, row by row: the input, the expected
+ * result, and the names of the tests that show it. A row whose test is renamed or missing fails
+ * here.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 import assert from "node:assert/strict";
 import { TREE } from "tests/support/module_graph.ts";
 
-/** One row: its number, what is given and expected, and where that is shown. */
+/** One row: its number, input and expectation, and the tests that show it. */
 type Row = readonly [
   number: number,
   given: string,
@@ -21,7 +21,7 @@ const SIGNATURE = "token/signature_test";
 const CLAIMS = "token/claims_test";
 const SERVICE = "token/service_test";
 const KEYS = "token/key_set_test";
-/** What each of them is held to. */
+/** The checks that apply to every token case. */
 const CASES = "token/cases";
 const FAULTS = "reply/faults_test";
 const APP_TOKEN = "reply/app_token_test";
@@ -271,7 +271,7 @@ const ANSWERS: readonly Row[] = [
 
 const texts = new Map<string, Promise<string>>();
 
-/** A test file, its strings in one piece. */
+/** Returns the source of a test file; each file is read once. */
 function sourceOf(file: string): Promise<string> {
   const known = texts.get(file);
   if (known !== undefined) return known;
@@ -289,7 +289,7 @@ for (const [what, rows] of Object.entries({ token: TOKENS, answer: ANSWERS })) {
       for (const [file, names] of Object.entries(shown)) {
         const source = await sourceOf(file);
         assert.ok(names.length > 0, `row ${number}: ${file}`);
-        // The beginning of a text, or a key of a table that needs no quotes.
+        // The start of a string, or an unquoted key of a table.
         const isThere = (name: string) =>
           source.includes(`"${name}`) || source.includes(`\`${name}`) ||
           source.split("\n").some((line) => line.trim().startsWith(`${name}: [`));

@@ -1,6 +1,7 @@
 /**
- * Local mode checks no token, so who asks is judged by the name that it is asked under: a page that
- * led its own name to this machine, or that asks across origins, is not let near an agent.
+ * Local mode checks no token, so it judges a caller by the host name of the request. A page that
+ * points its own name at this machine (DNS rebinding), or that sends cross-origin requests, does
+ * not reach an agent.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import { hear } from "tests/support/wire.ts";
 const LOCAL = { TEAMS_APP_ID: "", TEAMS_APP_PASSWORD: "", TEAMS_APP_TENANT_ID: "" };
 const SERVICE = { serviceUrl: "http://127.0.0.1:9/" };
 
-/** Headers, method, and what is answered; `PORT` is the gateway's. */
+/** Headers, method and expected answer; `PORT` stands for the gateway's port. */
 const ROWS: readonly (readonly [name: string, method: string, lines: string, status: number])[] = [
   ["this machine by its address", "POST", "host: 127.0.0.1:PORT", 202],
   ["this machine by its name", "POST", "host: localhost:PORT", 202],

@@ -1,6 +1,6 @@
 /**
- * Thumbs, words about answers, reactions: to the owner's own agent, once it is there, until it has
- * taken note of each.
+ * Thumbs, feedback texts and reactions: sent to the owner's own agent once it is connected, until
+ * it has acknowledged each.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import {
   type TestTeamchat,
 } from "tests/teamchat/fixture.ts";
 
-/** One turn, answered; returns the turn and the id of the answer's message. */
+/** Runs one turn with an answer; returns the turn and the id of the answer's message. */
 async function answered(at: TestTeamchat, agent: TestAgent) {
   await at.post(at.message("hi"));
   const { turnId } = await at.still(agent.begin());
@@ -64,7 +64,7 @@ test("a reaction reaches the agent, and so does its end", async (at) => {
   agent.send({ type: "owner_event_taken", id: String(first.id) });
   await at.post(at.message("", { ...removed, timestamp: "2026-01-01T00:00:09.000Z" }));
   let last = await at.still(agent.next("owner_event"));
-  // What was taken meanwhile may be on the line already.
+  // A resend of the acknowledged event may already be in transit.
   if (last.id === first.id) last = await at.still(agent.next("owner_event"));
   assert.deepEqual(last.payload, { added: [], removed: ["like"] });
 });

@@ -1,5 +1,5 @@
 /**
- * A gateway whose owners stand in a file, which changes while it runs.
+ * A gateway whose owners are in a file, which changes while it runs.
  *
  * @module
  */
@@ -10,27 +10,27 @@ import { kitHost } from "tests/teamchat/kit_host.ts";
 
 /** The file of owners. */
 export const FILE = "/etc/agents.json";
-/** Where the file is when its path is a link, as the platforms of containers mount one. */
+/** The target when the file's path is a link, as container platforms mount one. */
 const BEHIND = "/etc/mounted.json";
-/** Long enough for the gateway to look at the file. */
+/** Long enough for the gateway to check the file. */
 export const LOOK_MS = DIAL_LIMITS.keyFileLookMs * 2;
-/** Somebody who owns nothing at first. */
+/** A person who owns no agent at first. */
 export const NEW_OWNER = "00000000-0000-4000-8000-0000000000ee";
-/** The file without the owner of bea. */
+/** The file without bea's owner. */
 export const WITHOUT_BEA = { [CAL_OWNER]: "cal" };
 
-/** What goes into the file: owner → agent, or a text that may be no such thing. */
+/** The content of the file: owner → agent, or a text that may be invalid. */
 export type Owners = Readonly<Record<string, string>> | string;
 
-/** A gateway, and hands on its file. */
+/** A gateway, and functions to change its file. */
 export interface OwnedTeamchat extends TestTeamchat {
   /** Writes the file as `apply` does. */
   write(owners: Owners): Promise<void>;
-  /** The same, and waits for a look. */
+  /** Writes the file and waits for a check. */
   own(owners: Owners): Promise<void>;
 }
 
-/** A test with such a gateway; at first the file says what the settings say. */
+/** Registers a test with such a gateway; at first the file equals the settings. */
 export function ownersTest(
   name: string,
   fn: (at: OwnedTeamchat) => Promise<void>,

@@ -1,7 +1,7 @@
 /**
- * Owners who are taken away at the worst moment: between a message and the disk, between the gate
- * and the registration, while a question waits at the platform, and in a file behind a link. What
- * was theirs goes nowhere, and nobody else gets it.
+ * Owners who are removed at the worst moment: between a message and the disk, between the gate and
+ * the registration, while an approval card waits at the platform, and in a file behind a link.
+ * Their data is sent nowhere, and no one else gets it.
  *
  * @module
  */
@@ -25,16 +25,14 @@ import {
   WITHOUT_BEA,
 } from "tests/teamchat/owner_file.ts";
 
-/**
- * By then, whatever failed once would have been asked again: no pause between two tries is longer.
- */
+/** The longest pause between two tries: after it, every failed request would have been repeated. */
 const REPEATED_MS = TEAMCHAT_LIMITS.retryAfterMsMax;
 
 function test(name: string, fn: (at: OwnedTeamchat) => Promise<void>, isLink = false): void {
   ownersTest(name, fn, { isLink, env: { TEAMS_FILE_HOSTS: FILE_HOST } });
 }
 
-/** Posts, and leaves the clock where it is: what is to be stored waits for it. */
+/** Posts without advancing the clock, so that pending writes wait. */
 async function say(at: TestTeamchat, activity: unknown): Promise<Response> {
   return await fetch(at.url, {
     method: "POST",
@@ -50,7 +48,7 @@ const turnEvent = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 test("a file behind a link is as watched as any other", async (at) => {
   const agent = await at.agent();
-  // Long enough for the link itself to have been left alone.
+  // Long enough that an unchanged link itself counts as settled.
   await at.clock.advance(DIAL_LIMITS.keyFileSettledMs * 2);
   await at.own(WITHOUT_BEA);
   await at.post(at.message("still there?"));
@@ -62,10 +60,10 @@ test("a file behind a link is as watched as any other", async (at) => {
 test("a message of the moment in which its owner is taken away reaches nobody", async (at) => {
   const timers = at.clock.pending();
   const first = say(at, at.message("a secret of the former owner"));
-  // It is routed, and waits to be written.
+  // The message is routed and waits to be written.
   while (at.clock.pending() === timers) await turnEvent();
   await at.write({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
-  // Somebody new has the file looked at.
+  // A message of an unknown person makes the gateway check the file.
   const from = { id: "29:new", aadObjectId: NEW_OWNER };
   const conversation = { id: "a:new", conversationType: "personal" };
   const second = say(at, at.message("for me", { from, conversation }));
@@ -74,7 +72,7 @@ test("a message of the moment in which its owner is taken away reaches nobody", 
     assert.equal(answer.status, 202);
     await at.still(answer.text());
   }
-  // The agent comes as that of both, which is a change by itself that takes nothing away.
+  // Make the agent belong to both, which is a separate change that removes nothing.
   await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
   const agent = await at.agent("bea");
   const { turnId, text } = await at.still(agent.begin());
@@ -125,7 +123,7 @@ test("a question that waits at the platform is not asked of a former owner", asy
 const REPORT = new TextEncoder().encode("a secret report");
 const SLOW = error(429, "TooManyRequests", "slow down", { "retry-after": "5" });
 
-/** Lets the owner write once, so that the agent knows where, and offers a file. */
+/** Lets the owner write once, so that the agent knows the conversation; returns the agent. */
 async function offer(at: TestTeamchat): Promise<TestAgent> {
   const agent = await at.agent();
   await at.post(at.message("hi"));

@@ -1,7 +1,6 @@
 /**
- * What a former owner left behind: what was said about answers is told to that owner's
- * agent alone, and a disk that gives nothing at the moment of the change delays the end,
- * and ends nobody else's work.
+ * Data left by a former owner. Feedback on answers is sent to that owner's agent only. A disk that
+ * fails at the moment of the change delays the cleanup, but does not affect anyone else's work.
  *
  * @module
  */
@@ -17,7 +16,7 @@ import {
 
 const SECRET = "a secret of the former owner";
 
-/** An answer about which the owner says something while the agent is away. */
+/** Makes an answer, on which the owner gives feedback while the agent is away. */
 async function thumbWhileAway(at: TestTeamchat): Promise<void> {
   const agent = await at.agent();
   await at.post(at.message("hi"));
@@ -39,7 +38,7 @@ async function agentOfNewOwner(at: TestTeamchat): Promise<TestAgent> {
   return await at.still(agentOf(await at.dial("bea", NEW_OWNER), "bea"));
 }
 
-/** Events that an agent was told, once it is known that nothing else is on its way. */
+/** Returns the events that an agent received, once nothing else is in transit. */
 async function toldOf(at: TestTeamchat, agent: TestAgent): Promise<readonly unknown[]> {
   agent.send({ type: "agents", id: "after" });
   await at.still(agent.next("agents_result"));
@@ -84,7 +83,7 @@ test("a turn whose confirmation meets a bad disk is not the last one of its agen
   const turn = await at.still(agent.next("turn"));
   await at.post(at.message("second"));
   at.spoil(true);
-  // Confirmed twice: the second time there may be files to let go of.
+  // Confirmed twice: the second confirmation may also have files to release.
   agent.send({ type: "turn_accepted", turn_id: String(turn.turn_id) });
   agent.send({ type: "turn_accepted", turn_id: String(turn.turn_id) });
   let code: number | undefined;
@@ -106,7 +105,7 @@ test("a disk that gives nothing ends the agent's connection, and is asked again"
   agent.closed.then((ended) => code = ended.code);
   await at.until(() => code !== undefined);
   assert.equal(code, 1008);
-  // Longer than the gateway leaves between looks at what waits: they are not its end.
+  // Longer than the gateway's interval between checks of pending work: the work stays pending.
   await at.clock.advance(60_000);
   assert.deepEqual(await problems(at), ["former-owners-left"]);
   at.spoil(false);

@@ -1,6 +1,7 @@
 /**
- * Owners who come, go and change agents while the gateway runs: who is new is heard at once, who is
- * gone is heard no more, nothing of one person reaches another, and nobody else loses anything.
+ * Owners who are added, removed or get another agent while the gateway runs. A new owner is served
+ * at once, a removed one no longer, nothing of one person reaches another, and no one else loses
+ * anything.
  *
  * @module
  */
@@ -17,7 +18,7 @@ import {
 } from "tests/teamchat/fixture.ts";
 import { FILE, LOOK_MS, NEW_OWNER, ownersTest as test } from "tests/teamchat/owner_file.ts";
 
-/** A message of somebody in a chat of their own. */
+/** A message of a person in their own chat. */
 function of(at: TestTeamchat, owner: string, text: string, chat: string) {
   return at.message(text, {
     from: { id: `29:${chat}`, aadObjectId: owner },
@@ -36,7 +37,7 @@ async function problems(at: TestTeamchat): Promise<readonly string[]> {
 test("a new owner is routed without a restart, from the very next message on", async (at) => {
   const agent = await at.agent();
   assert.equal((await at.post(of(at, NEW_OWNER, "nobody hears this", "a:new"))).status, 202);
-  // No look in between: the message itself asks for one.
+  // The clock does not reach the next file check: the message itself triggers one.
   await at.write({ ...AGENTS, [NEW_OWNER]: "bea" });
   assert.equal((await at.post(of(at, NEW_OWNER, "hello", "a:new"))).status, 202);
   const { turnId, text } = await at.still(agent.begin());
@@ -85,7 +86,7 @@ test("an answer under way to a removed owner stops, its turn is cancelled", asyn
   const sent = at.kit.calls.length;
   await at.clock.advance(180_000);
   assert.equal(at.kit.calls.length, sent, "something was said after the owner was gone");
-  // The agent was away when its turn ended: it is told when it is back.
+  // The agent was away when its turn ended: it is notified when it is back.
   await at.own(AGENTS);
   const back = await at.agent("bea", { open_turns: [turnId] });
   assert.equal((await at.still(back.next("cancel"))).turn_id, turnId);
@@ -111,7 +112,7 @@ test("an answer to an owner who is removed stops between its messages", async (a
 test("an agent that gets another owner gets nothing of the former one", async (at) => {
   await at.post(at.message("a secret of the former owner"));
   await at.own({ [NEW_OWNER]: "bea", [CAL_OWNER]: "cal" });
-  // Its token names the former owner until `apply` has told it who is the new one.
+  // The agent's token names the former owner until `apply` gives it the new one.
   await assert.rejects(at.agent("bea"));
   await at.post(at.message("another secret"));
   await at.post(of(at, NEW_OWNER, "for me", "a:new"));

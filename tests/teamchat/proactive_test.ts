@@ -1,5 +1,5 @@
 /**
- * Messages of agents that nobody asked for: to their own owner only, each outcome told as it is.
+ * Messages that agents send without a turn: to their own owner only, each with its true outcome.
  *
  * @module
  */
@@ -23,7 +23,7 @@ const UNINSTALLED = {
   text: undefined,
 } as const;
 
-/** Sends and waits for the result. */
+/** Sends a message and waits for the result. */
 async function send(
   at: TestTeamchat,
   agent: TestAgent,
@@ -38,7 +38,7 @@ async function send(
   return result ?? {};
 }
 
-/** The owner of bea writes, so that the conversation is known; the turn is answered. */
+/** bea's owner writes, so that the conversation is known; the turn is answered. */
 async function meet(at: TestTeamchat, agent: TestAgent): Promise<void> {
   await at.post(at.message("hi"));
   const { turnId } = await at.still(agent.begin());
@@ -50,7 +50,8 @@ const busy = error(503, "Busy", "");
 const tooBig = error(413, "MessageSizeTooBig", "");
 const throttle = error(429, "TooManyRequests", "", { "retry-after": "60" });
 /**
- * Faults on the line ("message") and on the text ("edit"), the outcome, and how often it is read.
+ * Faults on the placeholder line ("message") and on the text ("edit"), the outcome, and how often
+ * the owner reads the message.
  */
 const OUTCOMES: readonly (readonly [string, readonly Fault[], string, number])[] = [
   ["no fault", [], "delivered", 1],

@@ -1,7 +1,7 @@
 /**
- * Requests byte by byte at the public listener of both programs that have one: what could be read
- * in two ways is refused, nothing that is refused is stored, no body is waited for before its token
- * is good, and no body becomes the next request.
+ * Requests byte by byte at the public listener of both programs that have one. An ambiguous request
+ * is refused, nothing refused is stored, no body is read before its token is valid, and no body
+ * becomes the next request.
  *
  * @module
  */
@@ -30,7 +30,7 @@ interface Subject {
   readonly at: ListenAddress;
   readonly clock: FakeClock;
   readonly kit: ConnectorKit;
-  /** Messages that were stored. */
+  /** Returns the number of stored messages. */
   stored(): number;
   close(): Promise<void>;
 }
@@ -75,19 +75,22 @@ function storedBy(metrics: Metrics, result: string): number {
   return metrics.value("activities", { type: "message", result });
 }
 
-/** What a row is written with: a good token, and a good message. */
+/** The variable parts of a row: a good token and a good message. */
 interface Words {
   readonly token: string;
   readonly body: string;
 }
 
-/** Bytes in pieces, and statuses of the answers; `stored` is how many messages were taken. */
+/**
+ * The bytes in pieces, and the expected statuses; `stored` is the expected number of stored
+ * messages.
+ */
 interface Row {
   readonly name: string;
   readonly say: (words: Words) => readonly string[];
   readonly statuses: readonly number[];
   readonly stored?: number;
-  /** Whether another request is answered on the connection. */
+  /** Whether the connection serves another request. */
   readonly isKept?: boolean;
 }
 
@@ -247,13 +250,14 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** Statuses in what a connection said. */
+/** Returns the statuses in the output of a connection. */
 function statusesOf(text: string): readonly number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 }
 
 /**
- * Says the pieces, each after what it may be answered with, and hears the connection to its end.
+ * Sends the pieces in order, waiting for `100 Continue` where the first one expects it, then reads
+ * the answers and tries one more request.
  */
 async function converse(at: ListenAddress, pieces: readonly string[], count: number) {
   const peer = await Deno.connect(at);
@@ -270,7 +274,7 @@ async function converse(at: ListenAddress, pieces: readonly string[], count: num
   };
   try {
     for (const [index, piece] of pieces.entries()) {
-      // Who was refused may hear of it before all was said.
+      // A refused connection may close before all pieces are sent.
       await say(peer, piece).catch(() => {});
       if (index === 0 && text === "" && /expect: 100/.test(piece)) {
         await hear(() => statusesOf(text).length > 0);
@@ -289,7 +293,7 @@ async function converse(at: ListenAddress, pieces: readonly string[], count: num
     try {
       peer.close();
     } catch {
-      // The timer was faster.
+      // The timer has already closed it.
     }
   }
 }

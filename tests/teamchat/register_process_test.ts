@@ -1,6 +1,6 @@
 /**
- * `/register`, one bad token a test: nobody gets in who is not an owner's agent with its own
- * enrolled key, at this gateway, once; and a key that is taken away ends its connection.
+ * `/register`, one bad token per test: only an owner's agent with its own enrolled key is accepted,
+ * at this gateway, once. A removed key ends its connection.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import {
 
 type Stated = Pick<Registration, "agent" | "owner" | "gateway" | "nonce">;
 
-/** Changes of a good token, or of what carries it. */
+/** Changes of a good token or of its request. */
 interface Given {
   readonly stated?: Partial<Stated>;
   readonly key?: () => Promise<DialKey>;
@@ -30,7 +30,7 @@ interface Given {
   readonly header?: (token: string) => string | undefined;
   readonly more?: Readonly<Record<string, string>>;
   readonly path?: string;
-  /** What the answer tells; "not authorized" and no more when absent. */
+  /** The reason in the answer; when absent, the answer is only "not authorized". */
   readonly told?: string;
 }
 
@@ -82,7 +82,7 @@ for (const [name, given] of Object.entries(REFUSED)) {
   test(`a registration is refused: ${name}`, async (at) => {
     const fault = await (await dial(at, given)).connect().catch((thrown: unknown) => thrown);
     assert.ok(fault instanceof UpgradeFault, String(fault));
-    // Who has no business here is told that there is nothing.
+    // A caller without any right gets "not found".
     const words = given.told === undefined ? "" : `: ${given.told}`;
     const wanted = fault.status === 404 ? "not found\n" : `not authorized${words}\n`;
     assert.equal(fault.text, wanted);

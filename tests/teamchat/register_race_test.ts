@@ -46,7 +46,7 @@ for (const [how, pass] of Object.entries(PASSES)) {
           receive: () => {},
           detach: (session, code) => void registry.remove(session, code),
         },
-        // As a store on another thread answers.
+        // Asynchronous, as for a store on another thread.
         ackedSeq: () => eventLoopTurn().then(() => 0),
       });
       await interleave(offset, async () => {

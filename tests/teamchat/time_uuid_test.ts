@@ -1,5 +1,5 @@
 /**
- * Ids in the order of their time.
+ * Ids that sort by time.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A message on its way: accepted, handed to its owner's agent, streamed, delivered once.
+ * A message from start to end: accepted, handed to its owner's agent, streamed, delivered once.
  *
  * @module
  */
@@ -31,7 +31,7 @@ test("words that come before the start of their turn is stored are shown as well
   const agent = await at.agent();
   await at.post(at.message("hello"));
   const turnId = String((await at.still(agent.next("turn"))).turn_id);
-  // All of it before the clock lets the gateway write.
+  // Everything is sent before the clock lets the gateway write.
   agent.send({ type: "turn_accepted", turn_id: turnId });
   agent.event("turn_started", turnId, {});
   agent.delta(turnId, "One. ", 0);

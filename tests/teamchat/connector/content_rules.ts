@@ -1,6 +1,6 @@
 /**
- * What the platform takes in a message besides its text, as Teams documents it ("Bot messages with
- * AI-generated content", "Send and receive files", "Stream bot messages"). Pure.
+ * What the platform accepts in a message besides its text, as Teams documents it ("Bot messages
+ * with AI-generated content", "Send and receive files", "Stream bot messages"). Pure.
  *
  * @module
  */
@@ -12,7 +12,7 @@ const FILE_CONSENT = "application/vnd.microsoft.teams.card.file.consent";
 const FILE_INFO = "application/vnd.microsoft.teams.card.file.info";
 const CARD = "application/vnd.microsoft.card.adaptive";
 
-/** Returns what is wrong with a body, or undefined. */
+/** Returns a description of the first error in a body, or undefined. */
 export function contentFault(body: Json): string | undefined {
   const entities = Array.isArray(body.entities) ? body.entities as Json[] : [];
   const roots = entities.filter(({ type }) => type === ROOT);

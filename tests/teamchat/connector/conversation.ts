@@ -1,7 +1,7 @@
 /**
- * One conversation of the kit: what people in it would see, and the platform's rules about it,
- * enforced as Teams documents them ("Stream bot messages", "Optimize your bot with rate limiting").
- * Pure: times are passed in.
+ * One conversation of the kit: what its members would see, and the platform's rules, enforced as
+ * Teams documents them ("Stream bot messages", "Optimize your bot with rate limiting"). Pure: times
+ * are passed in.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 import { defined } from "core/defined.ts";
 import { contentFault } from "tests/teamchat/connector/content_rules.ts";
 
-/** A message as people see it. */
+/** A message as its readers see it. */
 export interface ShownMessage {
   readonly id: string;
   readonly text: string;
@@ -19,7 +19,7 @@ export interface ShownMessage {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What the connector says to a request. */
+/** The connector's response to a request. */
 export interface KitAnswer {
   readonly status: number;
   readonly body: unknown;
@@ -39,12 +39,12 @@ interface Stream {
 
 /** Rules that a test may change. */
 export interface KitRules {
-  /** UTF-16 bytes of a whole payload. */
+  /** Maximum of a whole payload, in UTF-16 bytes. */
   readonly payloadBytesMax: number;
   readonly streamMs: number;
   /** Shortest time between two requests of a stream. */
   readonly streamGapMs: number;
-  /** The vendor's local test client asks for none. */
+  /** Whether requests need a token; the vendor's local test client needs none. */
   readonly asksForTokens: boolean;
 }
 
@@ -58,14 +58,14 @@ export const KIT_RULES: KitRules = {
 
 const RATES = [[7, 1_000], [8, 2_000], [60, 30_000], [1_800, 3_600_000]] as const;
 
-/** A conversation and what was done in it. */
+/** A conversation and the requests it received. */
 export class KitConversation {
   readonly #type: "personal" | "group";
   readonly #rules: KitRules;
   readonly #messages: { -readonly [Field in keyof ShownMessage]: ShownMessage[Field] }[] = [];
   readonly #streams = new Map<string, Stream>();
   readonly #times: number[] = [];
-  /** Rules that a client broke, one line each. */
+  /** Violations of the platform's rules by a client, one line each. */
   readonly violations: string[] = [];
   typing = 0;
   #next = 1;
@@ -76,7 +76,7 @@ export class KitConversation {
     this.#rules = rules;
   }
 
-  /** What people see now. */
+  /** The messages that are visible now. */
   get messages(): readonly ShownMessage[] {
     return this.#messages;
   }
@@ -86,12 +86,12 @@ export class KitConversation {
     return [...this.#streams.values()];
   }
 
-  /** The owner presses "stop" on the stream that runs. */
+  /** The owner presses "stop" on the running stream. */
   pressStop(): void {
     for (const stream of this.#streams.values()) if (!stream.isOver) stream.isCancelled = true;
   }
 
-  /** Judges the rate of all requests; a refusal counts as a violation. */
+  /** Checks the rate of all requests; a refusal counts as a violation. */
   admit(now: number): KitAnswer | undefined {
     for (const [count, ms] of RATES) {
       if (this.#times.filter((at) => now - at < ms).length >= count) {
@@ -103,7 +103,7 @@ export class KitConversation {
     return undefined;
   }
 
-  /** A new activity. */
+  /** Handles a new activity. */
   post(body: Record<string, unknown>, size: number, now: number): KitAnswer {
     if (this.isBlocked) return error(403, "MessageWritesBlocked", "Message writes are blocked");
     const info = (body.entities as { type?: string }[] | undefined)
@@ -123,7 +123,7 @@ export class KitConversation {
     return { status: 201, body: { id } };
   }
 
-  /** An edit. */
+  /** Handles an edit. */
   put(id: string, body: Record<string, unknown>, size: number, now: number): KitAnswer {
     if (size > this.#rules.payloadBytesMax) {
       return error(413, "MessageSizeTooBig", "Message size too large");
@@ -132,7 +132,7 @@ export class KitConversation {
     if (fault !== undefined) return fault;
     const stream = this.#streams.get(id);
     if (stream !== undefined && !stream.isOver && now - stream.begun < this.#rules.streamMs) {
-      // An edit takes the message over: the stream takes nothing after it.
+      // An edit replaces the message: its stream accepts nothing afterwards.
       stream.isOver = true;
     }
     const known = this.#messages.find((message) => message.id === id);
@@ -241,7 +241,7 @@ interface StreamInfo {
   readonly streamId?: string;
 }
 
-/** An error as the connector words it. */
+/** An error in the connector's format. */
 export function error(
   status: number,
   code: string,

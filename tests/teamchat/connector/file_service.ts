@@ -1,7 +1,7 @@
 /**
- * Where the tenant keeps files, in the kit: pre-authenticated downloads, upload sessions, and the
- * images of messages at the connector. Enforces who must and who must not show a token, sizes,
- * ranges, and that a session takes one file once. Pure but for what it holds.
+ * The tenant's file storage, in the kit: pre-authenticated downloads, upload sessions, and the
+ * images of messages at the connector. Enforces which requests must and must not carry a token,
+ * sizes, ranges, and that a session accepts one file once. No I/O.
  *
  * @module
  */
@@ -17,14 +17,14 @@ interface Held {
 /** An upload session. */
 export interface UploadSession {
   readonly size: number;
-  /** What was brought. */
+  /** The uploaded bytes. */
   bytes: Uint8Array | undefined;
   isOver: boolean;
 }
 
-/** The service. */
+/** The file service. */
 export class FileService {
-  /** Rules that a client broke, one line each. */
+  /** Violations of the rules by a client, one line each. */
   readonly violations: string[] = [];
   /** Requests, in order: method and path. */
   readonly requests: string[] = [];
@@ -33,22 +33,22 @@ export class FileService {
   #failures: Response[] = [];
   #next = 1;
 
-  /** Keeps a file; returns its address, which is good until `forget`. */
+  /** Stores a file; returns its address, which is valid until `forget`. */
   keep(bytes: Uint8Array<ArrayBuffer>, type = "application/octet-stream"): string {
     return this.#address({ bytes, type });
   }
 
-  /** An address that is answered by hand. */
+  /** Returns an address with a scripted response. */
   answer(respond: () => Response): string {
     return this.#address(respond);
   }
 
-  /** All addresses end. */
+  /** Invalidates all addresses. */
   forget(): void {
     this.#downloads.clear();
   }
 
-  /** Opens a session as the platform does when an owner accepts. */
+  /** Opens a session, as the platform does when an owner accepts. */
   openUpload(size: number): { readonly uploadUrl: string; readonly session: UploadSession } {
     const id = `/upload/${this.#next++}`;
     const session: UploadSession = { size, bytes: undefined, isOver: false };
@@ -56,12 +56,12 @@ export class FileService {
     return { uploadUrl: `https://${FILE_HOST}${id}?tempauth=secret-right`, session };
   }
 
-  /** The next uploads are answered so and not taken. */
+  /** Answers the next uploads with these responses and stores nothing. */
   failUploads(...responses: readonly Response[]): void {
     this.#failures = [...responses];
   }
 
-  /** An image at the connector; `path` is below its base. */
+  /** Returns the response for an image at the connector; `path` is below its base. */
   inline(path: string, isTokenGood: boolean): Response | undefined {
     const held = this.#downloads.get(path);
     if (held === undefined) return undefined;
@@ -69,7 +69,7 @@ export class FileService {
     return typeof held === "function" ? held() : bodyOf(held);
   }
 
-  /** Keeps an image at the connector. */
+  /** Stores an image at the connector. */
   keepInline(path: string, bytes: Uint8Array<ArrayBuffer>, type: string): void {
     this.#downloads.set(path, { bytes, type });
   }
@@ -112,11 +112,11 @@ export class FileService {
 /** A service that listens on loopback. */
 export interface ServedFiles extends AsyncDisposable {
   readonly origin: string;
-  /** The address on loopback of one that the service gave. */
+  /** Returns the loopback address for an address that the service issued. */
   at(url: string): string;
 }
 
-/** Serves it on a free port of loopback. */
+/** Serves the file service on a free port of loopback. */
 export function serveFiles(service: FileService): ServedFiles {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },

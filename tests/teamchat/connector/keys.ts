@@ -1,6 +1,6 @@
 /**
- * Signing keys of the kit: makes tokens as the platform's connector does, or spoiled in one way,
- * and publishes the key set. Keys rotate, are endorsed or not.
+ * Signing keys of the kit: makes tokens as the platform's connector does, or with one defect, and
+ * publishes the key set. Keys can be rotated, and be with or without endorsements.
  *
  * @module
  */
@@ -15,7 +15,7 @@ export const TENANT = "99999999-8888-4777-8666-555555555555";
 /** Issuer of the kit's cloud. */
 export const ISSUER = "https://connector.test";
 
-/** One key. */
+/** One signing key. */
 export interface KitKey {
   readonly kid: string;
   readonly privateKey: CryptoKey;
@@ -23,19 +23,19 @@ export interface KitKey {
   readonly endorsements: readonly string[] | undefined;
 }
 
-/** How a token differs from a good one; an undefined claim is left out. */
+/** How a token differs from a good one; an undefined claim is omitted. */
 export interface TokenChange {
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
   readonly key?: KitKey;
 }
 
-/** Making keys and tokens. */
+/** Makes keys and tokens. */
 export interface KitKeys {
   readonly current: KitKey;
-  /** The key set as it is published. */
+  /** Returns the published key set. */
   published(): { readonly keys: readonly unknown[] };
-  /** Makes a key, published unless said otherwise. */
+  /** Makes a key, which is published by default. */
   make(
     kid: string,
     options?: {
@@ -43,7 +43,7 @@ export interface KitKeys {
       readonly isHidden?: boolean;
     },
   ): Promise<KitKey>;
-  /** Publishes a new key and takes the old one away. */
+  /** Publishes a new key and removes the old one. */
   rotate(kid: string): Promise<KitKey>;
   token(serviceUrl: string, change?: TokenChange): Promise<string>;
 }
@@ -51,12 +51,12 @@ export interface KitKeys {
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
 const pairs: Promise<Pair>[] = [];
 
-/** Pairs are slow to make, so all kits of a process use the same ones, in order. */
+/** Key pairs are slow to generate, so all kits of a process share them, in order. */
 function pairFor(place: number): Promise<Pair> {
   return pairs[place] ??= generateKeyPair("RS256", { extractable: true });
 }
 
-/** Makes keys with one that is endorsed for the platform; `now` in milliseconds. */
+/** Creates the keys, with one that is endorsed for the platform; `now` in milliseconds. */
 export async function createKitKeys(now: () => number): Promise<KitKeys> {
   const published = new Map<string, KitKey>();
   let made = 0;

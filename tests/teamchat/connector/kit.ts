@@ -1,8 +1,8 @@
 /**
  * The conformance kit: a connector, a token endpoint and a key set that speak the platform's
  * protocol and *enforce* it: sequence, prefix, pace, two minutes, size and rates. It can answer 504
- * after it accepted, cut connections, rotate keys and stall. Usable against any bot: `handle` takes
- * requests in memory, `serveKit` puts it on loopback.
+ * after it accepted a request, cut connections, rotate keys and stall. Usable with any bot:
+ * `handle` accepts requests in memory, `serveKit` serves the kit on loopback.
  *
  * @module
  */
@@ -25,7 +25,7 @@ import {
   TENANT,
 } from "tests/teamchat/connector/keys.ts";
 
-/** Secret that the kit's token endpoint takes. */
+/** The client secret that the kit's token endpoint accepts. */
 export const APP_SECRET = "kit-secret-value-1234567890";
 
 /** One request to the connector. */
@@ -40,17 +40,17 @@ export interface KitCall {
   readonly status: number;
 }
 
-/** What a fault does to a request that it matches. */
+/** The effect of a fault on a matching request. */
 export type FaultEffect =
-  /** Answers so and does nothing. */
+  /** Sends this answer and does nothing. */
   | { readonly answer: KitAnswer }
-  /** Does it and answers so. */
+  /** Executes the request and sends this answer. */
   | { readonly after: KitAnswer }
-  /** Cuts the connection, before or after doing it. */
+  /** Cuts the connection, before or after it executes the request. */
   | { readonly cut: "before" | "after" }
-  /** Does it, answers the status and never ends the body. */
+  /** Executes the request, sends the status and never ends the body. */
   | { readonly stall: true }
-  /** Does it or not, says that it came, and answers nothing until it is released. */
+  /** Executes the request or not, calls `reached`, and sends no answer until it is released. */
   | {
     readonly hold: "before" | "after";
     readonly reached: () => void;
@@ -58,7 +58,7 @@ export type FaultEffect =
   }
   | { readonly response: () => Response };
 
-/** A scripted fault: for requests of a kind, `skip` of them later, `times` times. */
+/** A scripted fault: skips `skip` requests of a kind, then matches `times` of them. */
 export interface Fault {
   readonly kind: string;
   readonly skip?: number;
@@ -70,29 +70,29 @@ export interface Fault {
 export interface ConnectorKit {
   readonly keys: KitKeys;
   readonly files: FileService;
-  /** Requests to hosts that are nobody's. */
+  /** Requests to unknown hosts. */
   readonly strays: readonly string[];
   readonly serviceUrl: string;
-  /** The file for `TEAMS_CLOUD`. */
+  /** Content of the file for `TEAMS_CLOUD`. */
   readonly cloudFile: string;
   handle(request: Request): Promise<Response>;
   conversation(id: string): KitConversation;
   readonly calls: readonly KitCall[];
-  /** Requests for paths that are not the connector's, such as those of metadata and keys. */
+  /** Requests for paths outside the connector, such as metadata and keys. */
   readonly paths: readonly string[];
   readonly tokensMinted: number;
   script(...faults: readonly Fault[]): void;
-  /** Takes the place of the metadata, key or token endpoint. */
+  /** Replaces the response of the metadata, key or token endpoint. */
   override(
     path: "metadata" | "keys" | "token",
     respond: (() => Response | Promise<Response>) | undefined,
   ): void;
-  /** Ends every token that was minted. */
+  /** Expires every minted token. */
   expireTokens(): void;
   violations(): readonly string[];
 }
 
-/** Makes a kit whose parts are all under `origin`. */
+/** Makes a kit whose endpoints are all under `origin`. */
 export async function createConnectorKit(options: {
   readonly origin?: string;
   readonly now?: () => number;

@@ -1,6 +1,6 @@
 /**
- * A receiving half that somebody took over asks without an end: what it asks is taken as fast as it
- * can be answered, and no faster.
+ * A compromised receiver that sends questions without an end: the sender reads them only as fast as
+ * it can answer.
  *
  * @module
  */

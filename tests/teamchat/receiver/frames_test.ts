@@ -1,6 +1,6 @@
 /**
- * What the sending half takes for a question: the receiving half speaks to strangers, so a line of
- * it may be anything.
+ * What the sender accepts as a question. The receiver is exposed to strangers, so its lines may
+ * contain anything.
  *
  * @module
  */

@@ -1,7 +1,6 @@
 /**
- * A sending half that is there and reads nothing: whoever presses buttons meanwhile
- * does not fill the memory of the half that strangers speak to, and what was taken is
- * handed over to the next one.
+ * A sender that is connected and reads nothing: button presses in the meantime do not fill the
+ * memory of the exposed receiver, and accepted messages are handed over to the next sender.
  *
  * @module
  */
@@ -16,7 +15,7 @@ import { recordingLog } from "tests/fakes/log.ts";
 
 const MIB = 1024 * 1024;
 
-/** A connection whose other end takes what it takes, and says nothing. */
+/** A connection whose peer sends nothing, and reads nothing if it hangs. */
 function connection(isHung: boolean) {
   const gone = Promise.withResolvers<void>();
   const lines: string[] = [];
@@ -56,7 +55,7 @@ Deno.test("a sending half that hangs is given eight mebibytes to read, and no mo
   assert.equal(await link.ask(question, 10_000), undefined);
   await clock.advance(10_000);
   assert.equal(answered, 7);
-  // Nobody waits any more, and still nothing was read.
+  // All callers have timed out, and still nothing was read.
   assert.equal(await link.ask(question, 10_000), undefined);
   link.offer({ place: 1, agent: "bea", key: "kept", received: 1, body: "{}" });
   const next = connection(false);

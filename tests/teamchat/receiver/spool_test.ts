@@ -1,7 +1,7 @@
 /**
- * What the receiving half keeps, and how it hands it over: bounded for each agent and in
- * all, in order for each agent, one agent's full queue in nobody else's way, and nothing
- * kept that the disk did not take.
+ * What the receiver stores, and how it hands it over: bounded for each agent and in total, in order
+ * for each agent. One agent's full queue does not block others, and an item is accepted only after
+ * the disk has it.
  *
  * @module
  */
@@ -106,7 +106,7 @@ test("a full disk is told, leaves nothing behind, and ends with room", async (sc
   assert.equal(spool.all().length, 1);
 });
 
-/** The sending half in the hands of a test. */
+/** A sender that the test scripts. */
 function sender() {
   const asked: { n: number; body: string }[] = [];
   const incoming = new TransformStream<Uint8Array, Uint8Array>();
@@ -137,7 +137,7 @@ function sender() {
   };
 }
 
-/** Lets what is under way come to rest, writes to the disk included. */
+/** Lets pending work finish, including writes to the disk. */
 async function rest({ clock }: Scene): Promise<void> {
   for (let turn = 0; turn < 5; turn++) {
     await settle();

@@ -1,5 +1,5 @@
 /**
- * What is shown of an answer while it is written: whatever an agent says, it is bounded.
+ * The shown part of an unfinished answer is bounded, whatever the agent sends.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The app token: whom it is asked of, how often, what is made of every refusal, and that neither it
- * nor the secret is told to anybody.
+ * The app token: where and how often it is requested, how each refusal is handled, and that neither
+ * the token nor the secret leaks.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { APP_ID, createConnectorKit, TENANT } from "tests/teamchat/connector/kit
 
 const SECRET = "a-secret-that-nobody-may-read";
 
-/** What an identity provider was asked, and a way to have it say something else. */
+/** The requests that an identity provider received, and its scripted response. */
 interface Provider {
   readonly asked: { readonly path: string; readonly form: URLSearchParams }[];
   respond: () => Response | Promise<Response>;
@@ -103,7 +103,7 @@ Deno.test("a refused token is asked for once more, not once for each refusal", a
 const refusal = (status: number, error: string, words: string) => () =>
   Response.json({ error, error_description: words }, { status });
 
-/** What an identity provider may say, and what health says of it. */
+/** Responses of an identity provider, and the fault that health reports for each. */
 const REFUSALS: Readonly<Record<string, readonly [Provider["respond"], AppTokenFault]>> = {
   "invalid_client": [refusal(401, "invalid_client", "no"), "secret-invalid"],
   "a wrong secret (AADSTS7000215)": [

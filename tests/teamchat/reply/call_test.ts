@@ -1,7 +1,7 @@
 /**
- * Which way a request of the connector leaves: the quick one; `fetch` alone where the environment
- * names a proxy, and where nothing could be sent by the quick one, for a while; never both where
- * something may have been sent.
+ * Which path a connector request takes: the fast client; or `fetch` alone if the environment names
+ * a proxy, and for a while after the fast client could send nothing. Never both when something may
+ * have been sent.
  *
  * @module
  */
@@ -21,7 +21,7 @@ const REQUEST: HttpCallRequest = {
   timeoutMs: 10_000,
 };
 
-/** As the platform's `fetch` rejects. */
+/** An error as the platform's `fetch` rejects with. */
 const failed = (says: string) => new TypeError("fetch failed", { cause: new Error(says) });
 
 function world(reason: "unmade" | "unanswered" | undefined, isForProxy = false) {

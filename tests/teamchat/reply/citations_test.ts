@@ -1,6 +1,6 @@
 /**
- * Sources of an answer on their way: references of the message that names them, never words that
- * appear in the stream and go again.
+ * Sources of an answer in transit: they become references of the message that names them, never
+ * text that appears in the stream and disappears again.
  *
  * @module
  */

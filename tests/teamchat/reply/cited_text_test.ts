@@ -1,5 +1,5 @@
 /**
- * Sources of an answer: what becomes a reference of the message, and what stays words.
+ * Sources of an answer: which become references of the message, and which stay text.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Requests that cannot be made: they end as failed, nothing is sent, and others go on.
+ * Requests that cannot be built: they fail without sending anything, and other requests continue.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { recordingLog } from "tests/fakes/log.ts";
 
 const BASE = "https://smba.test/teams";
 
-/** Conversation, message, and where the request must have gone; undefined: nowhere. */
+/** Conversation, message, and the expected path of the request; undefined: nothing is sent. */
 const ROWS: readonly (readonly [string, string | undefined, string | undefined])[] = [
   ["a:1", undefined, "/a%3A1/activities"],
   ["a:1", "f:1/../2", "/a%3A1/activities/f%3A1%2F..%2F2"],

@@ -1,7 +1,7 @@
 /**
- * Every run of faults and kills, up to five requests deep: the answer is in the conversation once.
- * The platform is the kit's conversation, the delivery is the gateway's own, the disk is what
- * `keep` kept before the kill.
+ * Every sequence of faults and kills, up to five requests deep: the answer is in the conversation
+ * once. The platform is the kit's conversation, the delivery is the gateway's code, and the disk is
+ * what `keep` stored before the kill.
  *
  * @module
  */
@@ -47,7 +47,7 @@ const FRESH: DeliveryProgress = {
   ids: [],
 };
 
-/** Says no time, and lets all pass at once. */
+/** A clock of the test's world; sleeping advances it at once. */
 function clockOf(world: World): Clock {
   return {
     now: () => world.now,
@@ -82,7 +82,7 @@ function connectorOf(world: World): Connector {
   };
 }
 
-/** One process: what became of the answer, or that it was killed. */
+/** Runs one process; returns the outcome of the answer, or "killed". */
 async function runProcess(world: World, text: string): Promise<string> {
   const type = "personal";
   const turn = {
@@ -105,7 +105,7 @@ async function runProcess(world: World, text: string): Promise<string> {
       signal: new AbortController().signal,
     });
     if (delivered === "stopping") return delivered;
-    // How far it came is stored with the outcome, in one write.
+    // The progress is stored together with the outcome, in one write.
     if (world.isKillArmed) throw new Killed();
     world.progress = { ...world.progress, ...delivered.progress };
     return delivered.outcome;
@@ -116,7 +116,7 @@ async function runProcess(world: World, text: string): Promise<string> {
   }
 }
 
-/** All runs of `depth` faults. */
+/** Yields all sequences of `depth` faults. */
 function* runs(depth: number): Generator<Fault[]> {
   if (depth === 0) yield [];
   else for (const rest of runs(depth - 1)) for (const fault of FAULTS) yield [fault, ...rest];
@@ -151,7 +151,8 @@ for (
       while (outcome === "killed") outcome = await runProcess(world, parts.join("\n\n"));
       const read = world.room.messages.map(({ text }) => text).filter((text) => text !== LINE);
       const told = `${faults.join(", ")}: ${outcome}`;
-      // Four lines that nobody confirmed: nothing of the answer went out, and the agent knows.
+      // After four unconfirmed placeholder lines, no part of the answer was sent, and the agent is
+      // notified.
       const isGivenUp = faults.filter((fault) => fault.startsWith("504")).length >= 4;
       if (isGivenUp && outcome === "failed") assert.deepEqual(read, [], told);
       else {

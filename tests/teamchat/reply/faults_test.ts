@@ -1,6 +1,6 @@
 /**
- * Every scripted fault of the connector: the whole answer is there once, at the platform's pace,
- * and the agent is told the truth about it.
+ * Every scripted fault of the connector: the whole answer appears once, at the platform's pace, and
+ * the agent gets the true outcome.
  *
  * @module
  */
@@ -120,9 +120,9 @@ const gone = error(404, "NotFound", "");
 const noId = { status: 201, body: {} };
 const refused = error(400, "BadSyntax", "");
 /**
- * Faults of an answer that is no stream, of the line that holds its place ("message") and of the
- * edit that brings the text: what the agent is told, how often the answer is read, and how many
- * lines stay that the platform never confirmed.
+ * Faults of an answer without a stream: of the placeholder line ("message") and of the edit with
+ * the text. Then the outcome reported to the agent, how often the answer is read, and how many
+ * lines remain that the platform never confirmed.
  */
 const PLAIN: readonly (readonly [string, readonly Fault[], string, number, number])[] = [
   ["429 twice", [fault("message", { answer: throttle }, 2)], "delivered", 1, 0],

@@ -1,6 +1,7 @@
 /**
- * Showing an answer costs what is shown, not what an agent says: a flood of small pieces is looked
- * at now and then, a long text as far as it can be shown, and what came meanwhile is not forgotten.
+ * The cost of showing an answer depends on what is shown, not on what an agent sends. A flood of
+ * small pieces is processed at intervals, a long text only up to the limit, and what arrives
+ * meanwhile is not lost.
  *
  * @module
  */

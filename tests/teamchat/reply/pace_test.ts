@@ -1,6 +1,6 @@
 /**
- * The line of all conversations before the platform: owners in turn, in the order of coming, at the
- * pace of the settings, and nobody who waits is woken for nothing.
+ * The queue of all conversations before the platform: owners take turns, requests keep their order
+ * and the configured pace, and no waiting request is woken needlessly.
  *
  * @module
  */
@@ -43,7 +43,8 @@ Deno.test("two hundred conversations go out in order, forty a second, on one tim
         return clock.sleep(ms, signal);
       },
       after: (ms, run) => {
-        // The time limit of each request is longer than the second that the pace looks ahead.
+        // Skip the time limits of requests, which are longer than the second that the pace plans
+        // ahead.
         if (ms <= 1_000) timers++;
         return clock.after(ms, run);
       },
@@ -59,7 +60,7 @@ Deno.test("two hundred conversations go out in order, forty a second, on one tim
   await clock.advance(6_000);
   await Promise.all(calls);
   assert.deepEqual(sent.map(({ n }) => n), Array.from({ length: 200 }, (_, n) => n));
-  // One timer for all who wait, once for each second: nobody is woken for nothing.
+  // One timer per second for all waiting requests: none is woken needlessly.
   assert.deepEqual([sleeps, timers], [0, 4]);
   for (const [place, { at }] of sent.entries()) {
     assert.ok(

@@ -1,5 +1,5 @@
 /**
- * `Retry-After` of the platform in every form that is one, and in those that are none.
+ * The platform's `Retry-After` in every valid form, and in invalid ones.
  *
  * @module
  */
@@ -12,7 +12,7 @@ const NOW = Date.parse("2026-01-01T00:00:00Z");
 const MAX = TEAMCHAT_LIMITS.retryAfterMsMax;
 const USUAL = 2_000;
 
-/** Header, and how long is waited. */
+/** The header, and the resulting wait. */
 const ROWS: Readonly<Record<string, readonly [string | null, number]>> = {
   "seconds": ["7", 7_000],
   "none at all": ["0", 0],

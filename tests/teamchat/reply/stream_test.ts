@@ -1,6 +1,6 @@
 /**
- * What the owner sees while an answer is written: progress lines, chunks at the platform's pace,
- * whatever the agent says and however fast, and what is there at the end.
+ * What the owner sees while an answer is written: progress lines, chunks at the platform's pace
+ * whatever the agent sends and however fast, and the final text.
  *
  * @module
  */
@@ -15,7 +15,7 @@ interface Begun {
   readonly turnId: string;
 }
 
-/** A turn that has begun, and whose stream is open. Nobody sets the platform's clock here. */
+/** Registers a test with a started turn and an open stream. The platform has a separate clock. */
 function test(name: string, fn: (begun: Begun) => Promise<void>): void {
   teamchatTest(name, async (at) => {
     const agent = await at.agent();
@@ -31,7 +31,7 @@ const linesOf = (at: TestTeamchat) =>
   at.kit.calls.filter(({ kind }) => kind === "informative").map(({ body }) => body.text);
 const textsOf = (at: TestTeamchat) => roomOf(at).messages.map(({ text }) => text);
 
-/** Ends the turn with a message, and waits until the agent is told what became of it. */
+/** Ends the turn with a message; returns the outcome that the agent receives. */
 async function finish({ at, agent, turnId }: Begun, text: string): Promise<string> {
   agent.answer(turnId, text);
   let told = "";
@@ -108,7 +108,7 @@ test("an answer that goes back on its words is whole at the end, and shown once"
   agent.delta(turnId, "The answer is 41. ", 0);
   await at.until(() => roomOf(at).streams[0]?.text === "The answer is 41. ");
   assert.equal(await finish(begun, "I was wrong: it is 42."), "delivered");
-  // What was shown cannot be taken back in a stream: the end replaces it.
+  // A stream cannot take back text that was shown: the final message replaces it.
   assert.deepEqual(textsOf(at), ["I was wrong: it is 42."]);
 });
 
@@ -120,7 +120,7 @@ for (const [name, text] of Object.entries({ "empty": "", "blanks": " \n\t " })) 
 }
 
 const rows = Array.from({ length: 400 }, (_, n) => `| ${n} | ${"word ".repeat(20)}|`).join("\n");
-/** Long answers, and what must be kept of each when it is cut. */
+/** Long answers, and a pattern for the parts that must survive when each is split. */
 const LONG: Readonly<Record<string, readonly [string, RegExp]>> = {
   "200 KB of words": [Array.from({ length: 34_000 }, (_, n) => `w${n}`).join(" "), /w\d+/g],
   "a table": [`| n | words |\n|---|---|\n${rows}\n`, /^\| \d+ \|/gm],
@@ -148,7 +148,7 @@ for (
     await at.until(() => roomOf(at).streams[0]?.text === "One. Two. ");
     assert.equal(await finish(begun, "One. Two. Three."), "delivered");
     assert.deepEqual(textsOf(at), ["One. Two. Three."]);
-    // A clock that is late finds the platform's tokens to be of the future, and says so.
+    // A clock that is late finds the platform's tokens not yet valid, and refuses them.
     assert.equal((await at.post(at.message("next"))).status, ms > 0 ? 202 : 401);
   });
 }

@@ -1,7 +1,7 @@
 /**
- * The subjects of the team-chat table and of its bench: our gateway as a process, and three
- * SDKs of the vendor on Node, installed from npm by the preparation step or when they are asked
- * for, never for the product.
+ * The subjects of the team-chat table and of its bench: our gateway as a process, and three SDKs of
+ * the vendor on Node. The preparation step or the first use installs them from npm; the product
+ * never does.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export interface Subject {
   stop(): Promise<void>;
 }
 
-/** The SDKs, by the word that the table has for each. */
+/** The SDKs, by their names in the table. */
 export const SDKS = {
   "agents-hosting 1.8.1": "agents_hosting.cjs",
   "botbuilder 4.23.3": "botbuilder.cjs",
@@ -33,7 +33,7 @@ export const SDKS = {
 
 const FOLDER = `${TREE}.cache/teamchat-sdks`;
 
-/** Installs the SDKs and the Node that runs them, once; the pins are in `programs/pins/`. */
+/** Installs the SDKs and their Node once; the pins are in `programs/pins/`. */
 export async function installSdks(say: (line: string) => void = () => {}): Promise<void> {
   await installSuite(say);
   const pins = { source: `${TREE}tests/teamchat/sdks/programs/pins`, installed: FOLDER };
@@ -41,8 +41,8 @@ export async function installSdks(say: (line: string) => void = () => {}): Promi
 }
 
 /**
- * Starts an SDK as a bot that echoes, or that takes messages and says nothing; on Node
- * 22 unless told.
+ * Starts an SDK as a bot that echoes, or that accepts messages without a reply; on Node 22 by
+ * default.
  */
 export async function startSdk(
   name: keyof typeof SDKS,
@@ -51,7 +51,7 @@ export async function startSdk(
 ): Promise<Subject> {
   const port = freePort();
   const scripts = `${TREE}tests/teamchat/sdks/programs`;
-  // Copied beside its packages: Node looks for them from where the script lies.
+  // Copied beside its packages, because Node resolves them from the script's folder.
   await Deno.copyFile(`${scripts}/${SDKS[name]}`, `${FOLDER}/${SDKS[name]}`);
   return await start(name, {
     command: node,
@@ -75,7 +75,7 @@ export interface OwnSubject extends Subject {
   readonly keyOf: (agent: string) => DialKey | undefined;
 }
 
-/** Starts our gateway for some owners; `more` are further settings. */
+/** Starts our gateway for some owners. */
 export async function startOwn(
   world: World,
   owners: Readonly<Record<string, string>> = { [BEA_OWNER]: "bea" },
@@ -84,7 +84,7 @@ export async function startOwn(
   const root = await Deno.makeTempDir({ prefix: "ft-" });
   const { etc, dialKeys } = pathsUnder(root);
   await Deno.mkdir(etc, { recursive: true });
-  // One key for all: making thousands is not what is measured.
+  // One key for all agents: generating thousands is not part of the measurement.
   const { key } = await generateDialKey();
   const listed = Object.values(owners).map((agent) => [agent, [key.publicKey]]);
   await Deno.writeTextFile(dialKeys, JSON.stringify(Object.fromEntries(listed)));
@@ -110,7 +110,7 @@ export async function startOwn(
       TEAMS_APP_TENANT_ID: TENANT,
       TEAMS_AGENTS: `${root}/agents.json`,
       TEAMS_CLOUD: `${root}/cloud.yaml`,
-      // The bench's connector knows no limit, and it is not the limit that is measured.
+      // The bench's connector has no limit, and the limit is not part of the measurement.
       TEAMS_SENDS_PER_SECOND: "10000",
       TEAMS_LISTEN: `127.0.0.1:${port}`,
       TEAMS_REGISTER_LISTEN: `127.0.0.1:${registerPort}`,

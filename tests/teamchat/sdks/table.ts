@@ -1,8 +1,8 @@
 /**
- * `./dev bench teamchat-table`: hostile deliveries to our gateway and to three SDKs of the
- * vendor, side by side. A cell is the HTTP status and how many replies reached the
- * connector; **ET** says that a host outside was sent the bot's bearer. Exits with 1 when
- * our own column is not what it must be.
+ * `./dev bench teamchat-table`: hostile deliveries to our gateway and to three SDKs of the vendor,
+ * side by side. A cell is the HTTP status and the number of replies that reached the connector.
+ * **ET** means that an outside host received the bot's bearer token. Exits with 1 when a cell of
+ * our own column differs from the expectation.
  *
  * @module
  */
@@ -25,10 +25,10 @@ import { PUBLIC_ISSUER, startWorld, type World } from "tests/teamchat/sdks/world
 
 const MINUTE = 60;
 
-/** One hostile delivery: what it differs in from a good one. */
+/** One hostile delivery: how it differs from a good one. */
 interface Case {
   readonly name: string;
-  /** What our own cell must begin with. */
+  /** The required start of our own cell. */
   readonly own: string;
   readonly claims?: (at: Facts) => Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
@@ -37,7 +37,7 @@ interface Case {
   readonly key?: (at: Facts) => KitKey;
   readonly token?: (at: Facts) => Promise<string>;
   readonly body?: string;
-  /** How often the same is delivered at once. */
+  /** How many copies are delivered at once. */
   readonly times?: number;
 }
 
@@ -168,15 +168,15 @@ export interface TableRow {
   readonly cells: readonly string[];
 }
 
-/** The table as it came out. */
+/** The resulting table. */
 export interface Table {
   readonly subjects: readonly string[];
   readonly rows: readonly TableRow[];
-  /** Cells of our column that are not what they must be, one line each. */
+  /** Cells of our column that differ from the expectation, one line each. */
   readonly wrong: readonly string[];
 }
 
-/** Runs the table, prints it, and fails the command when our column is wrong. */
+/** Runs the table, prints it, and sets exit code 1 when our column is wrong. */
 export async function benchTeamchatTable(): Promise<void> {
   await installSdks(console.log);
   const { subjects, rows, wrong } = await runTable();
@@ -188,7 +188,7 @@ export async function benchTeamchatTable(): Promise<void> {
   Deno.exitCode = 1;
 }
 
-/** Gives every case to our gateway and to the SDKs, which are installed. */
+/** Runs every case on our gateway and on the SDKs, which must be installed. */
 export async function runTable(): Promise<Table> {
   await using world = await startWorld();
   const at: Facts = {
@@ -229,7 +229,10 @@ async function fillTable(subjects: readonly Subject[], at: Facts): Promise<Table
   return { subjects: subjects.map(({ name }) => name), rows, wrong };
 }
 
-/** Bea, who answers every turn with its own words; returns what ends her. */
+/**
+ * Connects as bea, who answers every turn with its own text; returns a function that disconnects
+ * her.
+ */
 async function echoAgent(own: OwnSubject): Promise<() => void> {
   const key = own.keyOf("bea");
   if (key === undefined) throw new Error("there is no key of bea");
@@ -264,12 +267,12 @@ async function cellOf(one: Case, subject: Subject, at: Facts): Promise<string> {
   const body = one.body ?? JSON.stringify(activity);
   const post = () => postTo(subject, body, authorization);
   const statuses = await Promise.all(Array.from({ length: one.times ?? 1 }, post));
-  // The SDKs answer the platform after they have replied; we before.
+  // The SDKs answer the platform after their reply, our gateway before it.
   const isTaken = "register" in subject && statuses.some((status) => status.startsWith("2"));
   for (let waited = 0; isTaken && waited < 2_000 && world.messages() === 0; waited += 25) {
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
-  // A second reply, or a theft, comes within this time or not at all.
+  // A second reply, or a token theft, would happen within this time.
   await new Promise((resolve) => setTimeout(resolve, isTaken ? 300 : 50));
   const theft = world.thefts() > 0 ? " **ET**" : "";
   return `${[...new Set(statuses)].join(" ")}/${world.messages()}${theft}`;
@@ -347,7 +350,7 @@ async function withAlgorithm(at: Facts): Promise<string> {
   return await new SignJWT(claimsOf(at)).setProtectedHeader({ alg: "RS512", kid }).sign(key);
 }
 
-/** A header that says: who does not understand `x-odd` must refuse. */
+/** A token with a `crit` header: a reader that does not know `x-odd` must refuse it. */
 async function critical(at: Facts): Promise<string> {
   const { privateKey, kid } = at.world.keys.current;
   const head = base64({ alg: "RS256", kid, typ: "JWT", crit: ["x-odd"], "x-odd": 1 });

@@ -1,7 +1,7 @@
 /**
- * Everything around a bot, on loopback, for subjects of several makers at once: the connector's
- * keys, an identity provider that gives tokens to everybody, a connector that takes every message,
- * and a second host that no bot should ever send its token to. Counts what reached which.
+ * The environment of a bot, on loopback, for subjects of several makers: the connector's keys, an
+ * identity provider that gives tokens to every caller, a connector that accepts every message, and
+ * a second host that must never receive a bot's token. Counts the requests that reach each of them.
  *
  * @module
  */
@@ -11,31 +11,31 @@ import { createKitKeys, type KitKeys } from "tests/teamchat/connector/keys.ts";
 /** Issuer of the public cloud, which the makers' SDKs know. */
 export const PUBLIC_ISSUER = "https://api.botframework.com";
 
-/** An SDK looks into the token that it is given, so it looks like one. */
+/** A syntactically valid JWT, because an SDK parses the token that it receives. */
 const APP_TOKEN = [{ alg: "none" }, { aud: PUBLIC_ISSUER, exp: 4_102_444_800 }, {}]
   .map((part) => btoa(JSON.stringify(part)).replaceAll("=", "")).join(".");
 
-/** The running world. */
+/** The running environment. */
 export interface World extends AsyncDisposable {
   readonly origin: string;
   readonly serviceUrl: string;
-  /** `serviceUrl` of the host that nobody may be sent a token. */
+  /** `serviceUrl` of the host that must never receive a token. */
   readonly foreignUrl: string;
   readonly keys: KitKeys;
-  /** The file for `TEAMS_CLOUD`. */
+  /** Content of the file for `TEAMS_CLOUD`. */
   readonly cloudFile: string;
-  /** Messages that reached the connector. */
+  /** Returns the number of messages that reached the connector. */
   messages(): number;
-  /** Requests with a bearer that reached the foreign host. */
+  /** Returns the number of requests with a bearer token that reached the foreign host. */
   thefts(): number;
-  /** Fetches of the key set. */
+  /** Returns the number of key set fetches. */
   keyFetches(): number;
   reset(): void;
-  /** Told of each message that reached the connector; typing signs and progress are none. */
+  /** Called for each message that reaches the connector, except typing signs and progress lines. */
   onMessage: (conversation: string, text: string) => void;
 }
 
-/** Starts it. */
+/** Starts the environment. */
 export async function startWorld(): Promise<World> {
   const keys = await createKitKeys(Date.now);
   const seen = { messages: 0, thefts: 0, keyFetches: 0 };
@@ -97,8 +97,8 @@ export async function startWorld(): Promise<World> {
 }
 
 /**
- * Documents that say where the rest is: the connector's, our own, and an identity
- * provider's tenant.
+ * Returns a metadata document with the other addresses: the connector's, our own, or an identity
+ * provider tenant's.
  */
 function metadata(pathname: string, origin: string): unknown {
   const tenant = pathname.split("/")[1] ?? "";

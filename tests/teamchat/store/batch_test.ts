@@ -1,6 +1,6 @@
 /**
- * When batches are written: deliveries at once, steps of turns not before the disk has rested, and
- * both together where they meet.
+ * When batches are written: deliveries at once, steps of turns only after the disk has rested, and
+ * both together when they coincide.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { openWriter } from "teamchat/store/batch.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 
-/** A writer over a disk that takes `tookMs` for each batch, and what each batch held. */
+/** A writer over a disk that takes `tookMs` for each batch, and the content of each batch. */
 function world(tookMs: number) {
   const clock = fakeClock();
   const batches: string[][] = [];

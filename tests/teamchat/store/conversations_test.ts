@@ -1,6 +1,6 @@
 /**
- * Where owners were heard from last, whatever of it is written: the order of conversations of one
- * owner and of one agent, and what a delivery that is not taken leaves behind.
+ * The last conversation of each owner, however much of it is written: the order of conversations of
+ * one owner and of one agent, and what a failed delivery leaves behind.
  *
  * @module
  */
@@ -42,7 +42,7 @@ async function openWorld() {
   return {
     store,
     take,
-    /** While it is full, each transaction is undone at its end. */
+    /** While the disk is full, each transaction is rolled back at its end. */
     fill: (isFull: boolean) => void (isUndone = isFull),
     pass: (ms: number) => void (now += ms),
     hear: async (owner: string, conversation: string, name = "a name", agent = "bea") => {

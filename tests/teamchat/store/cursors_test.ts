@@ -1,5 +1,6 @@
 /**
- * An agent that comes with epoch after epoch fills no table, and takes nobody else's place.
+ * An agent that registers with epoch after epoch does not fill the table, and does not displace
+ * other agents' rows.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Writes that are made together: one transaction in the order of coming; when something throws,
- * everybody who waits is told, and the next delivery is stored.
+ * Writes that are grouped: one transaction in the order of arrival. When something throws, every
+ * waiting caller gets the error, and the next delivery is stored.
  *
  * @module
  */
@@ -24,7 +24,7 @@ const FAULTS: readonly {
   readonly what: string;
   readonly thrown?: Error;
   readonly delivery?: Partial<Delivery>;
-  /** What the two deliveries of one write are told. */
+  /** The results of the two deliveries of one write. */
   readonly told: readonly string[];
   readonly logged: number;
 }[] = [
@@ -35,7 +35,7 @@ const FAULTS: readonly {
     told: ["new", "storage-failed"],
     logged: 1,
   },
-  // It is told to whoever asked, who logs it.
+  // The result goes to the caller, which logs it.
   { what: "a full disk", thrown: fullDisk(), told: ["storage-full", "storage-full"], logged: 0 },
 ];
 
@@ -58,7 +58,7 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
     faulty.arm();
     assert.deepEqual(await store(of("one"), { ...of("two"), ...delivery }), told);
     assert.equal(log.of("not stored").length, logged);
-    // No trace of a failed write: the platform's repetition is new.
+    // A failed write leaves no trace: the platform's repetition counts as new.
     const again = told.map((each) => each === "new" ? "duplicate" : "new");
     assert.deepEqual(await store(of("one"), of("two")), again);
   });

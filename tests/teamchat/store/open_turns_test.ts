@@ -1,6 +1,6 @@
 /**
- * Which turns are whose is known in memory: whatever is stored, taken, withdrawn and undone, it is
- * what the rows say, and what a new process reads from them.
+ * The open turns of each agent are cached in memory. Whatever is stored, accepted, withdrawn and
+ * rolled back, the cache equals the rows, and what a new process reads from them.
  *
  * @module
  */
@@ -17,14 +17,14 @@ import { recordingLog } from "tests/fakes/log.ts";
 
 const AGENTS = ["bea", "cal"] as const;
 
-/** Something that changes what is open; all of one batch are one transaction. */
+/** An operation on open turns; all steps of one batch are one transaction. */
 const step = fc.record({
   what: fc.constantFrom(
     ...["store", "store", "accept", "start", "end", "expire", "close", "edit", "withdraw"] as const,
     "nonce" as const,
   ),
   agent: fc.constantFrom(...AGENTS),
-  /** Which of the turns that were stored, counted from the last one. */
+  /** Index of the stored turn, counted back from the last one. */
   back: fc.nat(4),
 });
 type Step = Omit<typeof step extends fc.Arbitrary<infer T> ? T : never, "agent"> & {

@@ -1,5 +1,5 @@
 /**
- * Tables of an older version: what they hold is there after the change.
+ * Tables of an older version keep their content after the migration.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { openTurnRows } from "teamchat/store/turn_rows.ts";
 import { openTurnBook } from "teamchat/store/turns.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 
-/** The table of turns as version 1 made it. */
+/** The table of turns in version 1. */
 const VERSION_1 = `
 create table turns (
   place integer primary key autoincrement, turn_id text not null unique, agent text not null,

@@ -1,6 +1,6 @@
 /**
- * Rows of turns that are remembered: one write for all that a transaction changes, nothing that an
- * undone one left, and never a turn that whoever takes deliveries may change.
+ * Cached rows of turns: one write for all changes of a transaction, nothing left of a rolled-back
+ * one, and no cached turn that a caller could change.
  *
  * @module
  */
@@ -67,7 +67,7 @@ Deno.test("what an undone transaction changed is forgotten", async () => {
   assert.deepEqual(appended.ok, false);
   const turn = store.turns.get("t");
   assert.deepEqual([turn?.state, turn?.answer], ["delivered", ""]);
-  // The agent sends them again, and they count.
+  // The agent resends them, and they count.
   const again = await settle(store.turns.append("bea", "e", EVENTS, 3));
   assert.equal(again.ok && again.value.ackedSeq, 4);
   assert.deepEqual(world.stored(), ["ended", "one\n\ntwo", "q", 3]);
@@ -177,9 +177,9 @@ interface World extends AsyncDisposable {
   readonly store: TeamchatStore;
   /** Statements that wrote. */
   readonly writes: string[];
-  /** State, answer, text and time of change of the turn, as the file has them. */
+  /** Returns state, answer, text and time of change of the turn, as stored in the file. */
   stored(): readonly unknown[];
-  /** The next transaction fails at its end, as on a full disk. */
+  /** Makes the next transaction fail at its end, as on a full disk. */
   failNext(): void;
   settle<T>(work: Promise<T>): Promise<T>;
 }

@@ -1,5 +1,5 @@
 /**
- * Deliveries with one token each, good but for one thing, and what must become of them.
+ * Deliveries with tokens that have one defect each, and the expected results.
  *
  * @module
  */
@@ -9,18 +9,18 @@ import { defined } from "core/defined.ts";
 import { teamchatTest as test, type TestTeamchat } from "tests/teamchat/fixture.ts";
 import type { KitKeys } from "tests/teamchat/connector/keys.ts";
 
-/** What is posted: changes of the activity, of the token, or of its header. */
+/** Input of a case: changes of the activity, of the token, or of its header. */
 export interface Given {
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
   readonly activity?: Readonly<Record<string, unknown>>;
-  /** The whole header. */
+  /** Returns the whole header for a token. */
   readonly authorization?: (token: string) => string | null;
   readonly key?: (keys: KitKeys) => ReturnType<KitKeys["make"]>;
   readonly token?: (at: TestTeamchat) => Promise<string>;
 }
 
-/** A case, by the name of its test. */
+/** A case; `name` is part of its test's name. */
 export interface Case {
   readonly name: string;
   readonly status: number;
@@ -30,13 +30,13 @@ export interface Case {
 /** A minute, in seconds. */
 export const MINUTE = 60;
 
-/** The gateway's time, in seconds, as tokens have it. */
+/** The gateway's time, in seconds, as in tokens. */
 export const now = (at: TestTeamchat) => Math.floor(at.clock.now() / 1000);
 
-/** A claim that is a time, so many seconds from now. */
+/** A time claim, this many seconds from now. */
 export const offset = (seconds: number) => ({ at: seconds });
 
-/** Each of these is refused, and nothing of it reaches an agent or another host. */
+/** Tests that each case is refused, and that none of it reaches an agent or another host. */
 export function refused(cases: readonly Case[]): void {
   for (const { name, status, given } of cases) {
     test(`a delivery is refused: ${name}`, async (at) => {
@@ -55,7 +55,7 @@ export function refused(cases: readonly Case[]): void {
   }
 }
 
-/** Each of these is accepted. */
+/** Tests that each case is accepted. */
 export function accepted(cases: readonly Case[]): void {
   for (const { name, status, given } of cases) {
     test(`a delivery is accepted: ${name}`, async (at) => {
@@ -64,7 +64,7 @@ export function accepted(cases: readonly Case[]): void {
   }
 }
 
-/** Posts a message with the token. */
+/** Posts a message with the token of the case. */
 export async function deliver(at: TestTeamchat, given: Given) {
   const activity = at.message("hello", given.activity);
   const claims = Object.fromEntries(
@@ -76,7 +76,7 @@ export async function deliver(at: TestTeamchat, given: Given) {
     ]),
   );
   const key = await given.key?.(at.kit.keys);
-  // Long enough for the gateway to look for a key that it does not know.
+  // Long enough that the gateway may fetch an unknown key again.
   if (key !== undefined) await at.clock.advance(31_000);
   const token = await given.token?.(at) ?? await at.kit.keys.token(at.kit.serviceUrl, {
     claims,

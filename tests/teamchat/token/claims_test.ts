@@ -1,5 +1,5 @@
 /**
- * What a delivery's token says of itself: its times, audience and issuer, one bad claim a test.
+ * The claims of a delivery's token: times, audience and issuer, one bad claim per test.
  *
  * @module
  */

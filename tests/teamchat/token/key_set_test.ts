@@ -1,5 +1,5 @@
 /**
- * The platform's key set: asked for rarely, kept when it breaks, replaced when it changes.
+ * The platform's key set: fetched rarely, kept when a fetch fails, replaced when it changes.
  *
  * @module
  */

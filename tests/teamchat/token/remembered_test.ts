@@ -1,5 +1,5 @@
 /**
- * Tokens that were good before are at hand, and nothing but they is taken for them.
+ * Tokens that were valid before are cached, and only these exact tokens match the cache.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What a delivery's token speaks for: the service URL of the activity, its channel and its tenant.
- * A token that is good elsewhere is refused here, and its owner's answers go nowhere else.
+ * The scope of a delivery's token: the activity's service URL, its channel and its tenant. A token
+ * that is valid elsewhere is refused here, and its owner's answers are sent nowhere else.
  *
  * @module
  */
@@ -79,13 +79,13 @@ const REFUSED: readonly Case[] = [
   },
 ];
 
-/** An activity whose answers would go elsewhere than the token says. */
+/** An activity whose answers would be sent to another address than the token states. */
 function moved(name: string, serviceUrl: string): Case {
   const claims = { serviceurl: "http://127.0.0.1:9/teams/" };
   return { name, status: 403, given: { claims, activity: { serviceUrl } } };
 }
 
-/** A token and an activity that agree on an address that is none of the cloud. */
+/** A token and an activity that agree on an address outside the cloud. */
 function foreign(name: string, serviceUrl: string): Case {
   const claims = { serviceurl: serviceUrl };
   return { name, status: 403, given: { claims, activity: { serviceUrl } } };

@@ -1,6 +1,6 @@
 /**
- * The header that a delivery's token comes in, and its signature: one bad header,
- * algorithm or key a test.
+ * The header that carries a delivery's token, and the token's signature: one bad header, algorithm
+ * or key per test.
  *
  * @module
  */
@@ -117,7 +117,7 @@ async function symmetric(at: TestTeamchat): Promise<string> {
     .setProtectedHeader({ alg: "HS256", kid: "key-1" }).sign(secret);
 }
 
-/** The right key, used with a hash of its family, and more in the header. */
+/** A token signed by the right key with a hash of its family, and further header fields. */
 async function signedBy(
   at: TestTeamchat,
   hash: "SHA-256" | "SHA-512",
@@ -135,7 +135,7 @@ async function signedBy(
   return `${text}.${new Uint8Array(signature).toBase64(options)}`;
 }
 
-/** A good token that says that it was signed in another way. */
+/** A good token whose header names another algorithm. */
 async function named(at: TestTeamchat, alg: string): Promise<string> {
   const [, claims, signature] = (await at.kit.keys.token(at.kit.serviceUrl)).split(".");
   return `${encode({ alg, kid: at.kit.keys.current.kid, typ: "JWT" })}.${claims}.${signature}`;
