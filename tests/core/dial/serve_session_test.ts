@@ -1,7 +1,6 @@
 /**
  * One served connection with a fake clock and a scripted peer: one that does not complete the
- * closing handshake, one that disconnects early, one whose look-up comes too late, one that ignores
- * the window.
+ * closing handshake, one that disconnects early or during its look-up, one that ignores the window.
  *
  * @module
  */
