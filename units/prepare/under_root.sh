@@ -1,12 +1,12 @@
 #!/bin/sh
-# Becomes a program of the root that is meant: --root of `up`, else FLEETCTL_ROOT, else .fleetctl here.
-# Writes the root's launchers and permission sets first: they must be on disk before a program starts.
+# Runs a program of a root: --root of `up`, else FLEETCTL_ROOT, else .fleetctl in this folder.
+# First writes the root's launchers and permission sets, which must be on disk before it starts.
 # usage: under_root.sh tree|bundle FOLDER DENO DENO_DIR PROGRAM [arguments]   (DENO_DIR "" : the root's)
 set -eu
 kind=$1 folder=$2 deno=$3 cache=$4 program=$5
 shift 5
 
-# How this program is called here: from a tree it is not on the PATH.
+# The commands for hints: in a source tree, the program is not on the PATH.
 call() { case "$kind" in tree) echo "./dev run fleetctl" ;; *) echo fleetctl ;; esac; }
 call_up() { case "$kind" in tree) echo "./dev up" ;; *) echo "fleetctl up" ;; esac; }
 
@@ -25,9 +25,9 @@ if [ -z "$root" ]; then
   exit 2
 fi
 case "$root" in /*) ;; *) root="$(pwd)/$root" ;; esac
-# Links and dots are followed here, once: permission sets and units name the folder itself.
+# Resolves links and dots once, because permission sets and units contain the real path.
 root=$(realpath -m -- "$root") || exit 2
-# The parts of a list of paths; Deno, units and launchers read them.
+# Deno, units and launchers treat these characters as separators or quotes.
 case "$root" in
   *[,:\"\'\\{}]* | *"
 "*)
@@ -37,7 +37,7 @@ case "$root" in
     ;;
 esac
 
-# What may be written is the root alone; the folder that it lies in must be there.
+# The preparation may write only to the root itself, so the parent folder must exist.
 if [ ! -e "$(dirname -- "$root")" ]; then
   echo "fleetctl: Cannot use root \"$root\": the folder that it lies in does not exist, must be there" >&2
   echo "hint: mkdir -p '$(dirname -- "$root")'" >&2
@@ -55,7 +55,8 @@ DENO_DIR=$cache
 FLEETCTL_ROOT=$root
 DENO_NO_UPDATE_CHECK=1
 export DENO_DIR FLEETCTL_ROOT DENO_NO_UPDATE_CHECK
-# A role that is not installed here runs from its environment alone: what it may reach stands there.
+# A role that is not installed here gets its settings from the environment alone. The preparation
+# reads these variables to find out what the role may reach.
 sys=uid,gid settings=FLEETCTL_ROOT
 case "$program" in
   fleetctl-gateway | fleetctl-login | fleetctl-teamchat)
@@ -67,7 +68,7 @@ esac
 "$deno" run -q --cached-only --no-prompt --allow-read="$root" --allow-write="$root" --allow-sys="$sys" \
   --allow-env="$settings" --ignore-env "$prepare" "$kind" "$folder" "$cache" "$root" "$program" || exit $?
 ln -sfn "$deno" "$root/usr/lib/fleetctl/deno"
-# The page, as it was built: a copy, because the gateway may read nothing but its own folders.
+# Copies the built page, because the gateway may read only its own folders.
 case "$kind" in tree) web=$folder/.cache/web ;; *) web=$folder/web ;; esac
 if [ -f "$web/web.json" ] && ! cmp -s "$web/web.json" "$root/usr/lib/fleetctl/web/web.json"; then
   rm -rf "$root/usr/lib/fleetctl/web.new"

@@ -1,24 +1,24 @@
-# Reads and writes files in the homes of agents, as root's child with one thread. For each request it
-# takes the agent's groups and effective uid, works, and becomes root again. The real and the saved
-# uid stay root's: so the agent can neither signal nor trace this process.
+# Reads and writes files in the homes of agents. Runs with one thread, as a child process of root.
+# For each request it takes the agent's groups and effective uid, does the work, and becomes root
+# again. The real and the saved uid stay root's, so the agent can neither signal nor trace it.
 #
-# Request: "<op> <uid> <gid> <mode> <bytes of user, base, path and data>\n", then the four.
+# Request: "<op> <uid> <gid> <mode> <bytes of user, base, path and data>\n", then these four.
 # Answer:  "<code> <mode> <bytes>\n", then the bytes. Codes: ok, absent, an errno name, or `kind`.
 #
-# `base` is entered as it is: it is an entry of a folder that root owns. Below it no link is followed:
-# each folder is opened relative to the last one. Nothing is executed that a home names.
+# `base` is entered without checks, because it is an entry of a folder that root owns. Below it, no
+# link is followed: each folder is opened relative to its parent. Nothing from a home is executed.
 use strict;
 use warnings FATAL => "all";
 use Errno ();
 use Fcntl qw(O_RDONLY O_WRONLY O_CREAT O_EXCL O_NOFOLLOW O_NONBLOCK O_DIRECTORY :mode);
 use IO ();    # fsync
 
-# Opens a folder without the right to list it. Fcntl has no name for it.
+# Flag that opens a folder without the right to list it. Fcntl does not define it.
 use constant O_PATH         => 0x200000;
 use constant READ_BYTES_MAX => 1_048_576;
 use constant REQUEST        => qr/\A([a-z-]+) ([1-9]\d*) (\d+) ([0-7]+) (\d+) (\d+) (\d+) (\d+)\z/a;
 use constant TEMP_SUFFIX    => ".fleetctl-tmp";
-# Far above a header; a base and a path of PATH_MAX each; the longest text that is written.
+# Far above any header, and far above PATH_MAX and the longest text that is written.
 use constant HEADER_BYTES_MAX  => 65_536;
 use constant REQUEST_BYTES_MAX => 8_388_608;
 
@@ -82,12 +82,12 @@ sub become_root {
     chdir "/" or die "no root folder\n";
 }
 
-# Each operation returns code, mode and bytes.
+# Each operation below returns code, mode and bytes.
 
 sub read_file {
     my ( $base, $path ) = @_;
     my $name = enter( $base, $path, 0 ) // return failed();
-    # Without waiting: opening a pipe waits for its writer, opening a leased file for its holder.
+    # O_NONBLOCK: else a pipe would wait for its writer, and a leased file for its holder.
     sysopen my $file, $name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK or return not_opened($name);
     my @stat = stat $file or return failed();
     return ( "kind", 0, kind_of( $stat[2] ) ) if !S_ISREG( $stat[2] );
@@ -106,7 +106,7 @@ sub write_file {
     my $name = enter( $base, $path, 1 ) // return failed();
     my @there = lstat $name;
     return ( "kind", 0, "folder" ) if @there && S_ISDIR( $there[2] );
-    # One name for each file, so that what a write that was cut short left goes with the next one.
+    # A fixed temporary name for each file, so that the next write removes the rest of a broken one.
     my $temp = ".$name" . TEMP_SUFFIX;
     unlink $temp;
     sysopen my $file, $temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600 or return failed();
@@ -136,7 +136,7 @@ sub ensure_folder {
     return ( "ok", $mode, "" );
 }
 
-# The first entry is enough: there may be any number of them.
+# Stops at the first entry, because a folder may contain any number of them.
 sub is_filled {
     my ( $base, $path ) = @_;
     enter_folder( $base, $path, 0 ) or return failed();
@@ -147,7 +147,8 @@ sub is_filled {
     return ( "ok", 0, "" );
 }
 
-# Goes to the folder of a path, making what is missing where it is asked to; returns the last name.
+# Enters the folder of a path, and creates missing folders if $makes is true. Returns the last name,
+# or undef on failure.
 sub enter {
     my ( $base, $path, $makes ) = @_;
     my ( $folder, $name ) = $path =~ m{\A(?:(.*)/)?([^/]+)\z}s or die "no path\n";
@@ -183,7 +184,7 @@ sub put {
     return 1;
 }
 
-# What is in the way is named: a link has ELOOP, a socket ENXIO.
+# Returns the type of anything but a regular file: a link fails with ELOOP, a socket with ENXIO.
 sub not_opened {
     my ($name) = @_;
     my @why  = failed();

@@ -1,13 +1,13 @@
 /**
- * An extension of pi: before a tool runs that may change something, fleetctl is asked. The question
- * is a text dialog whose answer comes from the dial unit
- * (units/dial/runtimes/rpc_jsonl_dialogs.ts); without an answer that says so, the tool does not
- * run. Rendered to the program folder.
+ * An extension of pi: requests a permission from fleetctl before each tool that may change
+ * something. The request is a text dialog, which the dial unit answers
+ * (units/dial/runtimes/rpc_jsonl_dialogs.ts). The tool runs only if the answer allows it.
+ * Rendered to the program folder.
  *
  * @module
  */
 
-/** Tools of pi that only read, or only run other tools, each of which is asked about by itself. */
+/** Tools of pi that only read, or only run other tools, which get their own requests. */
 const FREE = new Set([
   "read",
   "grep",
@@ -39,7 +39,7 @@ function readAnswer(text) {
     const answer = JSON.parse(text);
     return typeof answer === "object" && answer !== null ? answer : {};
   } catch {
-    // No answer, or none that can be read: the tool is blocked.
+    // No answer, or an invalid one: the tool is blocked.
     return {};
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Load of the team-chat bench: `autocannon`, each message new. Takes its orders as JSON on standard
- * input, says what came of them as JSON on standard output. The package is looked for in the folder
- * that is the first argument.
+ * Load of the team-chat bench: `autocannon`, each message new. Reads its settings as JSON from
+ * standard input and writes its results as JSON to standard output. The first argument is the
+ * folder that the package is resolved from.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes accounts and folders, renders the host, and starts the daemon where systemd runs.
+# Creates accounts and folders, renders the host, and starts the daemon where systemd runs.
 set -e
 [ "$1" = configure ] || exit 0
 
@@ -12,14 +12,14 @@ else
       --home-dir "/var/lib/fleetctl/${user#fleetctl-}" --shell /usr/sbin/nologin "$user"
   done
 fi
-# The folders of tmpfiles.d, also where systemd is not there to make them.
+# Creates the folders of tmpfiles.d, also on a host without systemd.
 for folder in /etc/fleetctl /etc/fleetctl/env /var/lib/fleetctl /var/lib/fleetctl/permissions \
   /var/cache/fleetctl /var/cache/fleetctl/deno /run/fleetctl /run/mcp; do
   install -d -o root -g root -m 755 "$folder"
 done
 install -d -o root -g root -m 750 /var/log/fleetctl
 
-# Prints what apply says to a person; in a script only what went wrong.
+# Shows the output of apply on a terminal; in a script, prints it only on failure.
 apply() {
   if [ -t 1 ]; then
     env -u FLEETCTL_ROOT /usr/lib/fleetctl/fleetctl apply
@@ -30,17 +30,17 @@ apply() {
   return 1
 }
 
-# Only on a host that runs: an image must not carry keys that all its copies would share.
+# Only on a running host: an image must not contain keys that all its copies would share.
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
   apply || {
     echo "fleetctl is installed, but this host is not as it should be yet; run: fleetctl apply" >&2
   }
   systemctl enable --quiet fleetctl-daemon.service
-  # Without the key that signs grants the daemon could only refuse, and root would not be heard.
+  # Without the key that signs grants, the daemon would refuse all requests, even those of root.
   [ ! -s /etc/fleetctl/host-op.env ] || systemctl start fleetctl-daemon.service
 fi
-# What a removal kept for a purge that did not come.
+# Files that a removal kept for a purge that never ran.
 rm -f /var/lib/fleetctl/removed.age /var/lib/fleetctl/removed.secrets
 # Older versions rendered these beside the programs; preinst has copied them.
 rm -f /usr/lib/fleetctl/permissions-*.json

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Purging takes away what fleetctl wrote outside the homes of agents.
+# A purge deletes everything that fleetctl wrote outside the homes of agents.
 set -e
 
-# Before anything is deleted: the sealed copy goes to a place that stays, or what is lost is said.
+# Runs before anything is deleted. Saves the sealed copy to /var/backups. Without a copy, stops the
+# purge if a recovery key exists, else reports how many secrets are lost.
 save_copy() {
   state=/var/lib/fleetctl
   if [ -s "$state/removed.age" ]; then
@@ -36,7 +37,7 @@ case "$1" in
       find /etc/systemd/system -mindepth 2 -name "${unit##*/}" -type l -delete
       rm -f "$unit"
     done
-    # Accounts stay: a later user must never get their numbers together with files they left.
+    # Accounts stay: a later user must never get their ids and, with them, the files they left.
     ;;
 esac
 if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi

@@ -3,8 +3,8 @@
 set -e
 case "$1" in install | upgrade) ;; *) exit 0 ;; esac
 
-# Older versions rendered permission sets beside the programs. A copy in the new place serves what
-# starts before `fleetctl apply` has rendered them there.
+# Older versions rendered permission sets beside the programs. Copies them to the new
+# location for programs that start before `fleetctl apply` has rendered them there.
 old=${DPKG_ROOT:-}/usr/lib/fleetctl
 new=${DPKG_ROOT:-}/var/lib/fleetctl/permissions
 copy() {
@@ -12,7 +12,7 @@ copy() {
   install -d -o root -g root -m 755 "$new"
   install -o root -g root -m 644 "$1" "$2"
 }
-# The file of a newer version holds the sets of its programs alone, none of which is a role's.
+# In a newer version, permissions.json contains only the sets of its programs, not those of roles.
 if grep -q '"mcp": *{' "$old/permissions.json" 2>/dev/null; then
   copy "$old/permissions.json" "$new/host.json"
 fi

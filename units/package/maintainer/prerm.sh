@@ -1,9 +1,9 @@
 #!/bin/sh
-# Stops what runs. The fleet stays for the next install.
+# Stops all running units. The fleet stays for the next install.
 set -e
 
-# Only the programs can seal a copy, and a purge runs without them: so it is made now and kept beside
-# the fleet. Without a recovery key the number of secrets is kept, to be said by the purge.
+# Seals a copy of the fleet and keeps it beside the fleet, because a purge runs without the programs
+# that can seal one. Without a recovery key, keeps the number of secrets for the purge to report.
 keep_copy() {
   state=/var/lib/fleetctl
   rm -f "$state/removed.age" "$state/removed.secrets"
@@ -28,7 +28,7 @@ keep_copy() {
 case "$1" in
   remove)
     systemctl stop 'fleetctl-*.service' 'mcp-*.socket' 'mcp-*.service'
-    # Slices outlive what ran in them. A pattern without a match is no fault.
+    # Slices outlive their services. A pattern without a match is no error.
     systemctl stop 'fleetctl*.slice'
     systemctl disable --quiet fleetctl-daemon.service
     for unit in /etc/systemd/system/fleetctl-*.service /etc/systemd/system/mcp-*.socket; do
@@ -36,6 +36,6 @@ case "$1" in
       [ ! -f "$unit" ] || systemctl disable --quiet "${unit##*/}"
     done
     ;;
-  # Agents go on; the daemon must not run verbs of two versions at once.
+  # Agents keep running. The daemon stops, because it must not run verbs of two versions at once.
   upgrade | deconfigure) systemctl stop fleetctl-daemon.service ;;
 esac

@@ -1,6 +1,5 @@
 /**
- * `@microsoft/agents-hosting` on Express, put together as its own `startServer` does,
- * issuers checked.
+ * `@microsoft/agents-hosting` on Express, set up as its own `startServer` does, with issuer checks.
  *
  * @module
  */

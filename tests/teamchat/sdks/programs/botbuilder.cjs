@@ -1,5 +1,5 @@
 /**
- * `botbuilder` on Express, put together as its samples are.
+ * `botbuilder` on Express, set up as in its samples.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * Loaded before a vendor's SDK: what it sends to its vendor's hosts goes to the bench's
- * own on loopback (`FLEETCTL_WORLD`), so that it runs unchanged and offline. Everything
- * else goes where it was sent.
+ * Loaded before a vendor's SDK. Redirects its requests for the vendor's hosts to the bench's own
+ * host on loopback (`FLEETCTL_WORLD`), so that it runs unchanged and offline. For other hosts,
+ * `fetch` works unchanged and `https.request` throws.
  *
  * @module
  */
