@@ -1,6 +1,6 @@
 /**
- * Irregular deliveries: doubled, late, out of order, to agents that are slow, doubled or
- * impersonate others. Each row is an event; the test checks what the owner reads.
+ * Irregular deliveries: doubled, late or out of order; and agents that are slow, connected twice or
+ * speak for others. Each row is an event; the test checks what the owner reads.
  *
  * @module
  */

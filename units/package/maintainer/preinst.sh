@@ -3,7 +3,7 @@
 set -e
 case "$1" in install | upgrade) ;; *) exit 0 ;; esac
 
-# Older versions rendered permission sets beside the programs. Copies them to the new
+# Older versions rendered permission sets beside the programs. This script copies them to the new
 # location for programs that start before `fleetctl apply` has rendered them there.
 old=${DPKG_ROOT:-}/usr/lib/fleetctl
 new=${DPKG_ROOT:-}/var/lib/fleetctl/permissions
