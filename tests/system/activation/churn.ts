@@ -49,8 +49,9 @@ export async function checkReboots(host: BootedHost): Promise<void> {
   for (let round = 0; round < REBOOTS; round++) {
     seed = (seed * 48_271) % 2_147_483_647;
     await host.exec(["bash", "-c", LOGGED, "bash", String(0.2 + (seed % 2_600) / 1_000)]);
-    const acknowledged = (await host.read("/var/lib/churn")).trim().split("\n").at(-1) ?? "";
     await host.reboot();
+    // Read now: the loop went on until the host was down.
+    const acknowledged = (await host.read("/var/lib/churn")).trim().split("\n").at(-1) ?? "";
     const applied = await host.exec(["fleetctl", "apply"]);
     assert.equal(applied.code, 0, `seed ${seed}, after "${acknowledged}": ${applied.err}`);
     await settled(host);
@@ -58,7 +59,7 @@ export async function checkReboots(host: BootedHost): Promise<void> {
     const [verb = "", mcp = ""] = acknowledged.split(" ");
     const shard = await host.read(`${REPO}/agents.d/ada.yaml`);
     const isThere = new RegExp(`^ +- ${mcp}$`, "m").test(shard);
-    // The next verb may have been recorded before the reboot. It then concerns the other MCP.
+    // The next verb may have been recorded before the reboot. It concerns the other MCP.
     if (mcp !== "") {
       assert.equal(isThere, verb === "add", `seed ${seed}: ${acknowledged}\n${shard}`);
     }
