@@ -272,15 +272,22 @@ async function openBridge(
     await output;
   };
   try {
-    await poll(
-      "socket of a bridge",
-      async () => await Deno.stat(socket).then(() => true, () => undefined),
-    );
+    await poll("socket of a bridge", () => isListening(socket));
   } catch (thrown) {
     await close();
     throw thrown;
   }
   return { socket, close };
+}
+
+/** A socket file exists before its program listens, so only a connection proves it. */
+async function isListening(path: string): Promise<true | undefined> {
+  try {
+    (await Deno.connect({ transport: "unix", path })).close();
+    return true;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Runs a shell script on this machine. Fails when the script fails. */
