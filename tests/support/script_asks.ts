@@ -67,7 +67,7 @@ export function scriptAsks(root: string): ScriptAsks {
             tell("message", { text: `heard ${text} from ${by}` });
             tell("turn_ended", { outcome: "completed" });
           });
-          return ok({ turnId: "turn-1", cancel: () => Promise.resolve(), leave: () => {} });
+          return ok({ turnId: "turn-1", cancel: () => Promise.resolve(), unwatch: () => {} });
         },
         preview: () => {},
       },

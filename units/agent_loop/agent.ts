@@ -20,10 +20,10 @@ import {
 import type { Result } from "core/result.ts";
 import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
-import { createSessions, type Sessions, type SessionSite } from "units/agent_loop/sessions.ts";
+import { createSessions, type SessionContext, type Sessions } from "units/agent_loop/sessions.ts";
 
 /** Dependencies of the agent. */
-export interface AgentParts extends SessionSite {
+export interface AgentDeps extends SessionContext {
   readonly version: string;
   /** Shown once, with the first turn of the process. */
   readonly greeting: string | undefined;
@@ -41,12 +41,12 @@ const TURN_FAILED = -32000;
 const INVALID_PARAMS = -32602;
 
 /** Creates the agent; it serves the stream that its app is connected to. */
-export function createAgent(parts: AgentParts): RuntimeAgent {
-  const sessions = createSessions(parts);
+export function createAgent(deps: AgentDeps): RuntimeAgent {
+  const sessions = createSessions(deps);
   const app = agent({ name: "fleetctl-runtime" })
     .onRequest(methods.agent.initialize, () => ({
       protocolVersion: PROTOCOL_VERSION,
-      agentInfo: { name: "fleetctl-runtime", version: parts.version },
+      agentInfo: { name: "fleetctl-runtime", version: deps.version },
       agentCapabilities: {
         loadSession: true,
         sessionCapabilities: { resume: {}, close: {} },
@@ -55,7 +55,7 @@ export function createAgent(parts: AgentParts): RuntimeAgent {
       authMethods: [],
     }));
   serveSessions(app, sessions);
-  serveTurns(app, sessions, parts.greeting);
+  serveTurns(app, sessions, deps.greeting);
   return { app, close: () => sessions.endAll() };
 }
 
@@ -82,11 +82,11 @@ function serveSessions(app: AgentApp, sessions: Sessions): void {
 }
 
 function serveTurns(app: AgentApp, sessions: Sessions, greeting: string | undefined): void {
-  let untold = greeting;
+  let pendingGreeting = greeting;
   app.onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
-    const told = untold;
-    untold = undefined;
-    return await answerPrompt(params, { sessions, client, signal, greeting: told });
+    const shown = pendingGreeting;
+    pendingGreeting = undefined;
+    return await answerPrompt(params, { sessions, client, signal, greeting: shown });
   });
   app.onNotification(
     methods.agent.session.cancel,
@@ -96,21 +96,21 @@ function serveTurns(app: AgentApp, sessions: Sessions, greeting: string | undefi
 
 async function answerPrompt(
   params: PromptRequest,
-  site: {
+  context: {
     readonly sessions: Sessions;
     readonly client: AgentContext;
     readonly signal: AbortSignal;
     readonly greeting: string | undefined;
   },
 ): Promise<PromptResponse> {
-  const sink = acpSink(site.client, params.sessionId);
-  if (site.greeting !== undefined) await sink.notice("info", site.greeting);
+  const sink = acpSink(context.client, params.sessionId);
+  if (context.greeting !== undefined) await sink.notice("info", context.greeting);
   const end = unwrap(
-    await site.sessions.run(params.sessionId, {
+    await context.sessions.run(params.sessionId, {
       text: params.prompt.map(promptText).filter((text) => text !== "").join("\n"),
       turnId: turnIdOf(params._meta),
       sink,
-      signal: site.signal,
+      signal: context.signal,
     }),
   );
   if (end.kind === "stopped") return { stopReason: end.stop };

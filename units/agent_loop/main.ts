@@ -23,8 +23,8 @@ const env = Deno.env.toObject();
 // Libraries log to stdout, which is reserved for the protocol.
 console.log = console.info = console.debug = console.error;
 Object.assign(globalThis, {
-  AI_SDK_LOG_WARNINGS: (said: { readonly warnings: unknown }) =>
-    host.log.debug("model warnings", { warnings: said.warnings }),
+  AI_SDK_LOG_WARNINGS: (logged: { readonly warnings: unknown }) =>
+    host.log.debug("model warnings", { warnings: logged.warnings }),
 });
 
 if (Deno.args.includes("--help")) {

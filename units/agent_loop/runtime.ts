@@ -91,12 +91,12 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     home: options.home,
     sessionsDir: `${options.home}/.runtime-b/agent/sessions`,
     model: source.model,
-    prepareTools: (signal, tell) => pool.prepare(signal, tell),
+    prepareTools: (signal, report) => pool.prepare(signal, report),
     toolsFor(cwd): readonly Tool[] {
-      const place = { cwd, home: options.home };
+      const folders = { cwd, home: options.home };
       return nameTools([
-        bashTool(place, toolEnv, host),
-        ...fileTools(place, host.files),
+        bashTool(folders, toolEnv, host),
+        ...fileTools(folders, host.files),
         ...pool.tools(),
       ]).map(gated);
     },
@@ -122,14 +122,14 @@ async function readPool(
   const { servers, faults } = await readServers(options, host);
   const ports = { ...host, env: only(options.env, SERVER_ENV), cwd: options.home };
   const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
-  const site = {
+  const cacheContext = {
     files: host.files,
     clock: host.clock,
     log: host.log,
     gate: paths.gate,
     folder: `${options.home}/.runtime-b/agent/tools`,
   };
-  const made = servers.map((config) => mcpServer(config, ports, toolsCache(config, site)));
+  const made = servers.map((config) => mcpServer(config, ports, toolsCache(config, cacheContext)));
   const pool = mcpPool(made, faults, host.clock);
   const byUrl = servers.filter((config) => config.kind === "http").map((config) => config.name);
   return { pool, byUrl: new Set(byUrl) };

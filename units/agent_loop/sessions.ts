@@ -19,11 +19,11 @@ import {
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { printInstructions } from "units/agent_loop/turn/instructions.ts";
-import { type ModelSource, runTurn, type TurnSite } from "units/agent_loop/turn/run_turn.ts";
+import { type ModelSource, runTurn, type TurnContext } from "units/agent_loop/turn/run_turn.ts";
 import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
 
 /** What every session of a runtime shares. */
-export interface SessionSite {
+export interface SessionContext {
   readonly agent: string;
   readonly home: string;
   readonly sessionsDir: string;
@@ -64,18 +64,18 @@ export interface Sessions {
 }
 
 interface Session {
-  readonly turns: TurnSite;
+  readonly turns: TurnContext;
   running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
   isEnding: boolean;
 }
 
 /** Creates the sessions of a process; none is open. */
-export function createSessions(site: SessionSite): Sessions {
+export function createSessions(context: SessionContext): Sessions {
   const open = new Map<string, Session>();
 
   const adopt = (conversation: Conversation, cwd: string) =>
     void open.set(conversation.id, {
-      turns: turnSite(site, conversation, cwd),
+      turns: turnContext(context, conversation, cwd),
       running: undefined,
       isEnding: false,
     });
@@ -91,8 +91,8 @@ export function createSessions(site: SessionSite): Sessions {
 
   return {
     async begin(cwd) {
-      const id = `session-${site.ports.random.uuid()}`;
-      const begun = await createConversation(site.sessionsDir, { id, cwd }, site.ports);
+      const id = `session-${context.ports.random.uuid()}`;
+      const begun = await createConversation(context.sessionsDir, { id, cwd }, context.ports);
       if (!begun.ok) return begun;
       adopt(begun.value, cwd);
       return ok(id);
@@ -100,7 +100,7 @@ export function createSessions(site: SessionSite): Sessions {
     async reopen(id, cwd) {
       const known = open.get(id);
       if (known !== undefined) return ok(known.turns.conversation);
-      const opened = await openConversation(site.sessionsDir, id, site.ports);
+      const opened = await openConversation(context.sessionsDir, id, context.ports);
       if (opened.ok) adopt(opened.value, cwd);
       return opened;
     },
@@ -122,15 +122,19 @@ export function createSessions(site: SessionSite): Sessions {
   };
 }
 
-function turnSite(site: SessionSite, conversation: Conversation, cwd: string): TurnSite {
+function turnContext(
+  context: SessionContext,
+  conversation: Conversation,
+  cwd: string,
+): TurnContext {
   return {
-    agent: site.agent,
+    agent: context.agent,
     conversation,
-    instructions: printInstructions({ agent: site.agent, cwd, home: site.home }),
-    model: site.model,
-    prepareTools: site.prepareTools,
-    tools: () => site.toolsFor(cwd),
-    ports: site.ports,
+    instructions: printInstructions({ agent: context.agent, cwd, home: context.home }),
+    model: context.model,
+    prepareTools: context.prepareTools,
+    tools: () => context.toolsFor(cwd),
+    ports: context.ports,
   };
 }
 

@@ -19,7 +19,7 @@ import { createGateReader, type GateReader, readGates } from "core/risk/gate_fil
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
 /** Dependencies of the endpoint. */
-export interface ToolGateSite {
+export interface ToolGateContext {
   readonly agent: string;
   readonly paths: Paths;
   readonly files: Pick<Files, "readText" | "stat" | "list">;
@@ -33,15 +33,16 @@ export interface ToolGateSite {
 }
 
 /** Creates the endpoint. It wraps a tool, so that the gate decides before each run. */
-export function toolGate(site: ToolGateSite): (tool: Tool) => Tool {
+export function toolGate(context: ToolGateContext): (tool: Tool) => Tool {
   const readers = new Map<string, GateReader>();
   const readerOf = (mcp: string) => {
-    const reader = readers.get(mcp) ?? createGateReader(site.files, site.paths.gate(mcp), mcp);
+    const reader = readers.get(mcp) ??
+      createGateReader(context.files, context.paths.gate(mcp), mcp);
     readers.set(mcp, reader);
     return reader;
   };
   return (tool) => {
-    const check = checkOf(tool, site, readerOf);
+    const check = checkOf(tool, context, readerOf);
     if (check === undefined) return tool;
     return {
       ...tool,
@@ -63,17 +64,17 @@ const STOPPED: ToolOutcome = {
 
 function checkOf(
   tool: Tool,
-  site: ToolGateSite,
+  context: ToolGateContext,
   readerOf: (mcp: string) => GateReader,
 ): Check | undefined {
   if (tool.mcp === undefined) {
-    return tool.kind === "execute" ? (input) => checkCommand(input, site) : undefined;
+    return tool.kind === "execute" ? (input) => checkCommand(input, context) : undefined;
   }
   const { mcp } = tool;
-  return site.byUrl.has(mcp)
+  return context.byUrl.has(mcp)
     ? (input, signal) => {
       const at = { gate: readerOf(mcp), signal };
-      return checkCall({ mcp, tool: tool.tool, input }, site, at);
+      return checkCall({ mcp, tool: tool.tool, input }, context, at);
     }
     : undefined;
 }
@@ -83,22 +84,22 @@ function checkOf(
  * verb in it requests the approval, with the actual arguments. A second request here would be about
  * the same call.
  */
-async function checkCommand(input: unknown, site: ToolGateSite): Promise<Result<void>> {
+async function checkCommand(input: unknown, context: ToolGateContext): Promise<Result<void>> {
   const { command } = (input ?? {}) as { readonly command?: unknown };
   if (typeof command !== "string") return ok(undefined);
-  const ruled = ruledCommand(await readGates(site.files, site.paths), command);
+  const ruled = ruledCommand(await readGates(context.files, context.paths), command);
   return ruled?.decision === "block" ? err(commandBlocked(ruled)) : ok(undefined);
 }
 
 async function checkCall(
   of: { readonly mcp: string; readonly tool: string; readonly input: unknown },
-  site: ToolGateSite,
+  context: ToolGateContext,
   at: { readonly gate: GateReader; readonly signal: AbortSignal },
 ): Promise<Result<void>> {
   const gate = await at.gate.current();
   if (!gate.ok) return gate;
   const call: ToolCall = {
-    agent: site.agent,
+    agent: context.agent,
     mcp: of.mcp,
     version: gate.value.version,
     tool: of.tool,
@@ -108,7 +109,7 @@ async function checkCall(
   const verdict = decideCall(gate.value, call);
   if (verdict.decision === "block") return err(verdict.why);
   if (verdict.decision === "allow") return ok(undefined);
-  return site.ask === undefined ? err(nobodyToAsk(call)) : await site.ask(call, at);
+  return context.ask === undefined ? err(nobodyToAsk(call)) : await context.ask(call, at);
 }
 
 function denied(reason: Refusal): ToolOutcome {

@@ -11,33 +11,33 @@
 import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 
 /** Why a connection is not served. */
-export type CapRefusal = "connections" | "rate" | "full";
+export type LimitReason = "connections" | "rate" | "full";
 
 /** The answer about a new connection. The caller must call `close` for each admitted connection. */
 export type Admission =
   | { readonly admitted: true }
   | {
     readonly admitted: false;
-    readonly why: CapRefusal;
+    readonly why: LimitReason;
     /**
      * True for the first refusal of this uid and reason in a while. Only that one is logged, so
      * that a flood does not fill the log.
      */
-    readonly isNews: boolean;
+    readonly shouldLog: boolean;
   };
 
 /** The limits of a running daemon. */
-export interface Caps {
+export interface UidLimits {
   open(uid: number, now: number): Admission;
   close(uid: number): void;
 }
 
-interface Place {
+interface UidUsage {
   connections: number;
   /** Requests that may arrive at once. */
   tokens: number;
   filledAt: number;
-  toldAt: Partial<Record<CapRefusal, number>>;
+  reportedAt: Partial<Record<LimitReason, number>>;
 }
 
 /** First uid of the ranges that `subuid(5)` hands out (Debian's SUB_UID_MIN). */
@@ -52,63 +52,63 @@ const ROOT = 0;
 const CONNECTIONS_OF_ROOT_MAX = 256;
 
 /** Creates the limits. */
-export function createCaps(): Caps {
-  const places = new Map<number, Place>();
+export function createUidLimits(): UidLimits {
+  const usages = new Map<number, UidUsage>();
   let total = 0;
 
-  function placeOf(uid: number, now: number): Place {
+  function usageOf(uid: number, now: number): UidUsage {
     const key = keyOf(uid);
-    const found = places.get(key);
+    const found = usages.get(key);
     if (found !== undefined) return found;
-    if (places.size >= DAEMON_LIMITS.uidsKept) forget(now);
-    const made: Place = {
+    if (usages.size >= DAEMON_LIMITS.uidsKept) forget(now);
+    const made: UidUsage = {
       connections: 0,
       tokens: DAEMON_LIMITS.requestsBurst,
       filledAt: now,
-      toldAt: {},
+      reportedAt: {},
     };
-    places.set(key, made);
+    usages.set(key, made);
     return made;
   }
 
   /** Drops the entries that have no connection and a full set of tokens: they carry no state. */
   function forget(now: number): void {
-    for (const [key, place] of places) {
-      fill(place, now);
-      const isFull = place.tokens >= DAEMON_LIMITS.requestsBurst;
-      if (place.connections === 0 && isFull) places.delete(key);
+    for (const [key, usage] of usages) {
+      fill(usage, now);
+      const isFull = usage.tokens >= DAEMON_LIMITS.requestsBurst;
+      if (usage.connections === 0 && isFull) usages.delete(key);
     }
   }
 
-  function refusalOf(uid: number, place: Place): CapRefusal | undefined {
-    if (place.connections >= connectionsMaxOf(uid)) return "connections";
+  function refusalOf(uid: number, usage: UidUsage): LimitReason | undefined {
+    if (usage.connections >= connectionsMaxOf(uid)) return "connections";
     // The total and the rate do not apply to root. Otherwise other users could lock out the person
     // who repairs the host.
     if (uid === ROOT) return undefined;
     if (total >= DAEMON_LIMITS.connectionsMax) return "full";
-    return place.tokens < 1 ? "rate" : undefined;
+    return usage.tokens < 1 ? "rate" : undefined;
   }
 
   return {
     open(uid, now) {
-      const place = placeOf(uid, now);
-      fill(place, now);
-      const why = refusalOf(uid, place);
+      const usage = usageOf(uid, now);
+      fill(usage, now);
+      const why = refusalOf(uid, usage);
       if (why === undefined) {
-        place.connections++;
-        place.tokens--;
+        usage.connections++;
+        usage.tokens--;
         total++;
         return { admitted: true };
       }
-      const told = place.toldAt[why];
-      const isNews = told === undefined || now - told >= DAEMON_LIMITS.capNewsMs;
-      if (isNews) place.toldAt[why] = now;
-      return { admitted: false, why, isNews };
+      const last = usage.reportedAt[why];
+      const shouldLog = last === undefined || now - last >= DAEMON_LIMITS.capNewsMs;
+      if (shouldLog) usage.reportedAt[why] = now;
+      return { admitted: false, why, shouldLog };
     },
     close(uid) {
-      const place = places.get(keyOf(uid));
-      if (place === undefined || place.connections === 0) return;
-      place.connections--;
+      const usage = usages.get(keyOf(uid));
+      if (usage === undefined || usage.connections === 0) return;
+      usage.connections--;
       total--;
     },
   };
@@ -124,9 +124,9 @@ export function keyOf(uid: number): number {
   return uid >= SUB_UID_FIRST ? SUB_UIDS : uid;
 }
 
-function fill(place: Place, now: number): void {
-  const seconds = Math.max(0, now - place.filledAt) / 1_000;
-  const filled = place.tokens + seconds * DAEMON_LIMITS.requestsPerSecond;
-  place.tokens = Math.min(DAEMON_LIMITS.requestsBurst, filled);
-  place.filledAt = now;
+function fill(usage: UidUsage, now: number): void {
+  const seconds = Math.max(0, now - usage.filledAt) / 1_000;
+  const filled = usage.tokens + seconds * DAEMON_LIMITS.requestsPerSecond;
+  usage.tokens = Math.min(DAEMON_LIMITS.requestsBurst, filled);
+  usage.filledAt = now;
 }

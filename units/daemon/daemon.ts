@@ -15,7 +15,12 @@ import type { PeerStream } from "core/ports/sockets.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Tokenize } from "core/verbs/invocation.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
-import { type CapRefusal, type Caps, connectionsMaxOf, createCaps } from "units/daemon/caps.ts";
+import {
+  connectionsMaxOf,
+  createUidLimits,
+  type LimitReason,
+  type UidLimits,
+} from "units/daemon/caps.ts";
 import { judge, type Judged } from "units/daemon/decide.ts";
 import { execute } from "units/daemon/execute.ts";
 import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.ts";
@@ -37,7 +42,7 @@ export interface Daemon {
 
 interface Running extends DaemonDeps {
   readonly audit: Audit;
-  readonly caps: Caps;
+  readonly limits: UidLimits;
   readonly queue: VerbQueue;
 }
 
@@ -52,7 +57,7 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   await host.files.ensureDir(paths.run, { mode: 0o755 });
   const audit = openAudit(await host.databases.open(auditFile(paths)));
   const queue = createVerbQueue(host.clock);
-  const running: Running = { ...deps, audit, caps: createCaps(), queue };
+  const running: Running = { ...deps, audit, limits: createUidLimits(), queue };
   const open = new Set<Promise<void>>();
   const listener = await host.sockets.serveUnix(paths.daemonSocket, SOCKET_MODE, (stream) => {
     const work = handleConnection(stream, running).finally(() => open.delete(work));
@@ -70,21 +75,21 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
 }
 
 async function handleConnection(stream: PeerStream, running: Running): Promise<void> {
-  const { host, caps, paths } = running;
+  const { host, limits, paths } = running;
   const { uid } = stream.peer;
-  const admission = caps.open(uid, host.clock.now());
+  const admission = limits.open(uid, host.clock.now());
   const writer = createFrameWriter(stream, host.clock);
   try {
     if (admission.admitted === true) await handleRequest(stream, writer, running);
     else {
-      if (admission.isNews) recordCap(admission.why, stream, running);
-      await writer.send({ type: "refused", error: overCap(uid, admission.why) });
+      if (admission.shouldLog) recordLimit(admission.why, stream, running);
+      await writer.send({ type: "refused", error: overLimit(uid, admission.why) });
     }
   } catch (thrown) {
     host.log.error("request failed", { uid, error: errorText(thrown) });
-    await writer.send({ type: "refused", error: broken(paths) });
+    await writer.send({ type: "refused", error: daemonFailed(paths) });
   } finally {
-    if (admission.admitted === true) caps.close(uid);
+    if (admission.admitted === true) limits.close(uid);
     stream.close();
   }
 }
@@ -125,16 +130,16 @@ async function runJudged(
   const { invocation: { verb: { mutates, follows }, json } } = addressed;
   const isKept = mutates && follows !== true;
   let hasWaited = false;
-  const leave = await queue.enter({ uid, mutates: isKept }, () => {
+  const release = await queue.enter({ uid, mutates: isKept }, () => {
     hasWaited = true;
     if (!json) void writer.send({ type: "err", text: `${waitText(uid)}\n` });
   });
   // A client may close its writing side and still read. Only a write shows whether it has
   // disconnected.
   if (hasWaited) await writer.send({ type: "out", text: "" });
-  if (leave === undefined || writer.isGone()) {
-    leave?.();
-    recordEnd(id, leave === undefined ? "daemon-stopping" : "client-gone", running);
+  if (release === undefined || writer.isGone()) {
+    release?.();
+    recordEnd(id, release === undefined ? "daemon-stopping" : "client-gone", running);
     return await writer.send({ type: "refused", error: stopping() });
   }
   try {
@@ -151,16 +156,16 @@ async function runJudged(
         : { type: "refused", error: outcome.error },
     );
   } finally {
-    leave();
+    release();
   }
 }
 
 /** Records one audit row and one log line for a flood. The request itself has not been read. */
-function recordCap(why: CapRefusal, stream: PeerStream, running: Running): void {
+function recordLimit(why: LimitReason, stream: PeerStream, running: Running): void {
   const { uid } = stream.peer;
   const reason = `over its bound: ${why}`;
   running.host.log.warning("connection refused", { uid, why });
-  record({ allowed: false, reason, refusal: overCap(uid, why) }, stream, running);
+  record({ allowed: false, reason, refusal: overLimit(uid, why) }, stream, running);
 }
 
 /**
@@ -168,7 +173,7 @@ function recordCap(why: CapRefusal, stream: PeerStream, running: Running): void 
  */
 function record(judged: Judged, { peer }: PeerStream, running: Running): number | undefined {
   const { host, audit } = running;
-  const words = judged.addressed === undefined
+  const target = judged.addressed === undefined
     ? { verb: "", target: "", words: "" }
     : auditedWords(judged.addressed);
   const row = {
@@ -177,7 +182,7 @@ function record(judged: Judged, { peer }: PeerStream, running: Running): number 
     uid: peer.uid,
     pid: peer.pid,
     caller: judged.caller === undefined ? `uid:${peer.uid}` : auditedCaller(judged.caller),
-    ...words,
+    ...target,
     isAllowed: judged.allowed,
     code: judged.allowed ? "" : judged.refusal.code,
     reason: judged.reason,
@@ -218,8 +223,8 @@ function stopping(): Refusal {
   );
 }
 
-function overCap(uid: number, why: CapRefusal): Refusal {
-  const states: Readonly<Record<CapRefusal, string>> = {
+function overLimit(uid: number, why: LimitReason): Refusal {
+  const states: Readonly<Record<LimitReason, string>> = {
     connections: `uid ${uid} has ${connectionsMaxOf(uid)} connections open`,
     rate: `uid ${uid} asks more than ${DAEMON_LIMITS.requestsPerSecond} times a second`,
     full: `${DAEMON_LIMITS.connectionsMax} connections are open`,
@@ -236,7 +241,7 @@ function noAudit(paths: Paths): Refusal {
   );
 }
 
-function broken(paths: Paths): Refusal {
+function daemonFailed(paths: Paths): Refusal {
   return refusal("daemon-failed", "Cannot take the request: the daemon met a fault", {
     hints: [logHint(paths, "fleetctl-daemon.service")],
   });

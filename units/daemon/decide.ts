@@ -65,7 +65,7 @@ export async function judge(
   try {
     return await judgeLine(line, peer, deps);
   } catch (thrown) {
-    return refused("fault while judging", faulty(deps.paths), errorText(thrown));
+    return refused("fault while judging", daemonFailed(deps.paths), errorText(thrown));
   }
 }
 
@@ -83,17 +83,17 @@ async function judgeLine(
   if (invocation.as !== undefined) {
     return refused("as inside argv", notForwarded('it holds "--as", which has a field of its own'));
   }
-  const who = {
+  const subject = {
     uid: peer.uid,
     isForeignRoot: peer.isForeignRoot,
     as: request.value.as,
     rootOwner: deps.ownUid,
   };
-  const caller = await whoIs(deps.ports, deps.paths, who);
+  const caller = await whoIs(deps.ports, deps.paths, subject);
   if (!caller.ok) {
     return ABOUT_THE_CALLER.includes(caller.error.code) || peer.uid === 0
       ? refused("caller not settled", caller.error)
-      : refused("caller not settled", faulty(deps.paths), caller.error.message);
+      : refused("caller not settled", daemonFailed(deps.paths), caller.error.message);
   }
   const addressed = addressFor(invocation, caller.value);
   if (!addressed.ok) return { ...refused("no target", addressed.error), caller: caller.value };
@@ -117,7 +117,7 @@ function refused(
   return { allowed: false, reason, refusal: why, ...defined({ fault }) };
 }
 
-function faulty(paths: Paths): Refusal {
+function daemonFailed(paths: Paths): Refusal {
   return refusal("daemon-failed", "Cannot take the request: the daemon met a fault", {
     hints: [logHint(paths, "fleetctl-daemon.service")],
   });

@@ -107,13 +107,13 @@ async function passOn(
 function endWhenUnread(child: Child, writer: FrameWriter, clock: Clock): () => void {
   const probeMs = DAEMON_LIMITS.probeSeconds * 1000;
   let isOver = false;
-  const look = async () => {
+  const probe = async () => {
     await writer.send({ type: "out", text: "" });
     if (isOver) return;
     if (writer.isGone()) return child.kill("SIGTERM");
-    cancel = clock.after(probeMs, look);
+    cancel = clock.after(probeMs, probe);
   };
-  let cancel = clock.after(probeMs, look);
+  let cancel = clock.after(probeMs, probe);
   return () => {
     isOver = true;
     cancel();

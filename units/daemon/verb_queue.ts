@@ -45,17 +45,17 @@ export function createVerbQueue(clock: Pick<Clock, "monotonic" | "after">): Verb
   const changing = createTurnstile({ max: VERBS_MAX, maxOfOne, clock });
   const stop = new AbortController();
 
-  function placeOf({ uid, mutates }: QueuedVerb): Turnstile {
+  function queueOf({ uid, mutates }: QueuedVerb): Turnstile {
     if (!mutates) return reading;
     return uid === 0 ? ofRoot : changing;
   }
 
   return {
     enter(verb, onWait) {
-      const place = placeOf(verb);
-      const who = String(keyOf(verb.uid));
-      const turn = place.enter(who, stop.signal);
-      if (place.waiting(who) > 0) onWait();
+      const queue = queueOf(verb);
+      const key = String(keyOf(verb.uid));
+      const turn = queue.enter(key, stop.signal);
+      if (queue.waiting(key) > 0) onWait();
       return turn;
     },
     close: () => stop.abort(),

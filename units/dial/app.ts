@@ -26,14 +26,14 @@ import { createTurnFiles } from "units/dial/turn_files.ts";
 import {
   type AnswerFrame,
   type DecisionFrame,
-  type GatewayLine,
-  openLine,
+  type GatewayConnection,
+  openGatewayConnection,
 } from "units/dial/line.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
-import { type LocalSocketParts, openLocalSocket } from "units/dial/local_socket.ts";
+import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.ts";
 import type { McpBoard } from "units/dial/mcp_board.ts";
 import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
-import type { PermissionDesk } from "units/dial/permission.ts";
+import type { PermissionEndpoint } from "units/dial/permission.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
 
@@ -49,7 +49,7 @@ export interface DialOptions {
   /** Receives reports about the MCPs that the runtime has. */
   readonly mcps: McpBoard;
   /** Answers the runtime's permission requests once approvals are open. */
-  readonly permissions?: PermissionDesk;
+  readonly permissions?: PermissionEndpoint;
   readonly hostname: string;
   readonly version: string;
 }
@@ -65,16 +65,16 @@ export interface DialUnit {
 const RUNTIME_GRACE_MS = 5_000;
 const OUTBOX_GRACE_MS = 2_000;
 
-/** State that the parts of one unit share. */
-interface UnitParts extends DialPorts {
+/** State that the components of one unit share. */
+interface UnitContext extends DialPorts {
   readonly config: DialConfig;
   readonly options: DialOptions;
   readonly folder: string;
   readonly key: DialKey;
   /** Ends the connections to all gateways. */
   readonly signal: AbortSignal;
-  /** Parts that refer to each other; each is set once it is open. */
-  readonly open: { cockpit?: GatewayLine; teams?: GatewayLine; turns?: LocalTurns };
+  /** Components that refer to each other; each is set once it is open. */
+  readonly open: { cockpit?: GatewayConnection; teams?: GatewayConnection; turns?: LocalTurns };
 }
 
 /** Starts the dial unit. Refuses a damaged key; rejects when its folder cannot be used. */
@@ -91,7 +91,7 @@ export async function startDialUnit(
   const key = await loadDialKey(files, `${folder}/key.json`);
   if (!key.ok) return err(key.error);
   const stop = new AbortController();
-  const unit: UnitParts = {
+  const unit: UnitContext = {
     ...ports,
     log,
     config,
@@ -103,23 +103,23 @@ export async function startDialUnit(
   };
   const states = createStates(unit);
   const outgoing = createOutgoing(unit);
-  const own = await openLines(unit, states, outgoing);
+  const own = await openConnections(unit, states, outgoing);
   const { teams } = unit.open;
-  const lines = teams === undefined ? [own] : [own, teams];
-  const turns = unit.open.turns = createLocalTurns({ line: own, clock, random, log });
+  const connections = teams === undefined ? [own] : [own, teams];
+  const turns = unit.open.turns = createLocalTurns({ connection: own, clock, random, log });
   const approvals = openApprovals({
     agent: config.agent,
     clock,
     random,
     log,
     store: joinApprovalStores(own.store, ...(teams === undefined ? [] : [teams.store])),
-    onStored: () => lines.forEach(({ link }) => link.wake()),
+    onStored: () => connections.forEach(({ link }) => link.wake()),
     onWaiting: states.waiting,
   });
   options.permissions?.open(approvals);
   const runtime = startRuntime(unit, states);
-  for (const line of lines) {
-    line.start({
+  for (const connection of connections) {
+    connection.start({
       runtime,
       onEnded: (turnId) => approvals.turnEnded(turnId),
       onDecision: (decision) => decide(approvals, decision, log),
@@ -127,15 +127,15 @@ export async function startDialUnit(
   }
   const local = await openSocket(unit, { ...outgoing, approvals, turns });
   return ok({
-    isConnected: () => lines.some(({ link }) => link.isRegistered()),
+    isConnected: () => connections.some(({ link }) => link.isRegistered()),
     close: async () => {
-      states.tell("stopping");
-      const idle = Promise.all(lines.map((line) => line.idle()));
+      states.report("stopping");
+      const idle = Promise.all(connections.map((connection) => connection.idle()));
       await runtime.close(RUNTIME_GRACE_MS);
       await idle;
-      states.tell("stopped");
+      states.report("stopped");
       await local?.close();
-      await Promise.all(lines.map((line) => line.close(OUTBOX_GRACE_MS)));
+      await Promise.all(connections.map((connection) => connection.close(OUTBOX_GRACE_MS)));
       options.mcps.forget();
       await Promise.all([states.settled(), options.mcps.settled()]);
       stop.abort();
@@ -145,30 +145,30 @@ export async function startDialUnit(
 
 /** Reports the agent's state: to its host through a file, to the cockpit through an event. */
 interface States {
-  tell(state: AgentState, reason?: string): void;
+  report(state: AgentState, reason?: string): void;
   busy(isBusy: boolean): void;
   /** Whether an approval is waiting for a decision. */
   waiting(isWaiting: boolean): void;
   settled(): Promise<void>;
 }
 
-function createStates({ files, clock, log, folder, open }: UnitParts): States {
+function createStates({ files, clock, log, folder, open }: UnitContext): States {
   const stateFile = createStateFile({ files, clock, log, folder });
   let isBusy = false;
-  const tell = (state: AgentState, reason?: string) => {
-    stateFile.tell(state, reason);
+  const report = (state: AgentState, reason?: string) => {
+    stateFile.write(state, reason);
     const payload = { state, since: clock.now(), ...defined({ reason }) };
     open.cockpit?.recorder.record([{ at: clock.now(), kind: "agent_state", payload }], {
       isControl: true,
     }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
   };
   return {
-    tell,
+    report,
     busy: (is) => {
       isBusy = is;
-      tell(isBusy ? "working" : "idle");
+      report(isBusy ? "working" : "idle");
     },
-    waiting: (isWaiting) => tell(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
+    waiting: (isWaiting) => report(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
     settled: () => stateFile.settled(),
   };
 }
@@ -179,7 +179,7 @@ interface Outgoing {
   readonly ownerFiles: OwnerFiles;
 }
 
-function createOutgoing({ files, clock, random, folder, open }: UnitParts): Outgoing {
+function createOutgoing({ files, clock, random, folder, open }: UnitContext): Outgoing {
   const hasTeamchat = () => open.teams !== undefined;
   return {
     questions: createQuestions({
@@ -201,14 +201,14 @@ function createOutgoing({ files, clock, random, folder, open }: UnitParts): Outg
 }
 
 /**
- * Opens the connections to the configured gateways. Returns the cockpit's, or a local line without
+ * Opens the connections to the configured gateways. Returns the cockpit's, or a local connection without
  * a gateway.
  */
-async function openLines(
-  unit: UnitParts,
+async function openConnections(
+  unit: UnitContext,
   states: States,
   { questions, ownerFiles }: Outgoing,
-): Promise<GatewayLine> {
+): Promise<GatewayConnection> {
   const { config, options, files, databases, sockets, clock, random, log, folder, key } = unit;
   const runOne = createLanes((_name, thrown) =>
     log.error("turn failed", { error: errorText(thrown) })
@@ -230,7 +230,7 @@ async function openLines(
   const { agent, cockpitUrl, userEmail, teamchat } = config;
   const identity = { agent, host: options.hostname, version: options.version, key };
   if (userEmail !== undefined) {
-    unit.open.cockpit = await openLine({
+    unit.open.cockpit = await openGatewayConnection({
       ...shared,
       identity: { ...identity, userEmail, gatewayUrl: cockpitUrl },
       path: `${folder}/dial.db`,
@@ -238,7 +238,7 @@ async function openLines(
     });
   }
   if (teamchat !== undefined) {
-    unit.open.teams = await openLine({
+    unit.open.teams = await openGatewayConnection({
       ...shared,
       log: log.with({ line: "teamchat" }),
       identity: { ...identity, userEmail: userEmail ?? "", gatewayUrl: teamchat.url },
@@ -252,7 +252,7 @@ async function openLines(
       onFileTaken: ownerFiles.taken,
     });
   }
-  return unit.open.cockpit ?? await openLine({
+  return unit.open.cockpit ?? await openGatewayConnection({
     ...shared,
     log: log.with({ line: "local" }),
     identity: undefined,
@@ -261,19 +261,19 @@ async function openLines(
   });
 }
 
-function startRuntime({ options, clock, random, log }: UnitParts, states: States) {
+function startRuntime({ options, clock, random, log }: UnitContext, states: States) {
   const { driver, mcps } = options;
   const onState = (state: AgentState, reason?: string) => {
     if (state === "starting" || state === "failed") mcps.forget();
-    states.tell(state, reason);
+    states.report(state, reason);
   };
   return superviseRuntime({ driver, clock, random, log, onState });
 }
 
 /** Opens the local socket. Without it the agent cannot send messages; everything else works. */
 async function openSocket(
-  { config, options, sockets, users, log }: UnitParts,
-  served: Pick<LocalSocketParts, "questions" | "ownerFiles" | "approvals" | "turns">,
+  { config, options, sockets, users, log }: UnitContext,
+  served: Pick<LocalSocketDeps, "questions" | "ownerFiles" | "approvals" | "turns">,
 ): Promise<{ close(): Promise<void> } | undefined> {
   const { agent, paths } = config;
   try {

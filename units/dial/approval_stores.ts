@@ -6,21 +6,21 @@
  * @module
  */
 
-import type { ApprovalParts } from "units/dial/approvals.ts";
+import type { ApprovalDeps } from "units/dial/approvals.ts";
 import type { DialStore } from "units/dial/store.ts";
 
-type ApprovalStore = ApprovalParts["store"];
+type ApprovalStore = ApprovalDeps["store"];
 
 /** Joins the stores of all gateways. The first one keeps the approvals that no turn requested. */
 export function joinApprovalStores(first: DialStore, ...more: readonly DialStore[]): ApprovalStore {
   const all = [first, ...more];
   const holderOf = (id: string) => all.find((store) => store.approvals.find(id) !== undefined);
-  const atWork = () => all.find((store) => store.runningTurns().length > 0);
+  const runningStore = () => all.find((store) => store.runningTurns().length > 0);
   return {
     runningTurns: () => all.flatMap((store) => store.runningTurns()),
     append: (drafts, move, approval) => {
       const holder = approval === undefined ? undefined : holderOf(approval.id);
-      return (holder ?? atWork() ?? first).append(drafts, move, approval);
+      return (holder ?? runningStore() ?? first).append(drafts, move, approval);
     },
     approvals: {
       find: (id) => holderOf(id)?.approvals.find(id),

@@ -72,7 +72,7 @@ export interface Approvals {
 }
 
 /** Dependencies of the approvals. */
-export interface ApprovalParts {
+export interface ApprovalDeps {
   readonly agent: string;
   readonly store: Pick<DialStore, "append" | "approvals" | "runningTurns">;
   readonly clock: Clock;
@@ -88,8 +88,8 @@ export interface ApprovalParts {
 const ENDED_SHOWN = 50;
 
 /** Opens the approvals; supersedes those that an earlier process left open. */
-export function openApprovals(parts: ApprovalParts): Approvals {
-  const approvals = new AgentApprovals(parts);
+export function openApprovals(deps: ApprovalDeps): Approvals {
+  const approvals = new AgentApprovals(deps);
   approvals.supersedeAll();
   return approvals;
 }
@@ -100,15 +100,15 @@ interface Waiter {
 }
 
 class AgentApprovals implements Approvals {
-  readonly #parts: ApprovalParts;
+  readonly #deps: ApprovalDeps;
   readonly #waiters = new Map<string, Waiter>();
 
-  constructor(parts: ApprovalParts) {
-    this.#parts = parts;
+  constructor(deps: ApprovalDeps) {
+    this.#deps = deps;
   }
 
   async ask(...[call, of]: Parameters<Approvals["ask"]>): Promise<Result<Question>> {
-    const { agent, store, clock, random } = this.#parts;
+    const { agent, store, clock, random } = this.#deps;
     const whole: ToolCall = { ...call, agent };
     const unfit = this.#unfit(whole);
     if (unfit !== undefined) return err(unfit);
@@ -127,14 +127,14 @@ class AgentApprovals implements Approvals {
     const stopTimer = clock.after(APPROVAL_LIMITS.askSeconds * 1000, () => {
       this.#end(approval.id, "expired");
     });
-    if (this.#waiters.size === 0) this.#parts.onWaiting(true);
+    if (this.#waiters.size === 0) this.#deps.onWaiting(true);
     this.#waiters.set(approval.id, { settle: resolve, stopTimer });
     return ok(this.#question(approval, promise));
   }
 
   decide({ id, ...given }: Decision): Result<Approval> {
     const verdict = bounded(given);
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const approval = store.approvals.find(id);
     if (approval === undefined) {
       // The surface that sent this decision must learn that it has no effect.
@@ -145,19 +145,19 @@ class AgentApprovals implements Approvals {
     if (!decided.ok) return decided;
     const stored = this.#write(decided.value, decidedEvent(decided.value));
     if (!stored.ok) return stored;
-    const said = decided.value.verdict;
-    if (said !== undefined) this.#settle(id, { kind: said.decision, verdict: said });
+    const accepted = decided.value.verdict;
+    if (accepted !== undefined) this.#settle(id, { kind: accepted.decision, verdict: accepted });
     return decided;
   }
 
   list(): readonly Approval[] {
-    const { approvals } = this.#parts.store;
+    const { approvals } = this.#deps.store;
     const ended = approvals.newest(ENDED_SHOWN).filter((each) => !isOpen(each));
     return [...approvals.open(), ...ended];
   }
 
   find(id: string): Approval | undefined {
-    return this.#parts.store.approvals.find(id);
+    return this.#deps.store.approvals.find(id);
   }
 
   hasOpen(): boolean {
@@ -165,13 +165,13 @@ class AgentApprovals implements Approvals {
   }
 
   turnEnded(turnId: string): void {
-    for (const { id, turnId: of } of this.#parts.store.approvals.open()) {
+    for (const { id, turnId: of } of this.#deps.store.approvals.open()) {
       if (of === turnId) this.#end(id, "superseded");
     }
   }
 
   supersedeAll(): void {
-    for (const { id } of this.#parts.store.approvals.open()) this.#end(id, "superseded");
+    for (const { id } of this.#deps.store.approvals.open()) this.#end(id, "superseded");
   }
 
   #unfit(call: ToolCall): Refusal | undefined {
@@ -213,7 +213,7 @@ class AgentApprovals implements Approvals {
   #use(id: string, digest: string): Result<void> {
     const approval = this.find(id);
     if (approval === undefined) return err(unknownApproval(id));
-    const applied = applyApproval(approval, { digest, now: this.#parts.clock.now() });
+    const applied = applyApproval(approval, { digest, now: this.#deps.clock.now() });
     if (applied.ok) return this.#write(applied.value, endedEvent(id, "applied"));
     // Approved for another call, or too long ago: end it, so that it cannot be used later.
     if (isOpen(approval)) this.#end(id, "superseded");
@@ -225,7 +225,7 @@ class AgentApprovals implements Approvals {
     const ended = approval === undefined ? undefined : endApproval(approval, state);
     if (ended !== undefined) {
       const stored = this.#write(ended, endedEvent(id, state));
-      if (!stored.ok) this.#parts.log.error("approval not ended", { code: stored.error.code });
+      if (!stored.ok) this.#deps.log.error("approval not ended", { code: stored.error.code });
     }
     this.#settle(id, { kind: state });
   }
@@ -235,26 +235,26 @@ class AgentApprovals implements Approvals {
     if (waiter === undefined) return;
     this.#waiters.delete(id);
     waiter.stopTimer();
-    if (this.#waiters.size === 0) this.#parts.onWaiting(false);
+    if (this.#waiters.size === 0) this.#deps.onWaiting(false);
     waiter.settle(outcome);
   }
 
   #write(approval: Approval, ...events: readonly Event[]): Result<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const drafts = events.map((event): EventDraft => ({
       ...event,
       at: clock.now(),
       turnId: approval.turnId,
     }));
     const written = store.append(drafts, undefined, approval);
-    if (written.ok) this.#parts.onStored();
+    if (written.ok) this.#deps.onStored();
     return written;
   }
 
   #record(event: Event): void {
-    const { store, clock, log } = this.#parts;
+    const { store, clock, log } = this.#deps;
     const written = store.append([{ ...event, at: clock.now() }]);
-    if (written.ok) this.#parts.onStored();
+    if (written.ok) this.#deps.onStored();
     else log.error("approval event not stored", { code: written.error.code });
   }
 }

@@ -45,6 +45,6 @@ export function decideRetry(last: LastTry, attempt: number, fraction: number): N
   if (last.code === CLOSE.replaced) {
     return { attempt: attempt + 1, delayMs: BACKOFF_LIMITS.maxMs };
   }
-  const place = last.registeredMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt;
-  return { attempt: place + 1, delayMs: backoffMs(DIAL_BACKOFF, place, fraction) };
+  const failures = last.registeredMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt;
+  return { attempt: failures + 1, delayMs: backoffMs(DIAL_BACKOFF, failures, fraction) };
 }

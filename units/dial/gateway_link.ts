@@ -14,11 +14,7 @@ import { DIAL_LIMITS } from "core/limits/dial.ts";
 import type { Sockets } from "core/ports/sockets.ts";
 import { refusalReason } from "core/teamchat/refused_registration.ts";
 import { UpgradeFault } from "core/net/upgrade_fault.ts";
-import {
-  GatewaySession,
-  type LinkIdentity,
-  type SessionParts,
-} from "units/dial/gateway_session.ts";
+import { GatewaySession, type LinkIdentity, type SessionDeps } from "units/dial/gateway_session.ts";
 
 /** The session with the gateway, over any number of connections. */
 export interface GatewayLink {
@@ -41,7 +37,7 @@ export interface LinkOpening {
 }
 
 /** Dependencies of the link. */
-export interface LinkParts extends SessionParts {
+export interface LinkDeps extends SessionDeps {
   /** Called before each attempt. When absent, the link offers the dial-in subprotocol. */
   readonly opening?: () => Promise<LinkOpening>;
   readonly sockets: Pick<Sockets, "connectFrames">;
@@ -52,8 +48,8 @@ const CONNECT_MS = 10_000;
 const INBOUND_BYTES_MAX = 2 * DIAL_LIMITS.frameBytesMax;
 
 /** Starts connecting. */
-export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): GatewayLink {
-  const { clock, random, log } = parts;
+export function startGatewayLink(identity: LinkIdentity, deps: LinkDeps): GatewayLink {
+  const { clock, random, log } = deps;
   const stop = new AbortController();
   let session: GatewaySession | undefined;
 
@@ -76,8 +72,8 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
   async function dialOnce(): Promise<LastTry> {
     const url = identity.gatewayUrl.href;
     try {
-      const connection = await parts.sockets.connectFrames(url, {
-        ...(await parts.opening?.() ?? { protocols: [DIAL_SUBPROTOCOL] }),
+      const connection = await deps.sockets.connectFrames(url, {
+        ...(await deps.opening?.() ?? { protocols: [DIAL_SUBPROTOCOL] }),
         frameBytesMax: INBOUND_BYTES_MAX,
         timeoutMs: CONNECT_MS,
       });
@@ -85,7 +81,7 @@ export function startGatewayLink(identity: LinkIdentity, parts: LinkParts): Gate
         connection.terminate();
         return { code: 1006, registeredMs: 0 };
       }
-      session = new GatewaySession(connection, identity, parts);
+      session = new GatewaySession(connection, identity, deps);
       session.open();
       return await session.ended;
     } catch (thrown) {

@@ -61,7 +61,7 @@ export type Outbox = Pick<
 const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages", "files"];
 
 /** Dependencies of a session. */
-export interface SessionParts {
+export interface SessionDeps {
   readonly store: Outbox;
   readonly clock: Clock;
   readonly random: Random;
@@ -89,7 +89,7 @@ export class GatewaySession {
   readonly ended: Promise<LastTry>;
   readonly #connection: FrameConnection;
   readonly #identity: LinkIdentity;
-  readonly #parts: SessionParts;
+  readonly #deps: SessionDeps;
   readonly #end: (last: LastTry) => void;
   #state: ClientState = "opening";
   #window: OutboxWindow = { acked: 0, sent: 0, last: 0 };
@@ -98,10 +98,10 @@ export class GatewaySession {
   #cancelPump: (() => void) | undefined;
   #onDrained = () => {};
 
-  constructor(connection: FrameConnection, identity: LinkIdentity, parts: SessionParts) {
+  constructor(connection: FrameConnection, identity: LinkIdentity, deps: SessionDeps) {
     this.#connection = connection;
     this.#identity = identity;
-    this.#parts = parts;
+    this.#deps = deps;
     const { promise, resolve } = Promise.withResolvers<LastTry>();
     this.ended = promise;
     this.#end = resolve;
@@ -110,7 +110,7 @@ export class GatewaySession {
   /** Starts listening. Call it before any `await`, so that no message is lost. */
   open(): void {
     const connection = this.#connection;
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const stopTimer = clock.after(DIAL_LIMITS.registerSeconds * 2_000, () => {
       this.#feed({ kind: "time-is-up" });
     });
@@ -137,14 +137,14 @@ export class GatewaySession {
 
   /** Sends a preview unless durable events are waiting. */
   preview(event: PreviewEvent): void {
-    if (!this.isRegistered() || this.#window.sent < this.#parts.store.last()) return;
+    if (!this.isRegistered() || this.#window.sent < this.#deps.store.last()) return;
     if (this.#connection.bufferedBytes() > PREVIEW_BUFFER_BYTES) return;
     this.#write({ type: "preview", event });
   }
 
   /** Resolves when everything is acknowledged, the connection has ended, or `graceMs` is over. */
   drained(graceMs: number): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     if (!this.isRegistered() || store.dropped() === store.last()) return Promise.resolve();
     return new Promise<void>((resolve) => {
       const cancel = clock.after(graceMs, resolve);
@@ -168,7 +168,7 @@ export class GatewaySession {
   /** Sends the events that the window and the socket's buffer allow. */
   pump(): void {
     if (!this.isRegistered()) return;
-    const { store, clock, log } = this.#parts;
+    const { store, clock, log } = this.#deps;
     this.#cancelPump?.();
     this.#cancelPump = undefined;
     this.#window = appendedTo(this.#window, store.last());
@@ -203,7 +203,7 @@ export class GatewaySession {
   }
 
   #act(effect: ClientEffect): void {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     switch (effect.kind) {
       case "sign":
         this.#sign(effect.nonce).catch((thrown) => {
@@ -233,7 +233,7 @@ export class GatewaySession {
 
   #register(proof: { readonly key: string; readonly proof: string } | undefined): void {
     const { agent, userEmail, host, version } = this.#identity;
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     this.#write({
       type: "register",
       user_email: userEmail,
@@ -250,7 +250,7 @@ export class GatewaySession {
   }
 
   #resume(ackedSeq: number, version: string): void {
-    const { store, clock, log } = this.#parts;
+    const { store, clock, log } = this.#deps;
     const plan = decideResume({
       ackedAtGateway: ackedSeq,
       dropped: store.dropped(),
@@ -261,14 +261,14 @@ export class GatewaySession {
     this.#window = plan.window;
     store.acknowledge(ackedSeq);
     log.info("gateway connected", { gateway: this.#identity.gatewayUrl.host, version });
-    this.#parts.onAcknowledged();
-    this.#parts.onRegistered();
+    this.#deps.onAcknowledged();
+    this.#deps.onRegistered();
     this.pump();
   }
 
   /** Handles a side that lost its state: the waiting events are sent under new numbers. */
   #renumber(ackedSeq: number): void {
-    const { store, random, log } = this.#parts;
+    const { store, random, log } = this.#deps;
     log.warning("gateway and outbox do not agree, numbering anew", { acked: ackedSeq });
     const renumbered = store.renumber(random.uuid());
     if (renumbered.ok) this.#retryAfterMs = 0;
@@ -278,17 +278,17 @@ export class GatewaySession {
 
   #take(frame: InboundFrame): void {
     if (frame.type === "closing") this.#retryAfterMs = frame.retry_after_ms;
-    if (frame.type !== "ack") return this.#parts.onFrame(frame);
-    const { store } = this.#parts;
+    if (frame.type !== "ack") return this.#deps.onFrame(frame);
+    const { store } = this.#deps;
     this.#window = acknowledged(this.#window, frame.seq);
     store.acknowledge(this.#window.acked);
-    this.#parts.onAcknowledged();
+    this.#deps.onAcknowledged();
     if (store.dropped() === store.last()) this.#onDrained();
     this.pump();
   }
 
   #closed(code: number, reason: string): void {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     this.#cancelPump?.();
     this.#feed({ kind: "closed" });
     this.#onDrained();
@@ -311,14 +311,14 @@ function watchSilence(connection: FrameConnection, clock: Clock): () => void {
   const limitMs = DIAL_LIMITS.silenceSecondsMax * 1000;
   let heardAt = clock.monotonic();
   let cancel = () => {};
-  const look = () => {
+  const check = () => {
     const silentMs = clock.monotonic() - heardAt;
     if (silentMs >= limitMs) return connection.terminate();
-    cancel = clock.after(limitMs - silentMs, look);
+    cancel = clock.after(limitMs - silentMs, check);
   };
   connection.onAlive(() => {
     heardAt = clock.monotonic();
   });
-  look();
+  check();
   return () => cancel();
 }

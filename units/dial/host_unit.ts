@@ -52,15 +52,16 @@ export function startHostUnit(
     clock,
     random,
     log,
-    onFrame: (frame) => take(frame),
+    onFrame: (frame) => handleFrame(frame),
     onRegistered: () => {},
     onAcknowledged: () => {},
   });
-  const take = (frame: InboundFrame) => {
+  const handleFrame = (frame: InboundFrame) => {
     if (frame.type === "ack" || frame.type === "closing") return;
     if (frame.type !== "job") return log.warning("frame not taken", { type: frame.type });
-    const tell = (text: string) => link.send({ type: "job_progress", id: frame.id, text });
-    runJob(frame, { socket: config.paths.daemonSocket, ports, log, tell })
+    const reportProgress = (text: string) =>
+      link.send({ type: "job_progress", id: frame.id, text });
+    runJob(frame, { socket: config.paths.daemonSocket, ports, log, reportProgress })
       .then((result) => link.send(result))
       .catch((thrown) => log.error("job failed", { id: frame.id, error: errorText(thrown) }));
   };
@@ -75,7 +76,7 @@ async function runJob(
     readonly ports: HostUnitPorts;
     readonly log: Log;
     /** Reports the progress of the job in one line. */
-    readonly tell: (text: string) => void;
+    readonly reportProgress: (text: string) => void;
   },
 ): Promise<HostJobResult> {
   const { id, by, agent } = job;
@@ -108,7 +109,7 @@ async function runJob(
       },
       err: async (text) => {
         const line = lastLine(text);
-        if (line !== "") at.tell(line.slice(0, DIAL_LIMITS.jobProgressLengthMax));
+        if (line !== "") at.reportProgress(line.slice(0, DIAL_LIMITS.jobProgressLengthMax));
       },
     });
     if (!code.ok) return failed(code.error.code, code.error.message);

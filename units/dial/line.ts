@@ -1,7 +1,7 @@
 /**
  * One gateway connection and its state: outbox, turns, session, runner. An agent has a connection
  * to the cockpit, to team chat, or to both. They share only the runtime, which runs one turn at a
- * time. What was said on one is not passed to the other. A line without a gateway runs the turns of
+ * time. What was said on one is not passed to the other. A connection without a gateway runs the turns of
  * an agent that has no cockpit.
  *
  * @module
@@ -33,14 +33,14 @@ import type { TurnFiles } from "units/dial/turn_files.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
 /** One gateway connection with its store. */
-export interface GatewayLine {
+export interface GatewayConnection {
   readonly store: DialStore;
   readonly link: GatewayLink;
   readonly recorder: Recorder;
   /** Starts running turns; call it once the runtime exists. */
-  start(work: LineWork): void;
+  start(handlers: TurnHandlers): void;
   /** Stores a turn that comes from this host, and runs it in order. */
-  take(turn: AcceptedTurn, asked: EventDraft): Result<"new" | "known">;
+  acceptTurn(turn: AcceptedTurn, askedEvent: EventDraft): Result<"new" | "known">;
   cancel(turnId: string): Promise<void>;
   /** Accepts no further turn; resolves when the running one has ended. */
   idle(): Promise<void>;
@@ -49,7 +49,7 @@ export interface GatewayLine {
 }
 
 /** What is needed to run turns. */
-export interface LineWork {
+export interface TurnHandlers {
   readonly runtime: SupervisedRuntime;
   /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
@@ -58,7 +58,7 @@ export interface LineWork {
 }
 
 /** Dependencies of a gateway connection. */
-export interface LineParts {
+export interface GatewayConnectionDeps {
   /** Absent when there is no gateway. */
   readonly identity: LinkIdentity | undefined;
   /** Subprotocols and headers of the upgrade; when absent, the dial-in subprotocol is offered. */
@@ -93,24 +93,26 @@ export type AnswerFrame = Extract<
 export type DecisionFrame = Extract<InboundFrame, { type: "approval_decision" }>;
 
 /** Opens the store and starts connecting; rejects when the database cannot be opened. */
-export async function openLine(parts: LineParts): Promise<GatewayLine> {
-  const { databases, random, clock, log, signal } = parts;
-  const store = await openDialStore(databases, parts.path, random.uuid());
+export async function openGatewayConnection(
+  deps: GatewayConnectionDeps,
+): Promise<GatewayConnection> {
+  const { databases, random, clock, log, signal } = deps;
+  const store = await openDialStore(databases, deps.path, random.uuid());
   const recorder = createRecorder({ store, clock, log, onStored: () => link.wake(), signal });
   let runner: TurnRunner | undefined;
-  let work: LineWork | undefined;
-  const { identity } = parts;
+  let handlers: TurnHandlers | undefined;
+  const { identity } = deps;
   const link: GatewayLink = identity === undefined
     ? withoutGateway(store)
     : startGatewayLink(identity, {
       store,
-      sockets: parts.sockets,
+      sockets: deps.sockets,
       clock,
       random,
       log,
-      ...defined({ opening: parts.opening }),
-      onFrame: (frame) => handleFrame(frame, { store, link, runner, work, log, parts }),
-      onRegistered: parts.onRegistered,
+      ...defined({ opening: deps.opening }),
+      onFrame: (frame) => handleFrame(frame, { store, link, runner, handlers, log, deps }),
+      onRegistered: deps.onRegistered,
       onAcknowledged: () => recorder.roomMade(),
     });
   return {
@@ -118,7 +120,7 @@ export async function openLine(parts: LineParts): Promise<GatewayLine> {
     link,
     recorder,
     start: (given) => {
-      work = given;
+      handlers = given;
       runner = startTurnRunner({
         store,
         recorder,
@@ -126,20 +128,20 @@ export async function openLine(parts: LineParts): Promise<GatewayLine> {
         clock,
         log,
         onEnded: given.onEnded,
-        exclusive: parts.exclusive,
+        exclusive: deps.exclusive,
         onPreview: (event) => {
           link.preview(event);
-          parts.onPreview(event);
+          deps.onPreview(event);
         },
-        onBusy: parts.onBusy,
+        onBusy: deps.onBusy,
       });
     },
-    take: (turn, asked) => {
-      const taken = store.accept(turn, asked);
-      if (!taken.ok) return taken;
+    acceptTurn: (turn, askedEvent) => {
+      const accepted = store.accept(turn, askedEvent);
+      if (!accepted.ok) return accepted;
       link.wake();
       runner?.wake();
-      return taken;
+      return accepted;
     },
     cancel: async (turnId) => await runner?.cancel(turnId),
     idle: async () => await runner?.close(),
@@ -163,17 +165,17 @@ function withoutGateway(store: DialStore): GatewayLink {
 }
 
 /** The state that the frame handlers use. */
-interface At {
+interface FrameContext {
   readonly store: DialStore;
   readonly link: GatewayLink;
   readonly runner: TurnRunner | undefined;
-  readonly work: LineWork | undefined;
+  readonly handlers: TurnHandlers | undefined;
   readonly log: Log;
-  readonly parts: LineParts;
+  readonly deps: GatewayConnectionDeps;
 }
 
 /** Stores a note for the runtime's next turn; false when the disk refused it. */
-function keepNote(id: string, text: string, { store, link, log }: At): boolean {
+function keepNote(id: string, text: string, { store, link, log }: FrameContext): boolean {
   const kept = store.notes.add(id, text);
   if (kept.ok) return true;
   log.error("note not stored", { code: kept.error.code });
@@ -184,20 +186,20 @@ function keepNote(id: string, text: string, { store, link, log }: At): boolean {
 /** Stores a piece of a file. If that fails, the gateway sends it again on the next connection. */
 async function takeFile(
   frame: Extract<InboundFrame, { type: "file" }>,
-  { link, parts }: At,
+  { link, deps }: FrameContext,
 ): Promise<void> {
-  const next = await parts.turnFiles?.take(frame);
+  const next = await deps.turnFiles?.take(frame);
   if (next === undefined) return link.reconnect(CLOSE.tryAgainLater, "storage");
   link.send({ type: "file_taken", turn_id: frame.turn_id, n: frame.n, next });
 }
 
 /** Handles a frame from the gateway. */
-function handleFrame(frame: InboundFrame, at: At): void {
-  const { store, link, runner, work, log, parts } = at;
+function handleFrame(frame: InboundFrame, context: FrameContext): void {
+  const { store, link, runner, handlers, log, deps } = context;
   switch (frame.type) {
     case "turn": {
       const { turn_id: turnId, origin } = frame;
-      const lines = parts.turnFiles?.linesOf(turnId, frame.files ?? []) ?? [];
+      const lines = deps.turnFiles?.linesOf(turnId, frame.files ?? []) ?? [];
       const text = [frame.text, ...lines].filter((line) => line !== "").join("\n");
       const accepted = store.accept({ turnId, text, origin });
       if (!accepted.ok) {
@@ -208,9 +210,9 @@ function handleFrame(frame: InboundFrame, at: At): void {
       return runner?.wake();
     }
     case "file":
-      return void takeFile(frame, at);
+      return void takeFile(frame, context);
     case "owner_file_taken":
-      return parts.onFileTaken?.(frame);
+      return deps.onFileTaken?.(frame);
     case "cancel":
       runner?.cancel(frame.turn_id)
         .catch((thrown) => log.error("turn not cancelled", { error: errorText(thrown) }));
@@ -219,27 +221,27 @@ function handleFrame(frame: InboundFrame, at: At): void {
       const { turn_id: turn, outcome, reason } = frame;
       log.info("answer delivered", { turn, outcome, reason });
       const note = deliveryNote(frame);
-      if (note !== undefined) keepNote(`delivery|${turn}`, note, at);
+      if (note !== undefined) keepNote(`delivery|${turn}`, note, context);
       return;
     }
     case "owner_event": {
       const note = ownerEventNote(frame);
-      if (note !== undefined && !keepNote(frame.id, note, at)) return;
+      if (note !== undefined && !keepNote(frame.id, note, context)) return;
       return link.send({ type: "owner_event_taken", id: frame.id });
     }
     case "owner_message_result": {
-      if (parts.onAnswer(frame)) return;
+      if (deps.onAnswer(frame)) return;
       // The caller has disconnected. The note keeps the runtime from assuming that the owner read
       // it.
       const note = deliveryNote(frame, "message that you sent by yourself");
-      if (note !== undefined) keepNote(`sent|${frame.id}`, note, at);
+      if (note !== undefined) keepNote(`sent|${frame.id}`, note, context);
       return;
     }
     case "approval_decision":
-      return work?.onDecision(frame);
+      return handlers?.onDecision(frame);
     case "message_result":
     case "agents_result":
-      parts.onAnswer(frame);
+      deps.onAnswer(frame);
       return;
     case "ack":
     case "closing":

@@ -19,26 +19,26 @@ import { parseJsonLine } from "core/text/json_lines.ts";
 import type { Approvals, Outcome } from "units/dial/approvals.ts";
 
 type Ask = Extract<LocalRequest, { type: "approval_ask" }>;
-type Look = Extract<LocalRequest, { type: "approvals" | "approval_decide" }>;
+type ApprovalRequest = Extract<LocalRequest, { type: "approvals" | "approval_decide" }>;
 
 /** The agent of this dial unit, and whether the peer may decide. */
-export interface Desk {
+export interface PeerRights {
   readonly agent: string;
   readonly mayDecide: boolean;
 }
 
 /** Answers a request that lists approvals or decides about one. Never waits. */
 export function answerApprovals(
-  request: Look,
+  request: ApprovalRequest,
   approvals: Approvals,
-  desk: Desk,
+  rights: PeerRights,
 ): LocalAnswer {
   if (request.type === "approvals") {
     return { type: "approvals_result", approvals: approvals.list().map(viewOf) };
   }
-  if (!desk.mayDecide) return errorLine(notYours());
-  const { agent = desk.agent, id, digest, decision, by, reason } = request;
-  if (agent !== desk.agent) return errorLine(wrongAgent(agent, desk.agent));
+  if (!rights.mayDecide) return errorLine(deniedToAgent());
+  const { agent = rights.agent, id, digest, decision, by, reason } = request;
+  if (agent !== rights.agent) return errorLine(wrongAgent(agent, rights.agent));
   const decided = approvals.decide({
     id,
     digest,
@@ -59,31 +59,31 @@ export function answerApprovals(
 export async function serveQuestion(
   ask: Ask,
   approvals: Approvals,
-  line: {
+  peer: {
     next(): Promise<string | undefined>;
     answer(value: LocalAnswer): Promise<void>;
   },
 ): Promise<void> {
   const { mcp, version, tool, policy, is_destructive: isDestructive } = ask;
-  const asked = await approvals.ask(
+  const opened = await approvals.ask(
     { mcp, version, tool, arguments: ask.arguments, origin: readOrigin(ask.origin) },
     { policy, isDestructive },
   );
-  if (!asked.ok) return await line.answer(errorLine(asked.error));
-  const { approval, outcome, delivered, use, withdraw } = asked.value;
+  if (!opened.ok) return await peer.answer(errorLine(opened.error));
+  const { approval, outcome, delivered, use, withdraw } = opened.value;
   try {
     const { id, expiresAt } = approval;
-    await line.answer({ type: "approval_asked", id, expires: expiresAt });
-    const next = line.next();
+    await peer.answer({ type: "approval_asked", id, expires: expiresAt });
+    const next = peer.next();
     const found = await Promise.race([outcome, next.then(() => undefined)]);
     if (found === undefined) return;
-    await line.answer(answerOf(id, found));
+    await peer.answer(answerOf(id, found));
     const noted = delivered();
     if (!noted.ok || found.kind !== "approved") return;
     const claim = localRequest.safeParse(parseJsonLine(await next ?? ""));
     if (!claim.success || claim.data.type !== "approval_use" || claim.data.id !== id) return;
     const used = use(claim.data.digest);
-    await line.answer(used.ok ? { type: "approval_used", id } : errorLine(used.error));
+    await peer.answer(used.ok ? { type: "approval_used", id } : errorLine(used.error));
   } finally {
     withdraw();
   }
@@ -99,7 +99,7 @@ function errorLine({ code, message }: Refusal): LocalAnswer {
   return { type: "error", code, message };
 }
 
-function notYours() {
+function deniedToAgent() {
   return refusal(
     "approval-not-yours",
     "Cannot decide about the approval: the caller is the agent itself, must be root or the " +

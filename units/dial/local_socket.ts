@@ -18,7 +18,7 @@ import type { Users } from "core/ports/users.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
 import { LineTooLong, readLines } from "core/text/lines.ts";
 import type { Approvals } from "units/dial/approvals.ts";
-import { answerApprovals, type Desk, serveQuestion } from "units/dial/local_approvals.ts";
+import { answerApprovals, type PeerRights, serveQuestion } from "units/dial/local_approvals.ts";
 import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_turns.ts";
 import type { McpBoard } from "units/dial/mcp_board.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
@@ -41,7 +41,7 @@ const LINE_BYTES_MAX = 6 *
 const ROOT_UID = 0;
 
 /** Dependencies of the socket. */
-export interface LocalSocketParts {
+export interface LocalSocketDeps {
   /** The agent of this dial unit. */
   readonly agent: string;
   readonly sockets: Pick<Sockets, "serveUnix">;
@@ -59,11 +59,11 @@ export interface LocalSocketParts {
 /** Opens the socket; rejects with `FileFault`. */
 export async function openLocalSocket(
   path: string,
-  parts: LocalSocketParts,
+  deps: LocalSocketDeps,
 ): Promise<{ close(): Promise<void> }> {
-  const { users, log } = parts;
+  const { users, log } = deps;
   let open = 0;
-  return await parts.sockets.serveUnix(path, 0o600, (stream) => {
+  return await deps.sockets.serveUnix(path, 0o600, (stream) => {
     const { uid } = stream.peer;
     if (uid !== users.currentUid() && uid !== ROOT_UID) {
       log.warning("local socket refused a peer", { uid });
@@ -71,7 +71,7 @@ export async function openLocalSocket(
     }
     if (open >= CONNECTIONS_MAX) return stream.close();
     open++;
-    serve(stream, parts)
+    serve(stream, deps)
       .catch((thrown) => log.warning("local socket failed", { error: errorText(thrown) }))
       .finally(() => {
         open--;
@@ -80,11 +80,11 @@ export async function openLocalSocket(
   });
 }
 
-async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void> {
+async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
   const writer = stream.writable.getWriter();
-  const desk: Desk = {
-    agent: parts.agent,
-    mayDecide: stream.peer.uid === ROOT_UID || parts.isRootless,
+  const rights: PeerRights = {
+    agent: deps.agent,
+    mayDecide: stream.peer.uid === ROOT_UID || deps.isRootless,
   };
   const answer = (value: LocalAnswer) =>
     writer.write(new TextEncoder().encode(`${JSON.stringify(value)}\n`));
@@ -98,17 +98,22 @@ async function serve(stream: PeerStream, parts: LocalSocketParts): Promise<void>
       if (line === "") continue;
       const request = localRequest.safeParse(parseJsonLine(line));
       if (request.success && request.data.type === "approval_ask") {
-        return await serveQuestion(request.data, parts.approvals, { next, answer });
+        return await serveQuestion(request.data, deps.approvals, { next, answer });
       }
       if (request.success && request.data.type === "turn") {
-        return await serveTurn(request.data, parts.turns, { desk, log: parts.log, next, answer });
+        return await serveTurn(request.data, deps.turns, {
+          rights,
+          log: deps.log,
+          next,
+          answer,
+        });
       }
       if (request.success && request.data.type === "mcp_listed") {
-        return await holdListed(request.data.mcp, parts.mcps, next);
+        return await holdListed(request.data.mcp, deps.mcps, next);
       }
       await answer(
         request.success
-          ? await handle(request.data, parts, desk)
+          ? await handle(request.data, deps, rights)
           : invalid("it is none of the requests of this socket"),
       );
     }
@@ -124,18 +129,18 @@ async function holdListed(
   mcps: Pick<McpBoard, "listed">,
   next: () => Promise<string | undefined>,
 ): Promise<void> {
-  const leave = mcps.listed(mcp);
+  const release = mcps.listed(mcp);
   try {
     while (await next() !== undefined);
   } finally {
-    leave();
+    release();
   }
 }
 
 async function handle(
   request: ReturnType<typeof localRequest.parse>,
-  { questions, ownerFiles, approvals }: LocalSocketParts,
-  desk: Desk,
+  { questions, ownerFiles, approvals }: LocalSocketDeps,
+  rights: PeerRights,
 ): Promise<LocalAnswer> {
   switch (request.type) {
     case "agents": {
@@ -161,7 +166,7 @@ async function handle(
     }
     case "approvals":
     case "approval_decide":
-      return answerApprovals(request, approvals, desk);
+      return answerApprovals(request, approvals, rights);
     case "approval_ask":
     case "approval_use":
       return invalid("the connection has no open question");

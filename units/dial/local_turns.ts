@@ -17,21 +17,21 @@ import type { Log } from "core/ports/log.ts";
 import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
-import type { GatewayLine } from "units/dial/line.ts";
-import { type Desk, wrongAgent } from "units/dial/local_approvals.ts";
+import type { GatewayConnection } from "units/dial/line.ts";
+import { type PeerRights, wrongAgent } from "units/dial/local_approvals.ts";
 
 /** A request for a turn. */
 export type TurnRequest = Extract<LocalRequest, { type: "turn" }>;
 
 /** What a watcher receives. */
-type Shown = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
+type WatcherEvent = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
 
 /** Turns from this host. */
 export interface LocalTurns {
   /** Stores a turn; calls `show` with each of its events and previews, from the first one. */
   begin(
     turn: { readonly text: string; readonly by: string },
-    show: (shown: Shown) => void,
+    show: (event: WatcherEvent) => void,
   ): Result<WatchedTurn>;
   /** Passes a preview to the watcher of its turn. */
   preview(event: PreviewEvent): void;
@@ -42,12 +42,12 @@ export interface WatchedTurn {
   readonly turnId: string;
   cancel(): Promise<void>;
   /** Stops watching; the turn continues. */
-  leave(): void;
+  unwatch(): void;
 }
 
 /** Dependencies of local turns. */
-export interface LocalTurnParts {
-  readonly line: Pick<GatewayLine, "store" | "take" | "cancel">;
+export interface LocalTurnDeps {
+  readonly connection: Pick<GatewayConnection, "store" | "acceptTurn" | "cancel">;
   readonly clock: Pick<Clock, "now">;
   readonly random: Pick<Random, "uuid">;
   readonly log: Log;
@@ -62,9 +62,11 @@ export const WATCHED_TURNS_MAX = 8;
 const UNREAD_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Creates the local turns of one gateway connection. */
-export function createLocalTurns({ line, clock, random, log }: LocalTurnParts): LocalTurns {
-  const watchers = new Map<string, (shown: Shown) => void>();
-  line.store.listen((drafts) => {
+export function createLocalTurns(
+  { connection, clock, random, log }: LocalTurnDeps,
+): LocalTurns {
+  const watchers = new Map<string, (event: WatcherEvent) => void>();
+  connection.store.listen((drafts) => {
     for (const { turnId, kind, payload } of drafts) {
       const show = turnId === undefined ? undefined : watchers.get(turnId);
       show?.({ type: "turn_event", kind, payload: { ...fitPayload(kind, payload) } });
@@ -77,15 +79,15 @@ export function createLocalTurns({ line, clock, random, log }: LocalTurnParts): 
       if (watchers.size >= WATCHED_TURNS_MAX) return err(tooMany());
       const turnId = random.uuid();
       watchers.set(turnId, show);
-      const leave = () => void watchers.delete(turnId);
-      const asked = { at: clock.now(), turnId, kind: "turn_asked", payload: { text, by } };
-      const taken = line.take({ turnId, text, origin: `host:${by}` }, asked);
-      if (!taken.ok) {
-        leave();
-        return taken;
+      const unwatch = () => void watchers.delete(turnId);
+      const askedEvent = { at: clock.now(), turnId, kind: "turn_asked", payload: { text, by } };
+      const accepted = connection.acceptTurn({ turnId, text, origin: `host:${by}` }, askedEvent);
+      if (!accepted.ok) {
+        unwatch();
+        return accepted;
       }
       log.info("turn asked on this host", { turn: turnId, by });
-      return ok({ turnId, cancel: () => line.cancel(turnId), leave });
+      return ok({ turnId, cancel: () => connection.cancel(turnId), unwatch });
     },
     preview: (event) => watchers.get(event.turn_id)?.({ type: "turn_preview", event }),
   };
@@ -95,18 +97,18 @@ export function createLocalTurns({ line, clock, random, log }: LocalTurnParts): 
 export async function serveTurn(
   request: TurnRequest,
   turns: LocalTurns,
-  at: {
-    readonly desk: Desk;
+  peer: {
+    readonly rights: PeerRights;
     readonly log: Log;
     next(): Promise<string | undefined>;
     answer(value: LocalAnswer): Promise<void>;
   },
 ): Promise<void> {
-  const { desk, log, next, answer } = at;
-  const denied = !desk.mayDecide
+  const { rights, log, next, answer } = peer;
+  const denied = !rights.mayDecide
     ? notFromRoot()
-    : request.agent !== desk.agent
-    ? wrongAgent(request.agent, desk.agent)
+    : request.agent !== rights.agent
+    ? wrongAgent(request.agent, rights.agent)
     : undefined;
   if (denied !== undefined) return await answer(errorLine(denied));
   const done = Promise.withResolvers<void>();
@@ -123,25 +125,25 @@ export async function serveTurn(
     sent.catch(done.reject);
   };
   // Buffers what is shown before the request has been answered.
-  const early: Shown[] = [];
-  let show = (shown: Shown): unknown => early.push(shown);
-  const begun = turns.begin(request, (shown) => void show(shown));
+  const early: WatcherEvent[] = [];
+  let show = (event: WatcherEvent): unknown => early.push(event);
+  const begun = turns.begin(request, (event) => void show(event));
   if (!begun.ok) return await answer(errorLine(begun.error));
-  const { turnId, cancel, leave } = begun.value;
+  const { turnId, cancel, unwatch } = begun.value;
   send({ type: "turn_accepted", turn_id: turnId });
   early.forEach(send);
   show = send;
   try {
-    await Promise.race([done.promise, obey(next, cancel)]);
+    await Promise.race([done.promise, handleLines(next, cancel)]);
   } catch (thrown) {
     log.info("turn is not watched any more", { turn: turnId, error: errorText(thrown) });
   } finally {
-    leave();
+    unwatch();
   }
 }
 
 /** Handles the lines on the connection of a turn; returns when the connection has ended. */
-async function obey(
+async function handleLines(
   next: () => Promise<string | undefined>,
   cancel: () => Promise<void>,
 ): Promise<void> {

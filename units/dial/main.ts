@@ -25,7 +25,7 @@ import {
 } from "units/dial/host_config.ts";
 import { startHostUnit } from "units/dial/host_unit.ts";
 import { createMcpBoard } from "units/dial/mcp_board.ts";
-import { createPermissionDesk } from "units/dial/permission.ts";
+import { createPermissionEndpoint } from "units/dial/permission.ts";
 
 const PROGRAM = "fleetctl-dial";
 const host = openHost({ log: { program: PROGRAM } });
@@ -63,7 +63,12 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     host.log.error(message, { code, details });
     Deno.exit(2);
   }
-  const permissions = createPermissionDesk({ runtime, paths, files: host.files, log: host.log });
+  const permissions = createPermissionEndpoint({
+    runtime,
+    paths,
+    files: host.files,
+    log: host.log,
+  });
   const folder = paths.dialState(agent);
   const { files, clock, log } = host;
   const mcps = createMcpBoard({ files, clock, log, folder });

@@ -31,50 +31,50 @@ export interface McpBoard {
 const NAMES_MAX = 512;
 
 /** Creates the board; `folder` must exist before the first report. */
-export function createMcpBoard(parts: {
+export function createMcpBoard(deps: {
   readonly files: Pick<Files, "write">;
   readonly clock: Clock;
   readonly log: Log;
   readonly folder: string;
 }): McpBoard {
-  const { files, clock, log } = parts;
+  const { files, clock, log } = deps;
   const startedMs = clock.now();
-  const file = createNewestFile({ files, log, path: `${parts.folder}/${MCPS_FILE}` });
+  const file = createNewestFile({ files, log, path: `${deps.folder}/${MCPS_FILE}` });
   let reported: readonly McpLoad[] = [];
   /** Number of proxy connections by MCP: a program may open more than one. */
   const connections = new Map<string, number>();
   let last = "";
 
-  function tell(): void {
+  function write(): void {
     const states = new Map<string, McpLoadState>();
     for (const name of connections.keys()) states.set(name, "connected");
     for (const { name, state } of reported.slice(0, NAMES_MAX)) states.set(name, state);
     const text = printToldMcps({ startedMs, states });
     if (text === last) return;
     last = text;
-    file.tell(text);
+    file.write(text);
   }
 
-  function leave(mcp: string): void {
+  function unlist(mcp: string): void {
     const left = (connections.get(mcp) ?? 1) - 1;
     if (left === 0) connections.delete(mcp);
     else connections.set(mcp, left);
-    tell();
+    write();
   }
 
   return {
     report(loads) {
       reported = loads;
-      tell();
+      write();
     },
     listed(mcp) {
       connections.set(mcp, (connections.get(mcp) ?? 0) + 1);
-      tell();
-      return () => leave(mcp);
+      write();
+      return () => unlist(mcp);
     },
     forget() {
       reported = [];
-      tell();
+      write();
     },
     settled: file.settled,
   };

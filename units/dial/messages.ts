@@ -49,7 +49,7 @@ export interface GatewayQuestions {
 const OPEN_MAX = 64;
 
 /** Creates the requests; `send` passes a frame to the connection, if there is one. */
-export function createQuestions(parts: {
+export function createQuestions(deps: {
   readonly clock: Clock;
   readonly random: Random;
   readonly send: (frame: Question) => void;
@@ -61,11 +61,11 @@ export function createQuestions(parts: {
   async function ask(frame: Question): Promise<Result<Answer>> {
     if (open.size >= OPEN_MAX || open.has(frame.id)) return err(busy());
     const { promise, resolve } = Promise.withResolvers<Result<Answer>>();
-    const stop = parts.clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {
+    const stop = deps.clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {
       resolve(err(unanswered()));
     });
     open.set(frame.id, { frame, resolve });
-    parts.send(frame);
+    deps.send(frame);
     const answer = await promise;
     stop();
     open.delete(frame.id);
@@ -75,7 +75,7 @@ export function createQuestions(parts: {
   return {
     sendMessage: async ({ to, text, id }) => {
       if (byteLength(text) > MESSAGE_LIMITS.textBytesMax) return err(tooLong());
-      const answer = await ask({ type: "message", id: id ?? parts.random.uuid(), to, text });
+      const answer = await ask({ type: "message", id: id ?? deps.random.uuid(), to, text });
       if (!answer.ok) return answer;
       if (answer.value.type !== "message_result") return err(unanswered());
       const { ok: isDone, code, message } = answer.value;
@@ -84,14 +84,14 @@ export function createQuestions(parts: {
         : err(refusal(code ?? "message-refused", message ?? "Cannot send the message"));
     },
     agentNames: async () => {
-      const answer = await ask({ type: "agents", id: parts.random.uuid() });
+      const answer = await ask({ type: "agents", id: deps.random.uuid() });
       if (!answer.ok) return answer;
       return answer.value.type === "agents_result" ? ok(answer.value.names) : err(unanswered());
     },
     sendToOwner: async ({ text, id }) => {
-      if (!parts.hasTeamchat()) return err(noTeamchat());
+      if (!deps.hasTeamchat()) return err(noTeamchat());
       if (byteLength(text) > MESSAGE_LIMITS.textBytesMax) return err(tooLong());
-      const answer = await ask({ type: "owner_message", id: id ?? parts.random.uuid(), text });
+      const answer = await ask({ type: "owner_message", id: id ?? deps.random.uuid(), text });
       if (!answer.ok) {
         return answer.error.code === "gateway-silent"
           ? ok({ outcome: "pending", ids: [], reason: "the gateway does not know yet" })
@@ -107,7 +107,7 @@ export function createQuestions(parts: {
       return question !== undefined;
     },
     askAgain: () => {
-      for (const { frame } of open.values()) parts.send(frame);
+      for (const { frame } of open.values()) deps.send(frame);
     },
   };
 }

@@ -12,16 +12,16 @@ import type { Log } from "core/ports/log.ts";
 /** Writes the newest text. */
 export interface NewestFile {
   /** Schedules a write of `text`; a later text replaces one that is still waiting. */
-  tell(text: string): void;
-  /** Resolves when the last text given to `tell` is written. */
+  write(text: string): void;
+  /** Resolves when the last text given to `write` is written. */
   settled(): Promise<void>;
 }
 
 /** Creates the writer; the folder of `path` must exist. */
 export function createNewestFile(
-  parts: { readonly files: Pick<Files, "write">; readonly log: Log; readonly path: string },
+  deps: { readonly files: Pick<Files, "write">; readonly log: Log; readonly path: string },
 ): NewestFile {
-  const { files, log, path } = parts;
+  const { files, log, path } = deps;
   let next: string | undefined;
   let writing: Promise<void> | undefined;
 
@@ -39,7 +39,7 @@ export function createNewestFile(
   }
 
   return {
-    tell(text) {
+    write(text) {
       next = text;
       writing ??= writeAll();
     },

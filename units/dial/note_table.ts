@@ -40,10 +40,10 @@ export function openNoteTable(db: Database): NoteTable {
   const trim = db.prepare(
     "delete from notes where place <= (select max(place) from notes) - ?",
   );
-  const untold = db.prepare(
+  const undelivered = db.prepare(
     "select place, text from notes where is_told = 0 order by place limit ?",
   );
-  const tell = db.prepare("update notes set is_told = 1, text = '' where place = ?");
+  const markDelivered = db.prepare("update notes set is_told = 1, text = '' where place = ?");
   return {
     add: (id, text) =>
       writeSql(db, "the note", () => {
@@ -51,10 +51,10 @@ export function openNoteTable(db: Database): NoteTable {
         trim.run(KEPT_MAX);
       }),
     take: () => {
-      const rows = untold.all(AT_ONCE_MAX);
+      const rows = undelivered.all(AT_ONCE_MAX);
       if (rows.length === 0) return [];
       // If this write fails, the next turn repeats the notes.
-      writeSql(db, "the note", () => rows.forEach(({ place }) => tell.run(place ?? 0)));
+      writeSql(db, "the note", () => rows.forEach(({ place }) => markDelivered.run(place ?? 0)));
       return rows.map(({ text }) => String(text));
     },
   };

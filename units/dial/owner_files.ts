@@ -37,7 +37,7 @@ export interface OwnerFiles {
   sendAgain(): void;
 }
 
-interface Open {
+interface OpenOffer {
   readonly offer: FileOffer;
   readonly bytes: Uint8Array;
   readonly resolve: (answer: Result<OwnerDelivery>) => void;
@@ -49,7 +49,7 @@ interface Open {
 const OPEN_MAX = 2;
 
 /** Creates the sender; `folder` is where programs put the files to send. */
-export function createOwnerFiles(parts: {
+export function createOwnerFiles(deps: {
   readonly files: Files;
   readonly folder: string;
   readonly clock: Clock;
@@ -57,13 +57,13 @@ export function createOwnerFiles(parts: {
   readonly send: (frame: Extract<ClientFrame, { type: "owner_file" }>) => void;
   readonly hasTeamchat: () => boolean;
 }): OwnerFiles {
-  const { files, folder, clock, random } = parts;
-  const open = new Map<string, Open>();
+  const { files, folder, clock, random } = deps;
+  const open = new Map<string, OpenOffer>();
 
-  function sendPiece(id: string, at: Open, offset: number): void {
-    const { offer: { name, description }, bytes } = at;
+  function sendPiece(id: string, pending: OpenOffer, offset: number): void {
+    const { offer: { name, description }, bytes } = pending;
     const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
-    parts.send({
+    deps.send({
       type: "owner_file",
       id,
       name,
@@ -72,9 +72,9 @@ export function createOwnerFiles(parts: {
       offset,
       data: piece.toBase64(),
     });
-    at.stopWait();
-    at.stopWait = clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {
-      at.resolve(err(refusal(
+    pending.stopWait();
+    pending.stopWait = clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {
+      pending.resolve(err(refusal(
         "gateway-silent",
         "Cannot send the file: the gateway did not answer in time",
       )));
@@ -96,7 +96,7 @@ export function createOwnerFiles(parts: {
 
   return {
     offer: async (offer) => {
-      if (!parts.hasTeamchat()) {
+      if (!deps.hasTeamchat()) {
         return err(refusal(
           "teamchat-absent",
           "Cannot send the file: this agent has no team-chat gateway, must have one",
@@ -109,25 +109,25 @@ export function createOwnerFiles(parts: {
       if (!bytes.ok) return bytes;
       const id = offer.id ?? random.uuid();
       const { promise, resolve } = Promise.withResolvers<Result<OwnerDelivery>>();
-      const at: Open = { offer, bytes: bytes.value, resolve, stopWait: () => {} };
-      open.set(id, at);
-      sendPiece(id, at, 0);
+      const pending: OpenOffer = { offer, bytes: bytes.value, resolve, stopWait: () => {} };
+      open.set(id, pending);
+      sendPiece(id, pending, 0);
       const answer = await promise;
-      at.stopWait();
+      pending.stopWait();
       open.delete(id);
       return answer;
     },
     taken: ({ id, next }) => {
-      const at = open.get(id);
-      if (at !== undefined && next < at.bytes.length) sendPiece(id, at, next);
+      const pending = open.get(id);
+      if (pending !== undefined && next < pending.bytes.length) sendPiece(id, pending, next);
     },
     answered: ({ id, outcome, ids, reason }) => {
-      const at = open.get(id);
-      at?.resolve(ok({ outcome, ids, reason }));
-      return at !== undefined;
+      const pending = open.get(id);
+      pending?.resolve(ok({ outcome, ids, reason }));
+      return pending !== undefined;
     },
     sendAgain: () => {
-      for (const [id, at] of open) sendPiece(id, at, 0);
+      for (const [id, pending] of open) sendPiece(id, pending, 0);
     },
   };
 }

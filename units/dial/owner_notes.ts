@@ -36,15 +36,17 @@ export function ownerEventNote(
     case "feedback": {
       const how = payload.reaction === "like" ? "helpful" : "not helpful";
       const text = typeof payload.text === "string" ? payload.text : "";
-      const words = text === "" ? "" : `: "${oneLine(text, TEXT_LENGTH_MAX)}"`;
-      return `[feedback: the owner marked ${which} as ${how}${words}]`;
+      const comment = text === "" ? "" : `: "${oneLine(text, TEXT_LENGTH_MAX)}"`;
+      return `[feedback: the owner marked ${which} as ${how}${comment}]`;
     }
     case "reaction": {
-      const said = [
+      const changes = [
         ...types(payload.added).map((type) => `added ${type}`),
         ...types(payload.removed).map((type) => `took back ${type}`),
       ];
-      return said.length === 0 ? undefined : `[reaction: the owner ${said.join(", ")} on ${which}]`;
+      return changes.length === 0
+        ? undefined
+        : `[reaction: the owner ${changes.join(", ")} on ${which}]`;
     }
     case "file": {
       const name = oneLine(String(payload.name), 120);

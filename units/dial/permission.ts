@@ -29,7 +29,7 @@ import type {
 import type { Approvals } from "units/dial/approvals.ts";
 
 /** Answers permission requests; denies those that need an approval until the approvals are open. */
-export interface PermissionDesk {
+export interface PermissionEndpoint {
   readonly decide: PermissionDecider;
   open(approvals: Approvals): void;
 }
@@ -43,38 +43,38 @@ const RULE_BYTES_MAX = 256;
 const BY_URL = "http";
 
 /** Note for programs that ask before they know the arguments of the call. */
-const NOT_TOLD = "the program asks without the arguments of the call";
+const NO_ARGUMENTS_NOTE = "the program asks without the arguments of the call";
 
 /** Creates the permission endpoint of one agent. */
-export function createPermissionDesk(parts: {
+export function createPermissionEndpoint(deps: {
   readonly runtime: string;
   readonly paths: Paths;
   readonly files: Pick<Files, "readText" | "stat" | "list">;
   readonly log: Log;
-}): PermissionDesk {
-  const { runtime, paths, files, log } = parts;
+}): PermissionEndpoint {
+  const { runtime, paths, files, log } = deps;
   let approvals: Approvals | undefined;
   return {
     open: (opened) => {
       approvals = opened;
     },
-    decide: async (asked, signal) => {
-      const command = commandOf(asked);
+    decide: async (request, signal) => {
+      const command = commandOf(request);
       const ruled = command === undefined
         ? undefined
         : ruledCommand(await readGates(files, paths), command);
       if (ruled?.decision === "block") {
         log.info("permission denied", {
-          tool: asked.tool,
+          tool: request.tool,
           rule: cutText(ruled.tool, RULE_BYTES_MAX).text,
         });
         return deny(commandBlocked(ruled));
       }
-      const site = { runtime, files, paths };
-      const question = await questionOf(asked, site);
+      const context = { runtime, files, paths };
+      const question = await questionOf(request, context);
       if ("decision" in question) return question;
-      if (approvals === undefined) return deny(notYet(question.call));
-      return await askAbout(question, approvals, signal);
+      if (approvals === undefined) return deny(notOpenYet(question.call));
+      return await requestApproval(question, approvals, signal);
     },
   };
 }
@@ -87,7 +87,7 @@ interface Question {
   readonly policyNow: () => Promise<string | undefined>;
 }
 
-interface QuestionSite {
+interface QuestionContext {
   readonly runtime: string;
   readonly files: Pick<Files, "readText" | "stat">;
   readonly paths: Paths;
@@ -95,34 +95,38 @@ interface QuestionSite {
 
 /** Decides by rule, or returns the question for a human. */
 async function questionOf(
-  asked: PermissionAsk,
-  site: QuestionSite,
+  request: PermissionAsk,
+  context: QuestionContext,
 ): Promise<PermissionAnswer | Question> {
-  const { mcp = "", isProxied = false } = asked;
+  const { mcp = "", isProxied = false } = request;
   // The model supplies the name; only a valid MCP name may become a file name.
   const name = parseMcpName(mcp);
-  const file = name.ok ? site.paths.gate(name.value) : undefined;
-  const isGated = file !== undefined && await site.files.stat(file) !== undefined;
-  if (file !== undefined && (isGated || isProxied)) return await byGate(asked, file, site);
-  return await foreignTool(asked, site);
+  const file = name.ok ? context.paths.gate(name.value) : undefined;
+  const isGated = file !== undefined && await context.files.stat(file) !== undefined;
+  if (file !== undefined && (isGated || isProxied)) {
+    return await decideByGate(request, file, context);
+  }
+  return await runtimeTool(request, context);
 }
 
 /** The question about a tool of the program itself, or of a server that is not ours. */
-async function foreignTool(
-  asked: PermissionAsk,
-  site: QuestionSite,
+async function runtimeTool(
+  request: PermissionAsk,
+  context: QuestionContext,
 ): Promise<Question> {
-  const { mcp = "" } = asked;
+  const { mcp = "" } = request;
   const policy = await sha256(RUNTIME_POLICY);
-  const given = argumentsOf(asked.arguments);
-  const tool = mcp === "" ? asked.tool : `${mcp}.${asked.tool}`;
+  const given = argumentsOf(request.arguments);
+  const tool = mcp === "" ? request.tool : `${mcp}.${request.tool}`;
   return {
     call: {
       mcp: "",
-      version: site.runtime,
+      version: context.runtime,
       tool,
       origin: DIRECT,
-      arguments: Object.keys(given).length > 0 ? given : { title: asked.title, note: NOT_TOLD },
+      arguments: Object.keys(given).length > 0
+        ? given
+        : { title: request.title, note: NO_ARGUMENTS_NOTE },
     },
     policy,
     policyNow: () => Promise.resolve(policy),
@@ -133,13 +137,13 @@ async function foreignTool(
  * Decides by the gate's rule. A call behind our proxy passes unless it is blocked, because the
  * proxy requests the approval.
  */
-async function byGate(
-  asked: PermissionAsk,
+async function decideByGate(
+  request: PermissionAsk,
   file: string,
-  site: QuestionSite,
+  context: QuestionContext,
 ): Promise<PermissionAnswer | Question> {
-  const { mcp = "", isProxied = false, tool, arguments: given } = asked;
-  const reader = createGateReader(site.files, file, mcp);
+  const { mcp = "", isProxied = false, tool, arguments: given } = request;
+  const reader = createGateReader(context.files, file, mcp);
   const gate = await reader.current();
   if (!gate.ok) return deny(gate.error);
   const { version, accepted } = gate.value;
@@ -151,7 +155,7 @@ async function byGate(
   if (isProxied) return { decision: "allow" };
   if (verdict.decision === "allow") {
     // Only a server at a URL is reached without our proxy. Any other server merely uses our name.
-    return version === BY_URL ? { decision: "allow" } : await foreignTool(asked, site);
+    return version === BY_URL ? { decision: "allow" } : await runtimeTool(request, context);
   }
   return {
     call,
@@ -163,7 +167,7 @@ async function byGate(
   };
 }
 
-async function askAbout(
+async function requestApproval(
   { call, policy, policyNow }: Question,
   approvals: Approvals,
   signal: AbortSignal | undefined,
@@ -189,7 +193,7 @@ async function askAbout(
   }
 }
 
-function notYet(call: Question["call"]): Refusal {
+function notOpenYet(call: Question["call"]): Refusal {
   return refusal(
     "approval-unavailable",
     `Cannot call tool ${toolText(call)}: the agent is starting and asks nobody yet; ` +

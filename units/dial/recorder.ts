@@ -31,14 +31,14 @@ export interface RecordOptions {
 const RETRY_MS = 1_000;
 
 /** Creates the recorder. `onStored` is called after each write; `signal` ends all waiting. */
-export function createRecorder(parts: {
+export function createRecorder(deps: {
   readonly store: DialStore;
   readonly clock: Clock;
   readonly log: Log;
   readonly onStored: () => void;
   readonly signal: AbortSignal;
 }): Recorder {
-  const { store, clock, log, signal } = parts;
+  const { store, clock, log, signal } = deps;
   let waiters: (() => void)[] = [];
   let isWarned = false;
   const release = () => {
@@ -66,7 +66,7 @@ export function createRecorder(parts: {
       if (options.isControl !== true) await waitForRoom();
       for (let tries = 0;; tries++) {
         const appended = store.append(drafts, options.move);
-        if (appended.ok) return parts.onStored();
+        if (appended.ok) return deps.onStored();
         if (tries === 0) {
           const { code, message } = appended.error;
           log.error("event not stored, trying again", { code, error: message });

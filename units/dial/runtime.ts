@@ -29,7 +29,7 @@ export interface SupervisedRuntime {
 }
 
 /** Dependencies of the supervisor. */
-export interface RuntimeParts {
+export interface RuntimeDeps {
   readonly driver: RuntimeDriver;
   readonly clock: Clock;
   readonly random: Random;
@@ -38,13 +38,13 @@ export interface RuntimeParts {
 }
 
 /** Starts supervising; the first start begins at once. */
-export function superviseRuntime(parts: RuntimeParts): SupervisedRuntime {
-  const { driver, clock, random, log, onState } = parts;
+export function superviseRuntime(deps: RuntimeDeps): SupervisedRuntime {
+  const { driver, clock, random, log, onState } = deps;
   const stop = new AbortController();
   let current: RuntimeSession | undefined;
   let waiters: ((outcome: Result<RuntimeSession, string>) => void)[] = [];
   /** Cuts short the wait before the next start. */
-  let hurry = new AbortController();
+  let retryNow = new AbortController();
 
   function settle(outcome: Result<RuntimeSession, string>): void {
     const waiting = waiters;
@@ -84,8 +84,8 @@ export function superviseRuntime(parts: RuntimeParts): SupervisedRuntime {
       log.warning("runtime is gone", { reason, restart_ms: delayMs });
       onState("failed", reason);
       if (ranMs === 0) settle(err(reason));
-      hurry = new AbortController();
-      await clock.sleep(delayMs, AbortSignal.any([stop.signal, hurry.signal]));
+      retryNow = new AbortController();
+      await clock.sleep(delayMs, AbortSignal.any([stop.signal, retryNow.signal]));
     }
     settle(err("the dial unit stops"));
   }
@@ -97,7 +97,7 @@ export function superviseRuntime(parts: RuntimeParts): SupervisedRuntime {
       if (stop.signal.aborted) return Promise.resolve(err("the dial unit stops"));
       return new Promise((resolve) => {
         waiters.push(resolve);
-        hurry.abort();
+        retryNow.abort();
       });
     },
     close: async (graceMs) => {

@@ -15,26 +15,26 @@ import { createNewestFile } from "units/dial/newest_file.ts";
 /** Writer of the agent's state. */
 export interface StateFile {
   /** Schedules a write. A failed write is logged and has no other effect. */
-  tell(state: AgentState, reason: string | undefined): void;
+  write(state: AgentState, reason: string | undefined): void;
   /** Resolves when the last state is written. */
   settled(): Promise<void>;
 }
 
 /** Creates the writer; `folder` must exist. */
 export function createStateFile(
-  parts: {
+  deps: {
     readonly files: Pick<Files, "write">;
     readonly clock: Clock;
     readonly log: Log;
     readonly folder: string;
   },
 ): StateFile {
-  const { files, clock, log } = parts;
+  const { files, clock, log } = deps;
   const startedMs = clock.now();
-  const file = createNewestFile({ files, log, path: `${parts.folder}/${STATE_FILE}` });
+  const file = createNewestFile({ files, log, path: `${deps.folder}/${STATE_FILE}` });
   return {
-    tell: (state, reason) =>
-      file.tell(printToldState({ startedMs, state, sinceMs: clock.now(), reason })),
+    write: (state, reason) =>
+      file.write(printToldState({ startedMs, state, sinceMs: clock.now(), reason })),
     settled: file.settled,
   };
 }

@@ -89,7 +89,7 @@ export interface DialStore {
   /** Renumbers the waiting events from 1 in a new epoch. */
   renumber(newEpoch: string): Result<void>;
   /** Stores a turn, with its event if given. A known turn changes nothing. */
-  accept(turn: AcceptedTurn, asked?: EventDraft): Result<"new" | "known">;
+  accept(turn: AcceptedTurn, askedEvent?: EventDraft): Result<"new" | "known">;
   /** Calls `listener` with events once they are stored; returns a function that unsubscribes. */
   listen(listener: (drafts: readonly EventDraft[]) => void): () => void;
   /** The oldest turn that has not started. */
@@ -176,7 +176,7 @@ class SqliteDialStore implements DialStore {
     this.#deleted = this.#dropped;
     this.#last = next;
     this.#waiting += written.value;
-    this.#tell(drafts);
+    this.#notify(drafts);
     return ok(undefined);
   }
 
@@ -209,20 +209,20 @@ class SqliteDialStore implements DialStore {
     return written;
   }
 
-  accept(turn: AcceptedTurn, asked?: EventDraft): Result<"new" | "known"> {
+  accept(turn: AcceptedTurn, askedEvent?: EventDraft): Result<"new" | "known"> {
     const written = writeSql(this.#db, "the turn", () => {
       const { changes } = this.#sql.accept.run(turn.turnId, turn.text, turn.origin);
-      if (changes !== 1 || asked === undefined) return { isNew: changes === 1, bytes: 0 };
-      const bytes = this.#insert([asked]);
+      if (changes !== 1 || askedEvent === undefined) return { isNew: changes === 1, bytes: 0 };
+      const bytes = this.#insert([askedEvent]);
       this.#sql.setMeta.run(String(this.#last + 1), "last");
       return { isNew: true, bytes };
     });
     if (!written.ok) return written;
     const { isNew, bytes } = written.value;
-    if (isNew && asked !== undefined) {
+    if (isNew && askedEvent !== undefined) {
       this.#last += 1;
       this.#waiting += bytes;
-      this.#tell([asked]);
+      this.#notify([askedEvent]);
     }
     return ok(isNew ? "new" : "known");
   }
@@ -232,7 +232,7 @@ class SqliteDialStore implements DialStore {
     return () => this.#listeners.delete(listener);
   }
 
-  #tell(drafts: readonly EventDraft[]): void {
+  #notify(drafts: readonly EventDraft[]): void {
     for (const listener of this.#listeners) listener(drafts);
   }
 

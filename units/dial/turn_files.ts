@@ -31,13 +31,13 @@ const TURNS_KEPT = 64;
 const TURN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 /** Creates the storage; no other code uses `folder`. */
-export function createTurnFiles(parts: {
+export function createTurnFiles(deps: {
   readonly files: Files;
   readonly folder: string;
   readonly log: Log;
 }): TurnFiles {
-  const { files, folder, log } = parts;
-  let coming: { readonly id: string; readonly bytes: Uint8Array; held: number } | undefined;
+  const { files, folder, log } = deps;
+  let receiving: { readonly id: string; readonly bytes: Uint8Array; held: number } | undefined;
   const pathOf = (turnId: string, n: number, name: string) =>
     `${folder}/${turnId}/${n}-${fileName(name, n)}`;
 
@@ -71,20 +71,22 @@ export function createTurnFiles(parts: {
       const { turn_id: turnId, n, size, offset } = piece;
       if (!TURN_ID.test(turnId) || size > FILE_LIMITS.fileBytesMax) return undefined;
       const id = `${turnId}/${n}`;
-      if (coming?.id !== id || offset === 0) coming = { id, bytes: new Uint8Array(size), held: 0 };
+      if (receiving?.id !== id || offset === 0) {
+        receiving = { id, bytes: new Uint8Array(size), held: 0 };
+      }
       const bytes = readBase64(piece.data);
-      const isNext = bytes !== undefined && offset === coming.held &&
-        coming.bytes.length === size && offset + bytes.length <= size;
+      const isNext = bytes !== undefined && offset === receiving.held &&
+        receiving.bytes.length === size && offset + bytes.length <= size;
       if (!isNext) return undefined;
-      coming.bytes.set(bytes, offset);
-      coming.held += bytes.length;
-      if (coming.held < size) return coming.held;
-      const whole = coming.bytes;
-      coming = undefined;
+      receiving.bytes.set(bytes, offset);
+      receiving.held += bytes.length;
+      if (receiving.held < size) return receiving.held;
+      const whole = receiving.bytes;
+      receiving = undefined;
       return await keep(piece, whole) ? size : undefined;
     },
-    linesOf: (turnId, told) =>
-      told.map(({ n, name, size, content_type: type, fault }) => {
+    linesOf: (turnId, attached) =>
+      attached.map(({ n, name, size, content_type: type, fault }) => {
         const shown = oneLine(name, 120);
         if (fault !== undefined) {
           return `[attachment: ${shown} is not here: ${oneLine(fault, 200)}]`;

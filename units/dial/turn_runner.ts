@@ -30,7 +30,7 @@ export interface TurnRunner {
 }
 
 /** Dependencies of the runner. */
-export interface RunnerParts {
+export interface RunnerDeps {
   readonly store: DialStore;
   readonly recorder: Recorder;
   readonly runtime: SupervisedRuntime;
@@ -64,14 +64,14 @@ const CANCELLED: TurnOutcome = {
 const REASON_LENGTH_MAX = 4_000;
 
 /** Starts the runner; first ends the turns that an earlier process left running. */
-export function startTurnRunner(parts: RunnerParts): TurnRunner {
-  const runner = new SerialRunner(parts);
+export function startTurnRunner(deps: RunnerDeps): TurnRunner {
+  const runner = new SerialRunner(deps);
   runner.start();
   return runner;
 }
 
 class SerialRunner implements TurnRunner {
-  readonly #parts: RunnerParts;
+  readonly #deps: RunnerDeps;
   readonly #cancelled = new Set<string>();
   /** Turns whose end is being recorded, so that each ends only once. */
   readonly #ending = new Set<string>();
@@ -80,8 +80,8 @@ class SerialRunner implements TurnRunner {
   #wakeUp = () => {};
   #done: Promise<void> = Promise.resolve();
 
-  constructor(parts: RunnerParts) {
-    this.#parts = parts;
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps;
   }
 
   start(): void {
@@ -93,7 +93,7 @@ class SerialRunner implements TurnRunner {
   }
 
   async cancel(turnId: string): Promise<void> {
-    const state = this.#parts.store.stateOf(turnId);
+    const state = this.#deps.store.stateOf(turnId);
     if (state === undefined || state === "ended") return;
     this.#cancelled.add(turnId);
     if (this.#running?.turnId === turnId) await this.#running.session?.cancel();
@@ -107,7 +107,7 @@ class SerialRunner implements TurnRunner {
   }
 
   async #work(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     for (const turnId of store.runningTurns()) await this.#end(turnId, RESTARTED);
     while (!this.#isClosed) {
       const turn = store.nextTurn();
@@ -116,17 +116,17 @@ class SerialRunner implements TurnRunner {
           this.#wakeUp = resolve;
         });
       } else {
-        await this.#parts.exclusive(() => this.#run(turn));
+        await this.#deps.exclusive(() => this.#run(turn));
         this.#running = undefined;
       }
     }
   }
 
   async #run(turn: AcceptedTurn): Promise<void> {
-    const { recorder, runtime, clock, onBusy } = this.#parts;
+    const { recorder, runtime, clock, onBusy } = this.#deps;
     const { turnId } = turn;
     // Cancelled while another gateway's turn used the runtime.
-    if (this.#parts.store.stateOf(turnId) !== "accepted" || this.#isClosed) return;
+    if (this.#deps.store.stateOf(turnId) !== "accepted" || this.#isClosed) return;
     const running: { readonly turnId: string; session?: RuntimeSession } = { turnId };
     this.#running = running;
     const session = await runtime.session();
@@ -153,7 +153,7 @@ class SerialRunner implements TurnRunner {
   async #prompt(session: RuntimeSession, turn: AcceptedTurn): Promise<TurnOutcome> {
     const { turnId } = turn;
     if (this.#cancelled.has(turnId)) return CANCELLED;
-    const text = [...this.#parts.store.notes.take(), turn.text].join("\n\n");
+    const text = [...this.#deps.store.notes.take(), turn.text].join("\n\n");
     const offsets = new Map<string, number>();
     const finished = session.prompt(
       { turnId, text },
@@ -172,7 +172,7 @@ class SerialRunner implements TurnRunner {
     update: RuntimeUpdate,
     offsets: Map<string, number>,
   ): Promise<void> {
-    const { recorder, clock, onPreview } = this.#parts;
+    const { recorder, clock, onPreview } = this.#deps;
     if (update.kind === "text_delta") {
       const { messageId, text } = update;
       const offset = offsets.get(messageId) ?? 0;
@@ -185,7 +185,7 @@ class SerialRunner implements TurnRunner {
   }
 
   async #end(turnId: string, { outcome, code, reason }: TurnOutcome): Promise<void> {
-    const { recorder, clock, log } = this.#parts;
+    const { recorder, clock, log } = this.#deps;
     if (this.#ending.has(turnId)) return;
     this.#ending.add(turnId);
     const payload = {
@@ -198,7 +198,7 @@ class SerialRunner implements TurnRunner {
     });
     this.#cancelled.delete(turnId);
     this.#ending.delete(turnId);
-    this.#parts.onEnded?.(turnId);
+    this.#deps.onEnded?.(turnId);
     log.info("turn ended", { turn: turnId, outcome, code });
   }
 }

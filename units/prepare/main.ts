@@ -73,9 +73,9 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
   if (text.value !== before) await files.write(paths.rolesFile, text.value, { mode: 0o644 });
   const read = (name: string) => Deno.env.get(name);
   const here = withUninstalled(roles, program, { read, privateAddress: ownPrivateAddress() });
-  const teamchat = await teamchatSite(files, here);
+  const teamchat = await teamchatContext(files, here);
   const upstream = here === roles ? undefined : upstreamHost(read("WEBVIEW_UPSTREAM"));
-  const site = {
+  const context = {
     paths,
     shape: roles.shape,
     roles: {
@@ -86,13 +86,13 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
       ...defined({ teamchat }),
     },
   };
-  const sets = hostPermissions(site);
+  const sets = hostPermissions(context);
   if (!sets.ok) failWith(sets.error);
   for (
     const file of [
       ...renderLaunchers(roles.shape, paths),
-      renderProgramPermissions(site, sets.value),
-      renderHostPermissions(site, sets.value),
+      renderProgramPermissions(context, sets.value),
+      renderHostPermissions(context, sets.value),
     ]
   ) {
     if (await files.readText(file.path) === file.content) continue;
@@ -104,7 +104,7 @@ async function prepare(shape: HostRoles["shape"], root: string): Promise<void> {
  * What the team-chat gateway of this root may reach. A cloud file that cannot be read gives no
  * hosts; `up` reports it.
  */
-async function teamchatSite(files: Pick<Files, "readText">, { teamchat }: HostRoles) {
+async function teamchatContext(files: Pick<Files, "readText">, { teamchat }: HostRoles) {
   if (teamchat === undefined) return undefined;
   const known = knownCloud(teamchat.cloud);
   const text = known === undefined ? await files.readText(teamchat.cloud) : undefined;

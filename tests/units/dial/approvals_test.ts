@@ -17,7 +17,7 @@ import { memoryHost } from "tests/fakes/host.ts";
 import { type Approvals, openApprovals, type Question } from "units/dial/approvals.ts";
 import { answerApprovals } from "units/dial/local_approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
-import { createPermissionDesk } from "units/dial/permission.ts";
+import { createPermissionEndpoint } from "units/dial/permission.ts";
 import { openDialStore } from "units/dial/store.ts";
 
 const CALL = {
@@ -264,16 +264,16 @@ Deno.test("a runtime's permission request is an approval like any other", async 
     },
   });
   const { approvals } = await bench(host);
-  const desk = createPermissionDesk({
+  const endpoint = createPermissionEndpoint({
     runtime: "runtime-x",
     paths,
     files: host.files,
     log: host.log,
   });
   const request = (command: string) =>
-    desk.decide({ callId: "c", tool: "shell", title: "Run a command", arguments: { command } });
+    endpoint.decide({ callId: "c", tool: "shell", title: "Run a command", arguments: { command } });
   assert.equal((await request("ls")).decision, "deny", "nobody is there yet");
-  desk.open(approvals);
+  endpoint.open(approvals);
   // A rule that blocks does not ask a person.
   const blocked = await request("fleetctl mcp call git git_clean self");
   assert.ok(blocked.decision === "deny" && blocked.reason.includes("risk: block"));
@@ -304,10 +304,15 @@ Deno.test("a call behind our proxy is left to the proxy, a blocked one is denied
   });
   const { approvals } = await bench(host);
   const { files, log } = host;
-  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
-  desk.open(approvals);
+  const endpoint = createPermissionEndpoint({
+    runtime: "runtime-x",
+    paths: pathsUnder("/"),
+    files,
+    log,
+  });
+  endpoint.open(approvals);
   const ask = (mcp: string, tool: string) =>
-    desk.decide({ callId: "c", mcp, isProxied: true, tool, title: tool, arguments: {} });
+    endpoint.decide({ callId: "c", mcp, isProxied: true, tool, title: tool, arguments: {} });
   assert.deepEqual(await ask("git", "git_log"), { decision: "allow" });
   assert.deepEqual(await ask("git", "git_push"), { decision: "allow" });
   const blocked = await ask("git", "git_clean");
@@ -325,10 +330,15 @@ Deno.test("a call of an MCP without our proxy is decided by the gate here", asyn
   const host = memoryHost({ files: { [file]: rules("ask") } });
   const { approvals } = await bench(host);
   const { files, log } = host;
-  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
-  desk.open(approvals);
+  const endpoint = createPermissionEndpoint({
+    runtime: "runtime-x",
+    paths: pathsUnder("/"),
+    files,
+    log,
+  });
+  endpoint.open(approvals);
   const ask = (mcp: string, tool: string) =>
-    desk.decide({ callId: "c", mcp, tool, title: tool, arguments: { to: "main" } });
+    endpoint.decide({ callId: "c", mcp, tool, title: tool, arguments: { to: "main" } });
   const denied = async (tool: string, words: string) => {
     const answer = await ask("pages", tool);
     assert.ok(answer.decision === "deny" && answer.reason.includes(words), JSON.stringify(answer));
@@ -361,13 +371,18 @@ Deno.test("a call of a server that only has a name of ours needs an approval", a
   const host = memoryHost({ files: { "/etc/fleetctl/gate/git.json": gate } });
   const { approvals } = await bench(host);
   const { files, log } = host;
-  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
-  desk.open(approvals);
+  const endpoint = createPermissionEndpoint({
+    runtime: "runtime-x",
+    paths: pathsUnder("/"),
+    files,
+    log,
+  });
+  endpoint.open(approvals);
   const asked = { callId: "c", mcp: "git", isProxied: false, title: "", arguments: {} };
-  const blocked = await desk.decide({ ...asked, tool: "git_clean" });
+  const blocked = await endpoint.decide({ ...asked, tool: "git_clean" });
   assert.equal(blocked.decision, "deny");
   // `mcp__git__x__y` may mean git, or a server that an agent named `git__x`.
-  const answer = desk.decide({ ...asked, tool: "x__y" });
+  const answer = endpoint.decide({ ...asked, tool: "x__y" });
   const { id, digest, tool, mcp } = await untilAsked(approvals);
   assert.deepEqual([mcp, tool], ["", "git.x__y"]);
   approvals.decide({ ...YES, decision: "denied", id, digest });
@@ -378,16 +393,21 @@ Deno.test("a question that the runtime takes back is withdrawn", async () => {
   const host = memoryHost();
   const { approvals } = await bench(host);
   const { files, log } = host;
-  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
-  desk.open(approvals);
+  const endpoint = createPermissionEndpoint({
+    runtime: "runtime-x",
+    paths: pathsUnder("/"),
+    files,
+    log,
+  });
+  endpoint.open(approvals);
   const over = new AbortController();
   const asked = { callId: "c", tool: "shell", title: "", arguments: { command: "ls" } };
-  const answer = desk.decide(asked, over.signal);
+  const answer = endpoint.decide(asked, over.signal);
   const { id } = await untilAsked(approvals);
   over.abort();
   assert.equal(approvals.find(id)?.state, "superseded");
   assert.equal((await answer).decision, "deny");
-  assert.equal((await desk.decide(asked, over.signal)).decision, "deny");
+  assert.equal((await endpoint.decide(asked, over.signal)).decision, "deny");
   assert.equal(approvals.hasOpen(), false);
 });
 
@@ -406,11 +426,16 @@ Deno.test("a call of a foreign server needs an approval, whatever its name", asy
   const host = memoryHost({ files: { "/etc/fleetctl/secret.json": "{}" } });
   const { approvals } = await bench(host);
   const { files, log } = host;
-  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
-  desk.open(approvals);
+  const endpoint = createPermissionEndpoint({
+    runtime: "runtime-x",
+    paths: pathsUnder("/"),
+    files,
+    log,
+  });
+  endpoint.open(approvals);
   for (const mcp of ["own", "../secret"]) {
     const asked = { callId: "c", mcp, isProxied: mcp !== "own", tool: "read", title: "" };
-    const answer = desk.decide({ ...asked, arguments: { a: 1 } });
+    const answer = endpoint.decide({ ...asked, arguments: { a: 1 } });
     const { id, digest, tool, mcp: shown } = await untilAsked(approvals);
     assert.deepEqual([shown, tool], ["", `${mcp}.read`]);
     approvals.decide({ ...YES, decision: "denied", id, digest });
@@ -422,10 +447,15 @@ Deno.test("a question without arguments says that they were not told", async () 
   const host = memoryHost();
   const { approvals } = await bench(host);
   const { files, log } = host;
-  const desk = createPermissionDesk({ runtime: "runtime-x", paths: pathsUnder("/"), files, log });
-  desk.open(approvals);
+  const endpoint = createPermissionEndpoint({
+    runtime: "runtime-x",
+    paths: pathsUnder("/"),
+    files,
+    log,
+  });
+  endpoint.open(approvals);
   const asked = { callId: "c", tool: "edit", title: "Edit a file" };
-  const answer = desk.decide({ ...asked, arguments: {} });
+  const answer = endpoint.decide({ ...asked, arguments: {} });
   const { id, digest, arguments: shown } = await untilAsked(approvals);
   assert.deepEqual(shown, {
     title: "Edit a file",

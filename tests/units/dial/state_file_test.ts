@@ -13,10 +13,10 @@ Deno.test("createStateFile() leaves the newest of many states", async () => {
   const { files, clock, log } = memoryHost({ now: 5_000 });
   await files.ensureDir("/d");
   const file = createStateFile({ files, clock, log, folder: "/d" });
-  file.tell("starting", undefined);
-  file.tell("idle", undefined);
+  file.write("starting", undefined);
+  file.write("idle", undefined);
   await clock.advance(10);
-  file.tell("failed", "it broke");
+  file.write("failed", "it broke");
   await file.settled();
   const told = parseToldState(await files.readText("/d/state.json") ?? "");
   assert.deepEqual(told, { startedMs: 5_000, state: "failed", sinceMs: 5_010, reason: "it broke" });
@@ -35,11 +35,11 @@ Deno.test("createStateFile() logs what it could not write, and goes on", async (
   };
   await files.ensureDir("/d");
   const file = createStateFile({ files: full, clock, log, folder: "/d" });
-  file.tell("idle", undefined);
+  file.write("idle", undefined);
   await file.settled();
   assert.equal(await files.readText("/d/state.json"), undefined);
   isFull = false;
-  file.tell("working", undefined);
+  file.write("working", undefined);
   await file.settled();
   assert.equal(parseToldState(await files.readText("/d/state.json") ?? "")?.state, "working");
 });

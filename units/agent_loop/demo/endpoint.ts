@@ -16,8 +16,8 @@ import { err } from "core/result.ts";
 import {
   answerDemo,
   type DemoAnswer,
+  type DemoEnvironment,
   type DemoMessage,
-  type DemoPlace,
 } from "units/agent_loop/demo/phrases.ts";
 
 /** A running demo endpoint. */
@@ -63,7 +63,7 @@ const requestShape = z.object({
 
 /** Starts the demo model on 127.0.0.1. */
 export async function startDemoEndpoint(
-  place: DemoPlace,
+  environment: DemoEnvironment,
   ports: DemoPorts,
 ): Promise<DemoEndpoint> {
   const key = Array.from(
@@ -72,7 +72,7 @@ export async function startDemoEndpoint(
   ).join("");
   const listener: Listener = await ports.sockets.serveHttp(
     { hostname: "127.0.0.1", port: 0 },
-    (request) => handleDemo(request, { key, place, ports }),
+    (request) => handleDemo(request, { key, environment, ports }),
   );
   return {
     baseUrl: `http://127.0.0.1:${listener.address.port}/v1`,
@@ -84,7 +84,7 @@ export async function startDemoEndpoint(
 /** Answers one request of the protocol. */
 async function handleDemo(
   request: Request,
-  demo: { readonly key: string; readonly place: DemoPlace; readonly ports: DemoPorts },
+  demo: { readonly key: string; readonly environment: DemoEnvironment; readonly ports: DemoPorts },
 ): Promise<Response> {
   if (!isEqualInConstantTime(request.headers.get("authorization") ?? "", `Bearer ${demo.key}`)) {
     return problem(401, "The token is not the one of this agent");
@@ -106,7 +106,7 @@ async function handleDemo(
       name: tool.function.name,
       description: tool.function.description ?? "",
     })),
-  }, demo.place);
+  }, demo.environment);
   const id = `demo-${demo.ports.random.uuid()}`;
   return parsed.data.stream === true
     ? streamAnswer(answer, id, demo.ports.clock)
@@ -168,8 +168,8 @@ function* eventsOf(
     yield chunk({ tool_calls: [{ index: 0, function: { arguments: JSON.stringify(args) } }] });
   }
   yield chunk({}, answer.call === undefined ? "stop" : "tool_calls");
-  const words = answer.text.length;
-  const usage = { prompt_tokens: 0, completion_tokens: words, total_tokens: words };
+  const length = answer.text.length;
+  const usage = { prompt_tokens: 0, completion_tokens: length, total_tokens: length };
   yield event({ id, object: "chat.completion.chunk", model: "demo", choices: [], usage });
   yield { data: "[DONE]", isWords: false };
 }

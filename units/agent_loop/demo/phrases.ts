@@ -27,7 +27,7 @@ export interface DemoRequest {
 }
 
 /** The environment of the demo model's agent. */
-export interface DemoPlace {
+export interface DemoEnvironment {
   readonly agent: string;
   readonly cwd: string;
   readonly home: string;
@@ -53,22 +53,22 @@ const THIS_PROJECT = /^(?:this|the|my|our)\s+(?:project|repo|repository|folder)$
 const FAILED = /^\[(failed|denied|stopped)\] ?([\s\S]*)$/;
 
 /** Decides the answer. */
-export function answerDemo(request: DemoRequest, place: DemoPlace): DemoAnswer {
+export function answerDemo(request: DemoRequest, environment: DemoEnvironment): DemoAnswer {
   const lastUser = request.messages.findLastIndex((message) => message.role === "user");
-  const asked = textAt(request, lastUser);
+  const question = textAt(request, lastUser);
   const results = request.messages.slice(lastUser + 1).filter((message) => message.role === "tool");
   const result = results.at(-1);
-  const intent = intentOf(asked, place);
+  const intent = intentOf(question, environment);
   if (result !== undefined) return { text: reportResult(intent, result.text) };
   switch (intent.kind) {
     case "call":
       return startCall(request, intent);
     case "last-commit":
-      return startLastCommit(request, intent.path, place);
+      return startLastCommit(request, intent.path, environment);
     case "what":
       return { text: describeTools(request.tools) };
     case "other":
-      return { text: introduce(place) };
+      return { text: introduce(environment) };
   }
 }
 
@@ -78,12 +78,12 @@ type Intent =
   | { readonly kind: "what" }
   | { readonly kind: "other" };
 
-function intentOf(asked: string, place: DemoPlace): Intent {
-  const call = CALL.exec(asked);
+function intentOf(question: string, environment: DemoEnvironment): Intent {
+  const call = CALL.exec(question);
   if (call !== null) return { kind: "call", tool: call[1] ?? "", json: call[2] ?? "{}" };
-  const commit = LAST_COMMIT.exec(asked);
-  if (commit !== null) return { kind: "last-commit", path: pathOf(commit[1] ?? "", place) };
-  return WHAT.test(asked) ? { kind: "what" } : { kind: "other" };
+  const commit = LAST_COMMIT.exec(question);
+  if (commit !== null) return { kind: "last-commit", path: pathOf(commit[1] ?? "", environment) };
+  return WHAT.test(question) ? { kind: "what" } : { kind: "other" };
 }
 
 function startCall(request: DemoRequest, intent: { tool: string; json: string }): DemoAnswer {
@@ -106,15 +106,19 @@ function startCall(request: DemoRequest, intent: { tool: string; json: string })
   return { text: `Calling ${quoted(tool)}.`, call: { tool, arguments: parsed } };
 }
 
-function startLastCommit(request: DemoRequest, path: string, place: DemoPlace): DemoAnswer {
+function startLastCommit(
+  request: DemoRequest,
+  path: string,
+  environment: DemoEnvironment,
+): DemoAnswer {
   const tool = request.tools.find((each) => each.name === "git_log") ??
     request.tools.find((each) => each.name.endsWith("git_log"));
   if (tool === undefined) {
     return {
       text: "I look up commits through the git MCP, and its tools are not there. " +
         "If it is wired, a notice of the first turn says what is wrong with it; if not, " +
-        `this wires it: fleetctl mcp add git ${place.agent}, ` +
-        `then fleetctl agents restart ${place.agent}`,
+        `this wires it: fleetctl mcp add git ${environment.agent}, ` +
+        `then fleetctl agents restart ${environment.agent}`,
     };
   }
   return {
@@ -164,16 +168,16 @@ function describeTools(tools: readonly DemoTool[]): string {
   ].join("\n");
 }
 
-function introduce(place: DemoPlace): string {
+function introduce(environment: DemoEnvironment): string {
   return [
     "I am the demo model that comes with fleetctl, not a language model: I cannot answer that. " +
     "I do run real tools: try `what can you do`, or `last commit of this project`.",
     "",
-    `To connect a real model, choose "Model of ${place.agent}" at the top of the page, or run ` +
+    `To connect a real model, choose "Model of ${environment.agent}" at the top of the page, or run ` +
     "this, which asks for its key:",
     "",
     "```",
-    `${place.fleetctl} agents model set ${place.agent} --provider anthropic --model ` +
+    `${environment.fleetctl} agents model set ${environment.agent} --provider anthropic --model ` +
     "claude-sonnet-4-5",
     "```",
     "",
@@ -182,14 +186,14 @@ function introduce(place: DemoPlace): string {
 }
 
 /** Reads a path from the rest of a sentence. */
-function pathOf(words: string, place: DemoPlace): string {
-  const trimmed = words.trim().replace(/[?!]+$/, "").trim();
+function pathOf(rest: string, environment: DemoEnvironment): string {
+  const trimmed = rest.trim().replace(/[?!]+$/, "").trim();
   const quotedPath = /^(["'`])([\s\S]+)\1\.?$/.exec(trimmed)?.[2];
   const path = quotedPath ?? trimmed.replace(/(?<=[^./])\.$/, "").trim();
-  if (quotedPath === undefined && THIS_PROJECT.test(path)) return place.project;
-  if (path === "~" || path.startsWith("~/")) return place.home + path.slice(1);
+  if (quotedPath === undefined && THIS_PROJECT.test(path)) return environment.project;
+  if (path === "~" || path.startsWith("~/")) return environment.home + path.slice(1);
   if (path.startsWith("/")) return path;
-  return path === "." ? place.cwd : `${place.cwd}/${path.replace(/^\.\//, "")}`;
+  return path === "." ? environment.cwd : `${environment.cwd}/${path.replace(/^\.\//, "")}`;
 }
 
 function textAt(request: DemoRequest, index: number): string {

@@ -21,7 +21,7 @@ const STDERR_LINES = { lineBytesMax: 16 * 1024, longLines: "split" } as const;
 /** Time that a server has after its input ended, before SIGTERM, and again before SIGKILL. */
 const CLOSE_MS = 1_000;
 /** How long to wait for the rest of stderr after a server has ended. */
-const WORDS_MS = 200;
+const STDERR_DRAIN_MS = 200;
 
 /** A transport that can state how its server ended. */
 export interface ChildTransport extends Transport {
@@ -60,7 +60,7 @@ export function childTransport(
     isClosing: false,
   };
   const encoder = new TextEncoder();
-  const words = readWords(state);
+  const stderrRead = readStderr(state);
   const transport: ChildTransport = {
     async start() {
       void receive(state, transport);
@@ -77,7 +77,7 @@ export function childTransport(
     async ending() {
       if (state.broken !== undefined) return state.broken;
       const exit = await child.exited;
-      await Promise.race([words, ports.clock.sleep(WORDS_MS)]);
+      await Promise.race([stderrRead, ports.clock.sleep(STDERR_DRAIN_MS)]);
       const how = exit.code === undefined ? `signal ${exit.signal}` : `exit code ${exit.code}`;
       return `it ended with ${how}${state.last === "" ? "" : `: ${state.last}`}`;
     },
@@ -85,7 +85,7 @@ export function childTransport(
   return transport;
 }
 
-async function readWords(state: TransportState): Promise<void> {
+async function readStderr(state: TransportState): Promise<void> {
   try {
     for await (const line of readLines(state.child.stderr, STDERR_LINES)) {
       if (line.trim() === "") continue;

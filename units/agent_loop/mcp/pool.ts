@@ -13,7 +13,7 @@ import type { ServerTool } from "units/agent_loop/mcp/tools_cache.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 
 /** Called for a server that cannot be used, as soon as that is known. */
-export type TellFault = (fault: ServerFault) => void;
+export type ReportFault = (fault: ServerFault) => void;
 
 /** Prepares the servers. */
 export interface McpPool {
@@ -22,7 +22,7 @@ export interface McpPool {
    * them, up to a time limit; later calls do not wait. Reports each reason at once, and again only
    * when it changes.
    */
-  prepare(signal: AbortSignal, tell: TellFault): Promise<void>;
+  prepare(signal: AbortSignal, report: ReportFault): Promise<void>;
   /** Tools of all servers that are or were reachable, in config order. */
   tools(): readonly Tool[];
   close(): Promise<void>;
@@ -39,20 +39,20 @@ export function mcpPool(
   faults: readonly ServerFault[],
   clock: Clock,
 ): McpPool {
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   const reasons = new Map(faults.map(({ name, reason }) => [name, reason]));
   const ready = new Set<string>();
   const opening = new Map<string, Promise<void>>();
   let isFirst = true;
-  let tell: TellFault | undefined;
+  let report: ReportFault | undefined;
 
   /** Reports new reasons. Between turns there is no listener; the next turn reports them. */
-  function sayNews(): void {
-    if (tell === undefined) return;
+  function reportNewFaults(): void {
+    if (report === undefined) return;
     for (const [name, reason] of reasons) {
-      if (told.get(name) === reason) continue;
-      told.set(name, reason);
-      tell({ name, reason });
+      if (reported.get(name) === reason) continue;
+      reported.set(name, reason);
+      report({ name, reason });
     }
   }
 
@@ -64,9 +64,9 @@ export function mcpPool(
       if (opened.ok) {
         ready.add(server.name);
         reasons.delete(server.name);
-        told.delete(server.name);
+        reported.delete(server.name);
       } else reasons.set(server.name, opened.error);
-      sayNews();
+      reportNewFaults();
     });
     opening.set(server.name, attempt);
     return attempt;
@@ -94,12 +94,12 @@ export function mcpPool(
   }
 
   return {
-    async prepare(signal, teller) {
-      tell = teller;
-      sayNews();
+    async prepare(signal, reporter) {
+      report = reporter;
+      reportNewFaults();
       await openAll(signal);
-      sayNews();
-      tell = undefined;
+      reportNewFaults();
+      report = undefined;
     },
     tools: () => servers.flatMap((server) => server.tools().map((tool) => toolOf(server, tool))),
     async close() {

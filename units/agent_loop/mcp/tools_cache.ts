@@ -32,7 +32,7 @@ export interface ToolsCache {
 }
 
 /** Dependencies of a cache. */
-export interface ToolsCacheSite {
+export interface ToolsCacheContext {
   readonly files: Pick<Files, "readText" | "write" | "ensureDir" | "stat">;
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;
@@ -58,11 +58,11 @@ const cached = z.object({
 });
 
 /** Creates the cache of one server; reads nothing before `load`. */
-export function toolsCache(config: ServerConfig, site: ToolsCacheSite): ToolsCache {
-  const { files, clock, log, folder } = site;
+export function toolsCache(config: ServerConfig, context: ToolsCacheContext): ToolsCache {
+  const { files, clock, log, folder } = context;
   const path = `${folder}/${config.name}.json`;
   const keyOf = async () => {
-    const gate = await files.readText(site.gate(config.name)).catch(() => undefined);
+    const gate = await files.readText(context.gate(config.name)).catch(() => undefined);
     return await sha256(canonicalJson([reachOf(config), gate ?? ""]));
   };
   return {

@@ -53,9 +53,9 @@ export interface FaultContext {
 }
 
 /** Maximum size of the endpoint's own text in a reason. */
-const WORDS_BYTES_MAX = 400;
+const TEXT_BYTES_MAX = 400;
 /** Lowercase phrases by which endpoints and the HTTP stack describe their faults. */
-const CONTEXT_WORDS = [
+const CONTEXT_PHRASES = [
   "context length",
   "context_length",
   "context window",
@@ -65,8 +65,8 @@ const CONTEXT_WORDS = [
   "prompt is too long",
   "input is too long",
 ];
-const QUOTA_WORDS = ["insufficient_quota", "billing", "credit balance", "payment"];
-const CUT_WORDS = [
+const QUOTA_PHRASES = ["insufficient_quota", "billing", "credit balance", "payment"];
+const CUT_PHRASES = [
   "without a finish reason",
   "terminated",
   "body error",
@@ -78,7 +78,7 @@ const CUT_WORDS = [
   "incomplete",
   "premature",
 ];
-const DOWN_WORDS = [
+const DOWN_PHRASES = [
   "fetch failed",
   "error sending request",
   "connect",
@@ -88,7 +88,7 @@ const DOWN_WORDS = [
   "timeout",
   "timed out",
 ];
-const OVERLOAD_WORDS = ["overloaded", "server_error", "internal"];
+const OVERLOAD_PHRASES = ["overloaded", "server_error", "internal"];
 const PARSE_ERRORS = [
   "NotAnEndpoint",
   "JSONParseError",
@@ -101,62 +101,64 @@ const PARSE_ERRORS = [
 /** Classifies an error that a model call threw or streamed. */
 export function judgeError(error: unknown, context: FaultContext): ModelFault {
   const status = numberField(error, "statusCode");
-  const words = shownWords(error, context.settings);
-  if (status !== undefined) return judgeStatus(status, words, { error, context });
-  const all = `${ownWords(error)} ${ownWords(causeOf(error))}`;
-  if (says(words, CONTEXT_WORDS)) return fault("model-context-exceeded", said(context, words));
-  const isCut = says(all, CUT_WORDS) || (context.hasStarted && !isParseError(error));
+  const text = shownText(error, context.settings);
+  if (status !== undefined) return judgeStatus(status, text, { error, context });
+  const all = `${ownText(error)} ${ownText(causeOf(error))}`;
+  if (containsAny(text, CONTEXT_PHRASES)) {
+    return fault("model-context-exceeded", withEndpointText(context, text));
+  }
+  const isCut = containsAny(all, CUT_PHRASES) || (context.hasStarted && !isParseError(error));
   if (isCut) {
-    return fault("model-stream-cut", `${place(context)} stopped in mid-stream: ${words}`, {
+    return fault("model-stream-cut", `${endpointName(context)} stopped in mid-stream: ${text}`, {
       isRetryable: true,
     });
   }
-  if (isParseError(error)) return fault("model-garbage", garbage(context, words));
-  if (says(all, DOWN_WORDS)) {
-    return fault("model-unreachable", `${place(context)} cannot be reached: ${words}`, {
+  if (isParseError(error)) return fault("model-garbage", notAnAnswer(context, text));
+  if (containsAny(all, DOWN_PHRASES)) {
+    return fault("model-unreachable", `${endpointName(context)} cannot be reached: ${text}`, {
       isRetryable: true,
       hints: reachHints(context),
     });
   }
   // An `error` event in the stream, such as Anthropic's overloaded_error.
-  return says(all, OVERLOAD_WORDS)
-    ? fault("model-overloaded", said(context, words), { isRetryable: true })
-    : fault("model-request-refused", said(context, words));
+  return containsAny(all, OVERLOAD_PHRASES)
+    ? fault("model-overloaded", withEndpointText(context, text), { isRetryable: true })
+    : fault("model-request-refused", withEndpointText(context, text));
 }
 
 /** The fault of a stream that ended without a finish reason. */
 export function streamCutFault(context: FaultContext): ModelFault {
   return fault(
     "model-stream-cut",
-    `${place(context)} stopped in mid-stream: the answer ended without a finish reason`,
+    `${endpointName(context)} stopped in mid-stream: the answer ended without a finish reason`,
     { isRetryable: true },
   );
 }
 
 /** The fault of an endpoint that sent nothing for too long. */
 export function silentFault(context: FaultContext, seconds: number): ModelFault {
-  return fault("model-silent", `${place(context)} sent nothing for ${seconds} s`, {
+  return fault("model-silent", `${endpointName(context)} sent nothing for ${seconds} s`, {
     isRetryable: !context.hasStarted,
   });
 }
 
 function judgeStatus(
   status: number,
-  words: string,
+  text: string,
   of: { readonly error: unknown; readonly context: FaultContext },
 ): ModelFault {
   const { context } = of;
-  const answered = `${place(context)} answered ${status}: ${words}`;
+  const answered = `${endpointName(context)} answered ${status}: ${text}`;
   const { keyName, model } = context.settings;
   if (status === 401 || status === 403) {
     return fault("model-unauthorized", answered, {
       hints: [`fleetctl secret set ${keyName} --agent ${context.agent}`],
     });
   }
-  if (status === 402 || (status === 429 && says(words, QUOTA_WORDS))) {
+  if (status === 402 || (status === 429 && containsAny(text, QUOTA_PHRASES))) {
     return fault("model-quota-exhausted", answered);
   }
-  if (says(words, CONTEXT_WORDS) || status === 413) {
+  if (containsAny(text, CONTEXT_PHRASES) || status === 413) {
     return fault("model-context-exceeded", answered);
   }
   if (status === 404) {
@@ -172,11 +174,11 @@ function judgeStatus(
     return fault("model-overloaded", answered, { isRetryable: true, retryAfterMs });
   }
   if (status < 300) {
-    return says(words, CUT_WORDS)
-      ? fault("model-stream-cut", `${place(context)} stopped in mid-stream: ${words}`, {
+    return containsAny(text, CUT_PHRASES)
+      ? fault("model-stream-cut", `${endpointName(context)} stopped in mid-stream: ${text}`, {
         isRetryable: true,
       })
-      : fault("model-garbage", garbage(context, words));
+      : fault("model-garbage", notAnAnswer(context, text));
   }
   return fault("model-request-refused", answered);
 }
@@ -215,19 +217,19 @@ function fault(
   };
 }
 
-function place(context: FaultContext): string {
+function endpointName(context: FaultContext): string {
   const { provider, baseUrl } = context.settings;
   return baseUrl === undefined
     ? `The model endpoint of ${provider}`
     : `The model endpoint ${new URL(baseUrl).host}`;
 }
 
-function said(context: FaultContext, words: string): string {
-  return `${place(context)} reported: ${words}`;
+function withEndpointText(context: FaultContext, text: string): string {
+  return `${endpointName(context)} reported: ${text}`;
 }
 
-function garbage(context: FaultContext, words: string): string {
-  return `${place(context)} answered with something that is no model answer: ${words}`;
+function notAnAnswer(context: FaultContext, text: string): string {
+  return `${endpointName(context)} answered with something that is no model answer: ${text}`;
 }
 
 function reachHints(context: FaultContext): readonly string[] {
@@ -236,21 +238,21 @@ function reachHints(context: FaultContext): readonly string[] {
 }
 
 /** The endpoint's own text: short, on one line and without any key. */
-function shownWords(error: unknown, settings: ModelSettings): string {
+function shownText(error: unknown, settings: ModelSettings): string {
   const body = stringField(error, "responseBody");
   const cause = causeOf(error);
-  const causeText = cause === undefined ? "" : `: ${ownWords(cause)}`;
-  const own = ownWords(error);
+  const causeText = cause === undefined ? "" : `: ${ownText(cause)}`;
+  const own = ownText(error);
   const text = messageIn(body) ?? (own === "" ? body ?? "no reason given" : `${own}${causeText}`);
   const line = text.replace(/\s+/g, " ").trim();
   const clean = settings.key === undefined || settings.key === ""
     ? line
     : line.replaceAll(settings.key, "***");
-  return cutText(clean.replace(/\b(sk|key)-[A-Za-z0-9_-]{8,}/g, "$1-***"), WORDS_BYTES_MAX).text;
+  return cutText(clean.replace(/\b(sk|key)-[A-Za-z0-9_-]{8,}/g, "$1-***"), TEXT_BYTES_MAX).text;
 }
 
 /** The text of an error, or of an error object from the stream. */
-function ownWords(error: unknown): string {
+function ownText(error: unknown): string {
   if (error instanceof Error || typeof error !== "object" || error === null) {
     return error === undefined ? "" : errorText(error);
   }
@@ -281,7 +283,7 @@ function isParseError(error: unknown): boolean {
   return names.some((name) => PARSE_ERRORS.some((known) => name.includes(known)));
 }
 
-function says(text: string, phrases: readonly string[]): boolean {
+function containsAny(text: string, phrases: readonly string[]): boolean {
   const lower = text.toLowerCase();
   return phrases.some((phrase) => lower.includes(phrase));
 }

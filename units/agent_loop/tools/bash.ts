@@ -18,8 +18,8 @@ import {
   failed,
   resolvePath,
   type Tool,
+  type ToolFolders,
   type ToolOutcome,
-  type ToolPlace,
 } from "units/agent_loop/tools/tool.ts";
 
 const BASH = "/bin/bash";
@@ -60,7 +60,7 @@ export interface BashPorts {
 
 /** Creates the tool `bash`. */
 export function bashTool(
-  place: ToolPlace,
+  folders: ToolFolders,
   env: Readonly<Record<string, string>>,
   ports: BashPorts,
 ): Tool {
@@ -98,7 +98,7 @@ export function bashTool(
           command: BASH,
           args: ["-c", WRAPPER, "bash", command],
           env,
-          cwd: cwd === undefined ? place.cwd : resolvePath(cwd, place),
+          cwd: cwd === undefined ? folders.cwd : resolvePath(cwd, folders),
           group: true,
         });
       } catch (error) {

@@ -19,8 +19,8 @@ import {
   failed,
   resolvePath,
   type Tool,
+  type ToolFolders,
   type ToolOutcome,
-  type ToolPlace,
 } from "units/agent_loop/tools/tool.ts";
 
 /** Maximum size of a file to edit or read; larger ones are for bash. */
@@ -49,11 +49,11 @@ const PATH = {
 } as const;
 
 /** Creates the three file tools. */
-export function fileTools(place: ToolPlace, files: Files): readonly Tool[] {
-  return [readTool(place, files), editTool(place, files), writeTool(place, files)];
+export function fileTools(folders: ToolFolders, files: Files): readonly Tool[] {
+  return [readTool(folders, files), editTool(folders, files), writeTool(folders, files)];
 }
 
-function readTool(place: ToolPlace, files: Files): Tool {
+function readTool(folders: ToolFolders, files: Files): Tool {
   return {
     ...builtin("read", "read"),
     isConcurrent: true,
@@ -66,7 +66,7 @@ function readTool(place: ToolPlace, files: Files): Tool {
     }, ["path"]),
     run: (given) =>
       guarded(readInput, given, async ({ path, offset, limit }) => {
-        const at = await followLinks(resolvePath(path, place), files);
+        const at = await followLinks(resolvePath(path, folders), files);
         const stat = await files.stat(at);
         if (stat === undefined) return failed(`Cannot read "${at}": there is no such file`);
         if (stat.kind === "directory") return await listFolder(at, files);
@@ -77,7 +77,7 @@ function readTool(place: ToolPlace, files: Files): Tool {
   };
 }
 
-function editTool(place: ToolPlace, files: Files): Tool {
+function editTool(folders: ToolFolders, files: Files): Tool {
   return {
     ...builtin("edit", "edit"),
     isConcurrent: false,
@@ -91,7 +91,7 @@ function editTool(place: ToolPlace, files: Files): Tool {
     }, ["path", "old_text", "new_text"]),
     run: (given) =>
       guarded(editInput, given, async ({ path, old_text, new_text }) => {
-        const at = await followLinks(resolvePath(path, place), files);
+        const at = await followLinks(resolvePath(path, folders), files);
         const text = await readTextFile(at, files);
         if (!text.ok) return failed(text.error);
         const first = text.value.indexOf(old_text);
@@ -114,7 +114,7 @@ function editTool(place: ToolPlace, files: Files): Tool {
   };
 }
 
-function writeTool(place: ToolPlace, files: Files): Tool {
+function writeTool(folders: ToolFolders, files: Files): Tool {
   return {
     ...builtin("write", "edit"),
     isConcurrent: false,
@@ -122,7 +122,7 @@ function writeTool(place: ToolPlace, files: Files): Tool {
     inputSchema: schema({ path: PATH, content: { type: "string" } }, ["path", "content"]),
     run: (given) =>
       guarded(writeInput, given, async ({ path, content }) => {
-        const at = await followLinks(resolvePath(path, place), files);
+        const at = await followLinks(resolvePath(path, folders), files);
         const stat = await files.stat(at);
         if (stat !== undefined && stat.kind !== "file") {
           return failed(notAFile("write", at, stat.kind));

@@ -31,7 +31,7 @@ export interface Tool extends ToolDeclaration {
 }
 
 /** Where built-in tools work. */
-export interface ToolPlace {
+export interface ToolFolders {
   readonly cwd: string;
   readonly home: string;
 }
@@ -52,12 +52,12 @@ export function failed(text: string): ToolOutcome {
 }
 
 /** Makes a path absolute: `~` is the home, anything else is relative to the working folder. */
-export function resolvePath(path: string, place: ToolPlace): string {
+export function resolvePath(path: string, folders: ToolFolders): string {
   const absolute = path === "~" || path.startsWith("~/")
-    ? place.home + path.slice(1)
+    ? folders.home + path.slice(1)
     : path.startsWith("/")
     ? path
-    : `${place.cwd}/${path}`;
+    : `${folders.cwd}/${path}`;
   const parts: string[] = [];
   for (const part of absolute.split("/")) {
     if (part === "..") parts.pop();

@@ -15,7 +15,7 @@ import { failed, type Tool, type ToolOutcome } from "units/agent_loop/tools/tool
 import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
 
 /** The context in which calls run. */
-export interface CallSite {
+export interface CallContext {
   readonly tools: readonly Tool[];
   readonly conversation: Conversation;
   readonly sink: TurnSink;
@@ -27,13 +27,13 @@ export interface CallSite {
 const NAMES_SHOWN_MAX = 40;
 
 /** Runs every call of an answer. */
-export async function runCalls(answer: StepAnswer, site: CallSite): Promise<void> {
+export async function runCalls(answer: StepAnswer, context: CallContext): Promise<void> {
   const bad = new Map(answer.badCalls.map((call) => [call.callId, call.reason]));
   const calls = callsOf(answer.parts).map((part): ReportedCall => ({
     callId: part.call_id,
     name: part.tool,
     arguments: part.arguments,
-    tool: site.tools.find((tool) => tool.name === part.tool),
+    tool: context.tools.find((tool) => tool.name === part.tool),
   }));
   let batch: Promise<void>[] = [];
   for (const call of calls) {
@@ -41,7 +41,7 @@ export async function runCalls(answer: StepAnswer, site: CallSite): Promise<void
       await Promise.all(batch);
       batch = [];
     }
-    const run = runCall(call, bad.get(call.callId), site);
+    const run = runCall(call, bad.get(call.callId), context);
     if (call.tool?.isConcurrent === true) batch.push(run);
     else await run;
   }
@@ -51,12 +51,12 @@ export async function runCalls(answer: StepAnswer, site: CallSite): Promise<void
 async function runCall(
   call: ReportedCall,
   fault: string | undefined,
-  site: CallSite,
+  context: CallContext,
 ): Promise<void> {
-  const { clock, conversation, sink } = site;
+  const { clock, conversation, sink } = context;
   await sink.callStarted(call);
   const started = clock.monotonic();
-  const outcome = await outcomeOf(call, fault, site);
+  const outcome = await outcomeOf(call, fault, context);
   const durationMs = Math.max(0, clock.monotonic() - started);
   await conversation.append({
     type: "result",
@@ -73,16 +73,16 @@ async function runCall(
 async function outcomeOf(
   call: ReportedCall,
   fault: string | undefined,
-  site: CallSite,
+  context: CallContext,
 ): Promise<ToolOutcome> {
   if (call.tool === undefined) {
-    const names = site.tools.slice(0, NAMES_SHOWN_MAX).map((tool) => tool.name).join(", ");
+    const names = context.tools.slice(0, NAMES_SHOWN_MAX).map((tool) => tool.name).join(", ");
     return failed(`There is no tool "${call.name.slice(0, 80)}". The tools are: ${names}`);
   }
   if (fault !== undefined) return failed(`The arguments are unusable: ${fault.slice(0, 500)}`);
-  if (site.signal.aborted) return { status: "stopped", text: "[cancelled before it began]" };
+  if (context.signal.aborted) return { status: "stopped", text: "[cancelled before it began]" };
   try {
-    return await call.tool.run(call.arguments, site.signal);
+    return await call.tool.run(call.arguments, context.signal);
   } catch (error) {
     return failed(`The tool failed: ${errorText(error)}`);
   }

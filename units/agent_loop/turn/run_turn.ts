@@ -29,7 +29,7 @@ export type ModelSource = () => Promise<
 >;
 
 /** What the turns of one session share. */
-export interface TurnSite {
+export interface TurnContext {
   readonly agent: string;
   readonly conversation: Conversation;
   readonly instructions: string;
@@ -52,8 +52,8 @@ export interface TurnInput {
 }
 
 /** Runs a turn to its end and stores the outcome. */
-export async function runTurn(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
-  const { conversation, ports } = site;
+export async function runTurn(context: TurnContext, input: TurnInput): Promise<TurnEnd> {
+  const { conversation, ports } = context;
   let end: TurnEnd;
   try {
     await conversation.append({
@@ -66,37 +66,37 @@ export async function runTurn(site: TurnSite, input: TurnInput): Promise<TurnEnd
     return notStored(error);
   }
   try {
-    end = await runSteps(site, input);
+    end = await runSteps(context, input);
   } catch (error) {
     // While the runtime ends, the client may have disconnected. Otherwise a write failed, such as
     // on a full disk.
     end = input.isEnding() ? stopped("cancelled") : notStored(error);
   }
-  await storeEnd(site, end, input.isEnding());
+  await storeEnd(context, end, input.isEnding());
   return end;
 }
 
-async function runSteps(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
-  const { conversation, ports } = site;
+async function runSteps(context: TurnContext, input: TurnInput): Promise<TurnEnd> {
+  const { conversation, ports } = context;
   const { signal, sink } = input;
   const notices: Promise<void>[] = [];
-  const tell = ({ name, reason }: ServerFault) => {
-    const told = sink.notice("warning", unavailable(name, reason, site.agent));
+  const report = ({ name, reason }: ServerFault) => {
+    const sent = sink.notice("warning", unavailable(name, reason, context.agent));
     // A client that has disconnected is detected below.
-    told.catch(() => {});
-    notices.push(told);
+    sent.catch(() => {});
+    notices.push(sent);
   };
-  const [, model] = await Promise.all([site.prepareTools(signal, tell), site.model()]);
+  const [, model] = await Promise.all([context.prepareTools(signal, report), context.model()]);
   await Promise.all(notices);
   if (!model.ok) return refused(model.error);
   for (let step = 0; step < RUNTIME_LIMITS.stepsMax; step++) {
     if (signal.aborted) return stopped("cancelled");
-    const tools = site.tools();
-    const asked = await askModel({
+    const tools = context.tools();
+    const answer = await askModel({
       ...model.value,
-      agent: site.agent,
+      agent: context.agent,
       conversation,
-      instructions: site.instructions,
+      instructions: context.instructions,
       tools: tools.map(({ name, description, inputSchema }) => ({
         name,
         description,
@@ -105,22 +105,22 @@ async function runSteps(site: TurnSite, input: TurnInput): Promise<TurnEnd> {
       sink,
       signal,
     }, ports);
-    const parts = asked.ok ? asked.value.parts : asked.error.partial;
+    const parts = answer.ok ? answer.value.parts : answer.error.partial;
     if (parts.length > 0) {
       await conversation.append({ type: "assistant", at: ports.clock.now(), parts: [...parts] });
     }
-    if (!asked.ok) {
-      const { code, reason, hints } = asked.error.fault;
+    if (!answer.ok) {
+      const { code, reason, hints } = answer.error.fault;
       return { kind: "failed", code, reason, hints };
     }
-    const { finish } = asked.value;
-    if (finish !== "tool-calls" && !hasCalls(asked.value)) {
+    const { finish } = answer.value;
+    if (finish !== "tool-calls" && !hasCalls(answer.value)) {
       if (parts.length === 0 && finish === "stop") {
         await sink.notice("info", "The model gave an empty answer");
       }
       return stopped(STOPS[finish]);
     }
-    await runCalls(asked.value, { tools, conversation, sink, signal, clock: ports.clock });
+    await runCalls(answer.value, { tools, conversation, sink, signal, clock: ports.clock });
   }
   return signal.aborted ? stopped("cancelled") : stopped("max_turn_requests");
 }
@@ -137,13 +137,13 @@ function hasCalls(answer: { readonly parts: readonly { readonly type: string }[]
   return answer.parts.some((part) => part.type === "call");
 }
 
-async function storeEnd(site: TurnSite, end: TurnEnd, isEnding: boolean): Promise<void> {
+async function storeEnd(context: TurnContext, end: TurnEnd, isEnding: boolean): Promise<void> {
   const record = endRecord(end, isEnding);
   try {
-    await site.conversation.append({ type: "end", at: site.ports.clock.now(), ...record });
+    await context.conversation.append({ type: "end", at: context.ports.clock.now(), ...record });
   } catch (error) {
     // The next start finds a turn without an end and closes it.
-    site.ports.log.error("turn end not stored", { reason: errorText(error) });
+    context.ports.log.error("turn end not stored", { reason: errorText(error) });
   }
 }
 

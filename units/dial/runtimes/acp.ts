@@ -19,7 +19,7 @@ import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.t
 import { openConversation } from "units/dial/runtimes/acp_open.ts";
 import {
   answerPermission,
-  type AskSight,
+  type AskContext,
   type PermissionDecider,
 } from "units/dial/runtimes/acp_permission.ts";
 import { acpSession, RUNTIME_GONE, type TurnSlot } from "units/dial/runtimes/acp_session.ts";
@@ -35,7 +35,7 @@ import { jsonLineWriter, parseJsonLine } from "core/text/json_lines.ts";
 import { readLines } from "core/text/lines.ts";
 import { proxiedOf } from "core/runtimes/mcp_entries.ts";
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
-import { createUntoldDenials, type UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
+import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/untold_denials.ts";
 
 /** Creates the driver of one agent's ACP runtime; starts nothing until `start` is called. */
 export function acpDriver(
@@ -44,7 +44,7 @@ export function acpDriver(
   options: DriverOptions,
 ): RuntimeDriver {
   // Kept across restarts: these are denials that the model has not seen yet.
-  const denials = createUntoldDenials();
+  const denials = createPendingDenials();
   return { start: () => startSession({ launch, ports, options, denials }) };
 }
 
@@ -52,7 +52,7 @@ interface Starter {
   readonly launch: RuntimeLaunch;
   readonly ports: DriverPorts;
   readonly options: DriverOptions;
-  readonly denials: UntoldDenials;
+  readonly denials: PendingDenials;
 }
 
 async function startSession(
@@ -65,7 +65,7 @@ async function startSession(
   const supervised = superviseChild(child, ports, launch.runtime);
   const slot: TurnSlot = { turn: undefined, busy: false };
   const input = child.stdin.getWriter();
-  const sight: AskSight = {
+  const askContext: AskContext = {
     servers,
     proxied: proxiedOf(entries),
     callOf: (callId) => slot.turn?.running.callOf(callId),
@@ -74,7 +74,11 @@ async function startSession(
       if (slot.turn?.running.deny(callId) === true) denials.add(reason);
     },
   };
-  const connection = connect(child, input, { slot, sight, decide: options.decidePermission });
+  const connection = connect(child, input, {
+    slot,
+    context: askContext,
+    decide: options.decidePermission,
+  });
   void endConnection({ connection, supervised, slot, clock: ports.clock, input });
   const startMs = options.startMs ?? START_MS;
   const stopTimer = ports.clock.after(startMs, () => {
@@ -102,7 +106,7 @@ async function startSession(
     const isOurs = ended.signal === "SIGKILL";
     throw new Error(
       `Cannot start runtime "${launch.runtime}": ${errorText(error)}` +
-        (isOurs ? supervised.lastWords() : `; ${supervised.sentence(ended)}`),
+        (isOurs ? supervised.stderrTail() : `; ${supervised.sentence(ended)}`),
     );
   } finally {
     stopTimer();
@@ -137,14 +141,14 @@ function connect(
   input: WritableStreamDefaultWriter<Uint8Array>,
   owner: {
     readonly slot: TurnSlot;
-    readonly sight: AskSight;
+    readonly context: AskContext;
     readonly decide: PermissionDecider | undefined;
   },
 ): ClientConnection {
   return client({ name: "fleetctl" })
     .onRequest(
       methods.client.session.requestPermission,
-      ({ params }) => answerPermission(params, owner.decide, owner.sight),
+      ({ params }) => answerPermission(params, owner.decide, owner.context),
     )
     .connect({
       writable: jsonLineWriter<AnyMessage>(input),

@@ -87,7 +87,7 @@ function denied({ tool }: PermissionAsk, why: string): PermissionAnswer {
 }
 
 /** What an ACP session knows that helps to interpret a permission request. */
-export interface AskSight {
+export interface AskContext {
   /** Names of the MCPs that the program received, and which of them go through our proxy. */
   readonly servers: readonly string[];
   readonly proxied: ReadonlySet<string>;
@@ -106,15 +106,15 @@ export interface AskSight {
 export async function answerPermission(
   { toolCall, options }: RequestPermissionRequest,
   decide: PermissionDecider | undefined,
-  sight: AskSight,
+  context: AskContext,
 ): Promise<RequestPermissionResponse> {
-  const signal = sight.signal();
+  const signal = context.signal();
   const answer = await Promise.race([
-    decideSafely(decide, askOf(toolCall, sight), signal),
+    decideSafely(decide, askOf(toolCall, context), signal),
     whenAborted(signal),
   ]);
   if (answer === undefined) return { outcome: { outcome: "cancelled" } };
-  if (answer.decision === "deny") sight.onDenied(toolCall.toolCallId, answer.reason);
+  if (answer.decision === "deny") context.onDenied(toolCall.toolCallId, answer.reason);
   const kind = answer.decision === "allow" ? "allow_once" : "reject_once";
   const option = options.find((offered) => offered.kind === kind);
   return option === undefined
@@ -132,13 +132,13 @@ function whenAborted(signal: AbortSignal | undefined): Promise<undefined> {
 /**
  * Completes a request from earlier updates: programs often leave out the tool's name and arguments.
  */
-function askOf(call: RequestPermissionRequest["toolCall"], sight: AskSight): PermissionAsk {
+function askOf(call: RequestPermissionRequest["toolCall"], context: AskContext): PermissionAsk {
   const title = call.title ?? "";
-  const known = sight.callOf(call.toolCallId);
+  const known = context.callOf(call.toolCallId);
   const name = call.name ?? (title === "" ? "tool" : title);
   return {
     callId: call.toolCallId,
-    ...namedTool(known?.tool ?? name, foundTool(known, name, sight), sight.proxied),
+    ...namedTool(known?.tool ?? name, foundTool(known, name, context), context.proxied),
     title,
     arguments: isEmptyInput(call.rawInput) ? known?.arguments ?? call.rawInput : call.rawInput,
   };
@@ -147,7 +147,7 @@ function askOf(call: RequestPermissionRequest["toolCall"], sight: AskSight): Per
 function foundTool(
   known: KnownCall | undefined,
   name: string,
-  { servers }: AskSight,
+  { servers }: AskContext,
 ): McpTool | undefined {
   if (known === undefined) return mcpToolOf(name, servers);
   const { mcp, tool, isClear } = known;

@@ -14,7 +14,7 @@ import type { Random } from "core/ports/random.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
-import type { UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
+import type { PendingDenials } from "units/dial/runtimes/untold_denials.ts";
 
 /** Message with which a connection is closed after the process has ended. */
 export const RUNTIME_GONE = "the runtime has ended";
@@ -27,7 +27,7 @@ export interface TurnSlot {
 }
 
 /** Dependencies of a session. */
-export interface AcpSessionParts {
+export interface AcpSessionDeps {
   readonly connection: ClientConnection;
   readonly sessionId: string;
   readonly slot: TurnSlot;
@@ -36,14 +36,14 @@ export interface AcpSessionParts {
   readonly cancelMs: number;
   /** Names of the MCPs that the program received. */
   readonly servers: readonly string[];
-  readonly denials: UntoldDenials;
+  readonly denials: PendingDenials;
   /** Closes the runtime's stdin; never rejects. */
   readonly endInput: () => Promise<void>;
 }
 
 /** Creates the session over an initialized connection. */
-export function acpSession(parts: AcpSessionParts): RuntimeSession {
-  const { connection, sessionId, slot, supervised, ports } = parts;
+export function acpSession(deps: AcpSessionDeps): RuntimeSession {
+  const { connection, sessionId, slot, supervised, ports } = deps;
   let running: RunningTurn | undefined;
   let exit: ProcessExit | undefined;
   void supervised.exited.then((ended) => exit = ended);
@@ -56,9 +56,9 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
     const begun = beginTurn({
       turnId: turn.turnId,
       clock: ports.clock,
-      servers: parts.servers,
+      servers: deps.servers,
       onUpdate,
-      cancelMs: parts.cancelMs,
+      cancelMs: deps.cancelMs,
       askToStop: () =>
         connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {
           // The connection is closed: the prompt has ended or is about to end, with its own reason.
@@ -68,12 +68,12 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
     running = begun;
     slot.turn = {
       running: begun,
-      onUpdate: (params) => takeParams(params, sessionId, begun),
+      onUpdate: (params) => handleUpdate(params, sessionId, begun),
     };
     const outcome = await begun.end(async () => {
-      const said = await runPrompt(parts, turn);
+      const result = await runPrompt(deps, turn);
       slot.turn = undefined;
-      return said;
+      return result;
     });
     running = undefined;
     return outcome;
@@ -88,7 +88,7 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
     async close(graceMs) {
       if (exit !== undefined) return;
       // An ACP agent ends when its input ends.
-      void parts.endInput();
+      void deps.endInput();
       const stopTimer = ports.clock.after(graceMs, () => supervised.child.kill("SIGKILL"));
       await supervised.exited;
       stopTimer();
@@ -98,18 +98,18 @@ export function acpSession(parts: AcpSessionParts): RuntimeSession {
 }
 
 async function runPrompt(
-  parts: AcpSessionParts,
+  deps: AcpSessionDeps,
   turn: { readonly turnId: string; readonly text: string },
 ): Promise<TurnOutcome> {
-  const { connection, sessionId, supervised } = parts;
-  const text = [...parts.denials.take(), turn.text].join("\n\n");
+  const { connection, sessionId, supervised } = deps;
+  const text = [...deps.denials.take(), turn.text].join("\n\n");
   try {
     const answer = await connection.agent.request(methods.agent.session.prompt, {
       sessionId,
       prompt: [{ type: "text", text }],
       _meta: { fleetctl: { turn_id: turn.turnId } },
     });
-    parts.denials.told();
+    deps.denials.delivered();
     return outcomeOfStop(answer.stopReason);
   } catch (error) {
     if (error instanceof RequestError && !connection.signal.aborted) return outcomeOfError(error);
@@ -131,7 +131,7 @@ function isEnd(error: unknown): boolean {
   return text === "ACP connection closed" || text === RUNTIME_GONE;
 }
 
-async function takeParams(
+async function handleUpdate(
   params: unknown,
   sessionId: string,
   turn: RunningTurn,

@@ -11,24 +11,24 @@ import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
 import { createCodexAsks } from "units/dial/runtimes/codex_asks.ts";
 import { createItemReader, errorOf } from "units/dial/runtimes/codex_items.ts";
-import { looserThan, threadParams } from "units/dial/runtimes/codex_thread.ts";
+import { refusedParameter, threadParams } from "units/dial/runtimes/codex_thread.ts";
 import {
   ConversationGone,
   type Dialect,
-  type DialectParts,
+  type DialectDeps,
   type LineProtocol,
   type Reading,
 } from "units/dial/runtimes/line_driver.ts";
 import { createMcpWatch } from "units/dial/runtimes/mcp_watch.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
-import { createUntoldDenials, type UntoldDenials } from "units/dial/runtimes/untold_denials.ts";
+import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/untold_denials.ts";
 
 /** Creates the protocol of one agent. A request resumes the thread, so no argument is added. */
 export function codexAppServer(): LineProtocol {
   // Kept across restarts: these are denials that the model has not seen yet.
-  const denials = createUntoldDenials();
-  return { resumeArgs: () => [], createDialect: (parts) => createDialect(parts, denials) };
+  const denials = createPendingDenials();
+  return { resumeArgs: () => [], createDialect: (deps) => createDialect(deps, denials) };
 }
 
 interface Turn {
@@ -46,21 +46,21 @@ const NO_THREAD = /no rollout found|thread not found|invalid (session|thread) id
 /** The program's names for the states of an MCP server. */
 const MCP_STATES: Readonly<Record<string, string>> = { starting: "pending", ready: "connected" };
 
-function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
+function createDialect(deps: DialectDeps, denials: PendingDenials): Dialect {
   const waiting = new Map<unknown, Answered>();
   const items = createItemReader();
-  const mcpStates = new Map(parts.mcps.map((name) => [name, "pending"]));
+  const mcpStates = new Map(deps.mcps.map((name) => [name, "pending"]));
   const servers = () => [...mcpStates].map(([name, status]) => ({ name, status }));
   const mcps = createMcpWatch({
-    names: parts.mcps,
-    clock: parts.clock,
-    onMcps: parts.onMcps,
+    names: deps.mcps,
+    clock: deps.clock,
+    onMcps: deps.onMcps,
     ask: () => Promise.resolve({ mcpServers: servers() }),
   });
   const asks = createCodexAsks({
-    send: parts.send,
-    proxied: parts.proxied,
-    decide: (ask, signal) => decideSafely(parts.decidePermission, ask, signal),
+    send: deps.send,
+    proxied: deps.proxied,
+    decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
     onDenied(callId, reason) {
       items.deny(callId);
       if (turn?.isCancelled === false) denials.add(reason);
@@ -73,7 +73,7 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
   async function request(method: string, params: Message, answered: Answered): Promise<void> {
     const id = ++serial;
     waiting.set(id, answered);
-    await parts.send({ id, method, params });
+    await deps.send({ id, method, params });
   }
 
   async function ask(method: string, params: Message): Promise<Message> {
@@ -87,7 +87,7 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
   }
 
   async function openThread(params: Message): Promise<Message> {
-    const { sessionId } = parts;
+    const { sessionId } = deps;
     if (sessionId === undefined) return await ask("thread/start", params);
     try {
       return await ask("thread/resume", { threadId: sessionId, excludeTurns: true, ...params });
@@ -100,7 +100,7 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
   function end(outcome: TurnOutcome): Reading {
     turn = undefined;
     items.endTurn();
-    if (outcome.outcome !== "failed") denials.told();
+    if (outcome.outcome !== "failed") denials.delivered();
     return { outcome };
   }
 
@@ -113,7 +113,7 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
   function begin(of: Turn): Reading {
     of.isStarted = true;
     // The program writes a thread to disk only with its first turn, so its id is stored now.
-    parts.onSession(thread);
+    deps.onSession(thread);
     if (of.isCancelled) void interrupt(of);
     return { updates: mcps.onTurn({ mcp_servers: servers() }) };
   }
@@ -124,10 +124,10 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
     if (method.startsWith("item/")) asks.onItem(method, fieldsOf(params.item));
     if (turn === undefined || params.threadId !== thread) return {};
     // The program may run turns by itself; they do not belong to our prompt.
-    const told = fieldsOf(params.turn);
-    if (turn.id === undefined || turn.id !== (told.id ?? params.turnId)) return {};
+    const reported = fieldsOf(params.turn);
+    if (turn.id === undefined || turn.id !== (reported.id ?? params.turnId)) return {};
     if (method === "turn/started") return begin(turn);
-    if (method === "turn/completed") return end(outcomeOf(told));
+    if (method === "turn/completed") return end(outcomeOf(reported));
     return { updates: items.read(method, params) };
   }
 
@@ -146,9 +146,9 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
         clientInfo: { name: "fleetctl", title: "fleetctl", version: "0.1.0" },
         capabilities: { experimentalApi: false, requestAttestation: false },
       });
-      await parts.send({ method: "initialized" });
-      const opened = await openThread(threadParams(parts));
-      const why = looserThan(opened, parts);
+      await deps.send({ method: "initialized" });
+      const opened = await openThread(threadParams(deps));
+      const why = refusedParameter(opened, deps);
       if (why !== undefined) throw new Error(why);
       thread = textOf(fieldsOf(opened.thread).id);
       if (thread === "") throw new Error("it names no thread");
@@ -157,8 +157,8 @@ function createDialect(parts: DialectParts, denials: UntoldDenials): Dialect {
     async prompt(text) {
       const begun: Turn = { id: undefined, isStarted: false, isCancelled: false };
       turn = begun;
-      const words = [...denials.take(), text].join("\n\n");
-      const input = [{ type: "text", text: words }];
+      const fullText = [...denials.take(), text].join("\n\n");
+      const input = [{ type: "text", text: fullText }];
       await request("turn/start", { threadId: thread, input }, ({ result, error }) => {
         if (turn !== begun) return {};
         const id = textOf(fieldsOf(fieldsOf(result).turn).id);

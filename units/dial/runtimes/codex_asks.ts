@@ -22,7 +22,7 @@ export interface CodexAsks {
 }
 
 /** Dependencies of the questions. */
-export interface AskParts {
+export interface AskDeps {
   readonly send: (message: Message) => Promise<void>;
   readonly decide: (ask: PermissionAsk, signal: AbortSignal) => Promise<PermissionAnswer>;
   readonly proxied: ReadonlySet<string>;
@@ -54,17 +54,17 @@ const COMMAND_FIELDS = [
 const METHOD_NOT_FOUND = -32601;
 
 /** Creates the questions. */
-export function createCodexAsks(parts: AskParts): CodexAsks {
+export function createCodexAsks(deps: AskDeps): CodexAsks {
   const open = new Map<unknown, AbortController>();
   const items = new Map<string, OpenItem>();
 
   async function put(id: unknown, { ask, print }: Question): Promise<void> {
     const over = new AbortController();
     open.set(id, over);
-    const answer = await parts.decide(ask, over.signal);
+    const answer = await deps.decide(ask, over.signal);
     if (!open.delete(id)) return;
-    if (answer.decision === "deny") parts.onDenied(ask.callId, answer.reason);
-    await parts.send({ id, result: print(answer.decision === "allow") });
+    if (answer.decision === "deny") deps.onDenied(ask.callId, answer.reason);
+    await deps.send({ id, result: print(answer.decision === "allow") });
   }
 
   /**
@@ -75,7 +75,7 @@ export function createCodexAsks(parts: AskParts): CodexAsks {
   function callAskedAbout(params: Message): OpenItem | undefined {
     const meta = fieldsOf(params._meta);
     if (meta.codex_approval_kind !== "mcp_tool_call") return undefined;
-    if (parts.proxied.has(textOf(params.serverName))) return undefined;
+    if (deps.proxied.has(textOf(params.serverName))) return undefined;
     return [...items.values()].find(({ item, isAsked }) =>
       !isAsked && item.type === "mcpToolCall" && item.server === params.serverName &&
       item.tool === meta.tool_name && isSame(item.arguments, meta.tool_params)
@@ -86,7 +86,7 @@ export function createCodexAsks(parts: AskParts): CodexAsks {
     const found = callAskedAbout(params);
     const call = found === undefined ? undefined : callOfItem(found.item);
     if (found === undefined || call?.mcp === undefined) {
-      void parts.send({ id, result: { action: "cancel", content: null, _meta: null } });
+      void deps.send({ id, result: { action: "cancel", content: null, _meta: null } });
       return [unanswered(`MCP ${JSON.stringify(textOf(params.serverName))}`, params.message)];
     }
     found.isAsked = true;
@@ -110,7 +110,7 @@ export function createCodexAsks(parts: AskParts): CodexAsks {
     const call = callOfItem(items.get(callId)?.item ?? {});
     // A question must not grant a whole folder, and a change without an item cannot be shown.
     if (call === undefined || (params.grantRoot ?? null) !== null) {
-      return void parts.send({ id, result: { decision: "decline" } });
+      return void deps.send({ id, result: { decision: "decline" } });
     }
     const given = { ...call.arguments, ...pick(params, ["reason"]) };
     const ask = { callId, tool: call.tool, title: "", arguments: given };
@@ -135,14 +135,14 @@ export function createCodexAsks(parts: AskParts): CodexAsks {
         case "mcpServer/elicitation/request":
           return askAboutMcp(id, params);
         case "item/permissions/requestApproval":
-          void parts.send({ id, result: { permissions: {}, scope: "turn" } });
+          void deps.send({ id, result: { permissions: {}, scope: "turn" } });
           return [unanswered("The program", params.reason)];
         case "item/tool/requestUserInput":
-          void parts.send({ id, result: { answers: {} } });
+          void deps.send({ id, result: { answers: {} } });
           return questionsOf(params).map((text) => unanswered("The program", text));
         default: {
           const message = `not supported: ${textOf(method)}`;
-          void parts.send({ id, error: { code: METHOD_NOT_FOUND, message } });
+          void deps.send({ id, error: { code: METHOD_NOT_FOUND, message } });
           return [];
         }
       }
@@ -178,6 +178,6 @@ function questionsOf({ questions }: Message): readonly string[] {
   return Array.isArray(questions) ? questions.map((each) => textOf(fieldsOf(each).question)) : [];
 }
 
-function unanswered(who: string, question: unknown): unknown {
-  return notice(`${who} asked, and was not answered`, textOf(question));
+function unanswered(asker: string, question: unknown): unknown {
+  return notice(`${asker} asked, and was not answered`, textOf(question));
 }

@@ -11,7 +11,7 @@ import type { McpEntry } from "core/runtimes/mcp_entries.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 
 /** Inputs of the thread's parameters. */
-export interface ThreadSite {
+export interface ThreadInputs {
   readonly cwd: string;
   /** `read-only`, `workspace-write` or `danger-full-access`; the program's default when absent. */
   readonly mode: string | undefined;
@@ -42,7 +42,7 @@ const SANDBOX_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Parameters of `thread/start` and of `thread/resume`, which does not remember them. */
-export function threadParams({ cwd, mode, entries }: ThreadSite): Message {
+export function threadParams({ cwd, mode, entries }: ThreadInputs): Message {
   return {
     cwd,
     ...POLICY,
@@ -70,7 +70,7 @@ function serverOf(entry: McpEntry): Message {
 }
 
 /** Returns why an opened thread cannot be used: it did not apply a required parameter. */
-export function looserThan(opened: Message, { mode }: ThreadSite): string | undefined {
+export function refusedParameter(opened: Message, { mode }: ThreadInputs): string | undefined {
   for (const [key, wanted] of Object.entries(POLICY)) {
     if (opened[key] !== wanted) return `it does not take ${key} ${JSON.stringify(wanted)}`;
   }

@@ -46,12 +46,12 @@ export function createDriver(
   ports: DriverPorts,
   context: AgentContext,
 ): RuntimeDriver {
-  const places = { lib: context.paths.lib, home: context.home, agent: context.agent };
+  const placeholders = { lib: context.paths.lib, home: context.home, agent: context.agent };
   const launch: RuntimeLaunch = {
     runtime: definition.name,
-    command: fillPlaceholders(definition.command, places),
-    args: definition.args.map((arg) => fillPlaceholders(arg, places)),
-    env: runtimeEnv(context, definition, places),
+    command: fillPlaceholders(definition.command, placeholders),
+    args: definition.args.map((arg) => fillPlaceholders(arg, placeholders)),
+    env: runtimeEnv(context, definition, placeholders),
     cwd: context.workdir ?? context.home,
     sessionMode: definition.sessionMode,
   };
@@ -104,10 +104,12 @@ async function readMcpEntries(
 function runtimeEnv(
   context: AgentContext,
   { env }: RuntimeDefinition,
-  places: Parameters<typeof fillPlaceholders>[1],
+  placeholders: Parameters<typeof fillPlaceholders>[1],
 ): Readonly<Record<string, string>> {
   const kept = Object.entries(context.env).filter(([name]) => !WITHHELD.test(name));
-  const own = Object.entries(env).map(([name, text]) => [name, fillPlaceholders(text, places)]);
+  const own = Object.entries(env).map((
+    [name, text],
+  ) => [name, fillPlaceholders(text, placeholders)]);
   return {
     ...Object.fromEntries(own),
     ...Object.fromEntries(kept),

@@ -44,7 +44,7 @@ export interface Reading {
 }
 
 /** What the driver gives to a dialect. */
-export interface DialectParts {
+export interface DialectDeps {
   /** Conversation to resume; undefined begins one. */
   readonly sessionId: string | undefined;
   readonly decidePermission: PermissionDecider | undefined;
@@ -96,7 +96,7 @@ export interface LineProtocol {
     of: { readonly args: readonly string[]; readonly file: string },
     entries: readonly McpEntry[],
   ) => readonly string[];
-  readonly createDialect: (parts: DialectParts) => Dialect;
+  readonly createDialect: (deps: DialectDeps) => Dialect;
 }
 
 /** Creates the driver of one agent's runtime; starts nothing until `start` is called. */
@@ -133,7 +133,7 @@ interface Starter {
 }
 
 /** Writes the MCP entries to the file from which the program reads them. */
-async function giveMcps({ protocol, launch, ports, options }: Starter): Promise<{
+async function prepareMcps({ protocol, launch, ports, options }: Starter): Promise<{
   readonly args: readonly string[];
   readonly entries: readonly McpEntry[];
 }> {
@@ -151,8 +151,8 @@ async function giveMcps({ protocol, launch, ports, options }: Starter): Promise<
 async function startSession(of: Starter, sessionId: string | undefined): Promise<RuntimeSession> {
   const { protocol, ports, options } = of;
   const resumed = sessionId === undefined ? [] : protocol.resumeArgs(sessionId);
-  const given = await giveMcps(of);
-  const launch = { ...of.launch, args: [...of.launch.args, ...given.args, ...resumed] };
+  const prepared = await prepareMcps(of);
+  const launch = { ...of.launch, args: [...of.launch.args, ...prepared.args, ...resumed] };
   const child = await spawnRuntime(launch, ports.processes);
   const supervised = superviseChild(child, ports, launch.runtime);
   const link = openLink(child, supervised, ports.clock);
@@ -161,9 +161,9 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
     decidePermission: options.decidePermission,
     cwd: launch.cwd,
     mode: launch.sessionMode,
-    entries: given.entries,
-    mcps: given.entries.map(({ name }) => name),
-    proxied: proxiedOf(given.entries),
+    entries: prepared.entries,
+    mcps: prepared.entries.map(({ name }) => name),
+    proxied: proxiedOf(prepared.entries),
     onMcps: (loads) => options.onMcps?.(loads),
     clock: ports.clock,
     send: link.send,
@@ -188,7 +188,7 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
     const why = errorText(error);
     throw new Error(
       `Cannot start runtime "${launch.runtime}": ${why}` +
-        (why.includes("last line") ? "" : supervised.lastWords()),
+        (why.includes("last line") ? "" : supervised.stderrTail()),
     );
   } finally {
     silence.abort();
@@ -282,7 +282,7 @@ function openLink(child: Child, supervised: SupervisedChild, clock: Clock): Link
   };
 }
 
-interface SessionParts {
+interface SessionDeps {
   readonly dialect: Dialect;
   readonly link: Link;
   readonly supervised: SupervisedChild;
@@ -290,8 +290,8 @@ interface SessionParts {
   readonly options: DriverOptions;
 }
 
-function lineSession(parts: SessionParts): RuntimeSession {
-  const { dialect, link, supervised, ports, options } = parts;
+function lineSession(deps: SessionDeps): RuntimeSession {
+  const { dialect, link, supervised, ports, options } = deps;
   let running: { turn: RunningTurn; said: (outcome: TurnOutcome) => void } | undefined;
   let hasExited = false;
   void supervised.exited.then(() => hasExited = true);

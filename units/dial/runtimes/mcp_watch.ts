@@ -14,7 +14,7 @@ export const MCPS_READY_MS = 20_000;
 const POLL_MS = 200;
 
 /** Dependencies of the watch. */
-export interface McpWatchParts {
+export interface McpWatchDeps {
   /** MCPs that the program received. */
   readonly names: readonly string[];
   readonly clock: Pick<Clock, "sleep">;
@@ -34,9 +34,9 @@ export interface McpWatch {
 }
 
 /** Creates the watch. */
-export function createMcpWatch({ names, clock, ask, onMcps }: McpWatchParts): McpWatch {
+export function createMcpWatch({ names, clock, ask, onMcps }: McpWatchDeps): McpWatch {
   /** The last notice about missing MCPs; a new one is shown only when it changes. */
-  let said = "";
+  let lastNotice = "";
 
   function loadsOf(servers: unknown): readonly McpLoad[] {
     const states = new Map(
@@ -80,8 +80,8 @@ export function createMcpWatch({ names, clock, ask, onMcps }: McpWatchParts): Mc
       const loads = loadsOf(message.mcp_servers);
       onMcps(loads);
       const missing = loads.filter(({ state }) => state !== "connected").map(loadText).join(", ");
-      if (missing === said) return [];
-      said = missing;
+      if (missing === lastNotice) return [];
+      lastNotice = missing;
       return missing === "" ? [] : [notice("Without these MCPs", missing)];
     },
   };

@@ -15,7 +15,7 @@ import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
 import {
   ConversationGone,
   type Dialect,
-  type DialectParts,
+  type DialectDeps,
   type LineProtocol,
   type Reading,
 } from "units/dial/runtimes/line_driver.ts";
@@ -36,13 +36,13 @@ interface Turn {
 /** Handler of the response to a command. */
 type Answered = (response: Message) => Reading;
 
-function createDialect(parts: DialectParts): Dialect {
+function createDialect(deps: DialectDeps): Dialect {
   const waiting = new Map<string, Answered>();
   const reader = createRpcReader();
   const dialogs = createRpcDialogs({
-    send: parts.send,
-    proxied: parts.proxied,
-    decide: (ask, signal) => decideSafely(parts.decidePermission, ask, signal),
+    send: deps.send,
+    proxied: deps.proxied,
+    decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
     onDenied: (callId) => reader.deny(callId),
   });
   let turn: Turn | undefined;
@@ -51,7 +51,7 @@ function createDialect(parts: DialectParts): Dialect {
   async function command(message: Message, answered: Answered = () => ({})): Promise<void> {
     const id = `f${++serial}`;
     waiting.set(id, answered);
-    await parts.send({ id, ...message });
+    await deps.send({ id, ...message });
   }
 
   function ask(message: Message): Promise<Message> {
@@ -86,8 +86,8 @@ function createDialect(parts: DialectParts): Dialect {
 
   return {
     async open() {
-      if (parts.sessionId !== undefined) {
-        const sessionPath = parts.sessionId;
+      if (deps.sessionId !== undefined) {
+        const sessionPath = deps.sessionId;
         const switched = await ask({ type: "switch_session", sessionPath });
         if (switched.success !== true || fieldsOf(switched.data).cancelled === true) {
           throw new ConversationGone(textOf(switched.error) || `"${sessionPath}" was not opened`);
@@ -96,7 +96,7 @@ function createDialect(parts: DialectParts): Dialect {
       const state = await ask({ type: "get_state" });
       if (state.success !== true) throw new Error(textOf(state.error) || "it tells no state");
       const { sessionFile } = fieldsOf(state.data);
-      if (typeof sessionFile === "string") parts.onSession(sessionFile);
+      if (typeof sessionFile === "string") deps.onSession(sessionFile);
     },
     async prompt(message) {
       const begun: Turn = { ended: { outcome: "completed" }, isCancelled: false };

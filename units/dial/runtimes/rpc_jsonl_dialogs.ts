@@ -33,7 +33,7 @@ export interface RpcDialogs {
 }
 
 /** Dependencies of the dialogs. */
-export interface DialogParts {
+export interface DialogDeps {
   readonly send: (message: Message) => Promise<void>;
   readonly decide: (ask: PermissionAsk, signal: AbortSignal) => Promise<PermissionAnswer>;
   readonly proxied: ReadonlySet<string>;
@@ -52,15 +52,15 @@ interface Question {
 }
 
 /** Creates the dialogs. */
-export function createRpcDialogs(parts: DialogParts): RpcDialogs {
+export function createRpcDialogs(deps: DialogDeps): RpcDialogs {
   const open = new Map<string, Question>();
 
-  async function answer(id: string, said: PermissionAnswer): Promise<void> {
+  async function answer(id: string, decision: PermissionAnswer): Promise<void> {
     const question = open.get(id);
     if (!open.delete(id) || question === undefined) return;
     question.over.abort();
-    if (said.decision === "deny") parts.onDenied(question.ask.callId);
-    await parts.send({ type: "extension_ui_response", id, ...question.print(said) });
+    if (decision.decision === "deny") deps.onDenied(question.ask.callId);
+    await deps.send({ type: "extension_ui_response", id, ...question.print(decision) });
   }
 
   return {
@@ -68,14 +68,14 @@ export function createRpcDialogs(parts: DialogParts): RpcDialogs {
       if (message.type !== "extension_ui_request") return false;
       if (!DIALOGS.has(textOf(message.method))) return false;
       const id = textOf(message.id);
-      const question = questionOf(message, parts.proxied);
+      const question = questionOf(message, deps.proxied);
       if (question === undefined) {
         // No person can choose or type here.
-        void parts.send({ type: "extension_ui_response", id, cancelled: true });
+        void deps.send({ type: "extension_ui_response", id, cancelled: true });
         return true;
       }
       open.set(id, question);
-      void parts.decide(question.ask, question.over.signal).then((said) => answer(id, said));
+      void deps.decide(question.ask, question.over.signal).then((decision) => answer(id, decision));
       return true;
     },
     async dismiss() {
@@ -88,15 +88,15 @@ function questionOf(message: Message, proxied: ReadonlySet<string>): Question | 
   const title = textOf(message.title);
   const over = new AbortController();
   if (message.method === "input" && title === GATE_TITLE) {
-    const asked = parseJsonObject(textOf(message.placeholder)) ?? {};
-    const name = textOf(asked.tool) || "tool";
+    const given = parseJsonObject(textOf(message.placeholder)) ?? {};
+    const name = textOf(given.tool) || "tool";
     return {
       over,
       ask: {
-        callId: textOf(asked.callId),
+        callId: textOf(given.callId),
         ...namedTool(name, mcpToolOf(name), proxied),
         title: name,
-        arguments: asked.arguments,
+        arguments: given.arguments,
       },
       print: (answer) => ({ value: JSON.stringify(answer) }),
     };

@@ -14,7 +14,7 @@ import { decideSafely, namedTool } from "units/dial/runtimes/acp_permission.ts";
 import {
   ConversationGone,
   type Dialect,
-  type DialectParts,
+  type DialectDeps,
   type LineProtocol,
   type Reading,
 } from "units/dial/runtimes/line_driver.ts";
@@ -29,7 +29,7 @@ export function streamJson(random: Random): LineProtocol {
   return {
     resumeArgs: (sessionId) => ["--resume", sessionId],
     mcpArgs,
-    createDialect: (parts) => createDialect(parts, random),
+    createDialect: (deps) => createDialect(deps, random),
   };
 }
 
@@ -55,18 +55,18 @@ interface Waiter {
   readonly reject: (why: Error) => void;
 }
 
-function createDialect(parts: DialectParts, random: Random): Dialect {
+function createDialect(deps: DialectDeps, random: Random): Dialect {
   const waiters = new Map<string, Waiter>();
   /** Open questions of the runtime; each is aborted when the runtime withdraws it. */
-  const asked = new Map<string, AbortController>();
+  const openQuestions = new Map<string, AbortController>();
   const reader = createStreamReader();
   let isOpen = false;
   let isInterrupted = false;
 
   const mcps = createMcpWatch({
-    names: parts.mcps,
-    clock: parts.clock,
-    onMcps: parts.onMcps,
+    names: deps.mcps,
+    clock: deps.clock,
+    onMcps: deps.onMcps,
     ask: () => request({ subtype: "mcp_status" }),
   });
 
@@ -74,7 +74,7 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
     const id = random.uuid();
     const answered = Promise.withResolvers<Message>();
     waiters.set(id, answered);
-    await parts.send({ type: "control_request", request_id: id, request: body });
+    await deps.send({ type: "control_request", request_id: id, request: body });
     return await answered.promise;
   }
 
@@ -88,25 +88,25 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
 
   async function answer(id: string, response: Message): Promise<void> {
     // If the runtime has withdrawn its question, it waits for no answer.
-    if (!asked.delete(id)) return;
-    await parts.send({ type: "control_response", response: { request_id: id, ...response } });
+    if (!openQuestions.delete(id)) return;
+    await deps.send({ type: "control_response", response: { request_id: id, ...response } });
   }
 
   /** Withdraws a question: the runtime no longer waits for its answer. */
-  function takeBack(id: string): void {
-    const question = asked.get(id);
-    asked.delete(id);
+  function withdraw(id: string): void {
+    const question = openQuestions.get(id);
+    openQuestions.delete(id);
     question?.abort();
   }
 
   async function decide(id: string, ask: Message): Promise<void> {
     const name = textOf(ask.tool_name) || "tool";
-    const answered = await decideSafely(parts.decidePermission, {
+    const answered = await decideSafely(deps.decidePermission, {
       callId: textOf(ask.tool_use_id),
-      ...namedTool(name, mcpToolOf(name), parts.proxied),
+      ...namedTool(name, mcpToolOf(name), deps.proxied),
       title: textOf(ask.title) || textOf(ask.description),
       arguments: ask.input,
-    }, asked.get(id)?.signal);
+    }, openQuestions.get(id)?.signal);
     if (answered.decision === "deny") reader.deny(textOf(ask.tool_use_id));
     await answer(id, {
       subtype: "success",
@@ -119,14 +119,14 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
   function readRequest(message: Message): void {
     const id = textOf(message.request_id);
     const body = fieldsOf(message.request);
-    asked.set(id, new AbortController());
+    openQuestions.set(id, new AbortController());
     if (body.subtype === "can_use_tool") void decide(id, body);
     else void answer(id, { subtype: "error", error: `not supported: ${textOf(body.subtype)}` });
   }
 
   function readResult(message: Message): Reading {
     const outcome = outcomeOf(message);
-    if (!isOpen && parts.sessionId !== undefined && outcome.outcome === "failed") {
+    if (!isOpen && deps.sessionId !== undefined && outcome.outcome === "failed") {
       const gone = new ConversationGone(outcome.reason ?? "it is not there");
       for (const waiter of waiters.values()) waiter.reject(gone);
     }
@@ -146,7 +146,7 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
     },
     prompt(text) {
       isInterrupted = false;
-      return parts.send({
+      return deps.send({
         type: "user",
         message: { role: "user", content: [{ type: "text", text }] },
         parent_tool_use_id: null,
@@ -161,7 +161,7 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
       }
     },
     read(message) {
-      if (typeof message.session_id === "string" && isOpen) parts.onSession(message.session_id);
+      if (typeof message.session_id === "string" && isOpen) deps.onSession(message.session_id);
       switch (message.type) {
         case "control_response":
           readResponse(message);
@@ -170,7 +170,7 @@ function createDialect(parts: DialectParts, random: Random): Dialect {
           readRequest(message);
           return {};
         case "control_cancel_request":
-          takeBack(textOf(message.request_id));
+          withdraw(textOf(message.request_id));
           return {};
         case "result":
           return readResult(message);

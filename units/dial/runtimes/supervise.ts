@@ -29,7 +29,7 @@ export interface SupervisedChild {
   /** Describes the end: `the runtime ended with exit code 3; last line: "…"`. */
   sentence(exit: ProcessExit): string;
   /** The end of stderr as `; last line: "…"` or `; last lines: "…" "…"`; empty without output. */
-  lastWords(): string;
+  stderrTail(): string;
 }
 
 /** Starts reading the stderr of a child. */
@@ -45,8 +45,8 @@ export function superviseChild(
     try {
       for await (const line of readLines(child.stderr, LINES)) {
         if (line.trim() === "") continue;
-        const telling = tellingLine(line);
-        if (telling !== undefined) last = [...last, telling].slice(-LAST_LINES);
+        const useful = tellingLine(line);
+        if (useful !== undefined) last = [...last, useful].slice(-LAST_LINES);
         ports.log.info("runtime", { runtime, line });
       }
     } catch (error) {
@@ -54,7 +54,7 @@ export function superviseChild(
     }
   }
 
-  function lastWords(): string {
+  function stderrTail(): string {
     if (last.length === 0) return "";
     const lines = last.map((line) => JSON.stringify(line)).join(" ");
     return `; last line${last.length === 1 ? "" : "s"}: ${lines}`;
@@ -75,8 +75,8 @@ export function superviseChild(
       const how = exit.signal === undefined
         ? `exit code ${exit.code ?? "unknown"}`
         : `signal ${exit.signal}`;
-      return `the runtime ended with ${how}${lastWords()}`;
+      return `the runtime ended with ${how}${stderrTail()}`;
     },
-    lastWords,
+    stderrTail,
   };
 }

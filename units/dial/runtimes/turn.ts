@@ -12,7 +12,7 @@ import type { RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { createTranslator, type KnownCall } from "units/dial/runtimes/acp_updates.ts";
 
 /** Dependencies of a turn. */
-export interface TurnParts {
+export interface TurnDeps {
   readonly turnId: string;
   readonly clock: Clock;
   /** Names of the MCPs that the program received. */
@@ -41,14 +41,14 @@ export interface RunningTurn {
   /** Asks the runtime to stop; later calls do nothing. */
   cancel(): Promise<void>;
   /**
-   * Completes the open updates and returns the outcome; `said` supplies the runtime's own outcome.
+   * Completes the open updates and returns the outcome; `waitForOutcome` supplies the runtime's own outcome.
    */
-  end(said: () => Promise<TurnOutcome>): Promise<TurnOutcome>;
+  end(waitForOutcome: () => Promise<TurnOutcome>): Promise<TurnOutcome>;
 }
 
 /** Begins a turn. */
-export function beginTurn(parts: TurnParts): RunningTurn {
-  const translator = createTranslator(parts.turnId, parts.clock, parts.servers);
+export function beginTurn(deps: TurnDeps): RunningTurn {
+  const translator = createTranslator(deps.turnId, deps.clock, deps.servers);
   const cancelling = new AbortController();
   let stopTimer = () => {};
   /** Why an update could not be stored; ends the turn. */
@@ -58,15 +58,15 @@ export function beginTurn(parts: TurnParts): RunningTurn {
   async function cancel(): Promise<void> {
     if (cancelling.signal.aborted) return;
     cancelling.abort();
-    stopTimer = parts.clock.after(parts.cancelMs, parts.kill);
-    await parts.askToStop();
+    stopTimer = deps.clock.after(deps.cancelMs, deps.kill);
+    await deps.askToStop();
   }
 
   async function deliverAll(updates: readonly RuntimeUpdate[]): Promise<void> {
     for (const update of updates) {
       if (refusedUpdate !== undefined) return;
       try {
-        await parts.onUpdate(update);
+        await deps.onUpdate(update);
       } catch (error) {
         refusedUpdate = errorText(error);
         void cancel();
@@ -96,8 +96,8 @@ export function beginTurn(parts: TurnParts): RunningTurn {
     },
     cancelled: cancelling.signal,
     cancel,
-    async end(said) {
-      const outcome = await said();
+    async end(waitForOutcome) {
+      const outcome = await waitForOutcome();
       stopTimer();
       await deliver(translator.finish());
       return settle(outcome);

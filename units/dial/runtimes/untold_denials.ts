@@ -8,15 +8,15 @@
 import { cutText } from "core/text/cut_text.ts";
 
 /** Denials that wait for the next turn. */
-export interface UntoldDenials {
+export interface PendingDenials {
   add(reason: string): void;
-  /** Returns one line for each, repeatedly until `told` is called; empty when there is none. */
+  /** Returns one line for each, repeatedly until `delivered` is called; empty when there is none. */
   take(): readonly string[];
   /**
    * Drops the lines returned last, because the model has read them. After a failed turn this is not
    * called, so they are returned again.
    */
-  told(): void;
+  delivered(): void;
 }
 
 /** Maximum number of reasons with one turn; for further ones only the count is given. */
@@ -24,27 +24,27 @@ const AT_ONCE_MAX = 8;
 const REASON_BYTES_MAX = 2_000;
 
 /** Creates an empty list. */
-export function createUntoldDenials(): UntoldDenials {
+export function createPendingDenials(): PendingDenials {
   let waiting: string[] = [];
-  let left = 0;
-  let taken = { reasons: 0, left: 0 };
+  let omitted = 0;
+  let taken = { reasons: 0, omitted: 0 };
   return {
     add(reason) {
-      if (waiting.length - taken.reasons >= AT_ONCE_MAX) left++;
+      if (waiting.length - taken.reasons >= AT_ONCE_MAX) omitted++;
       else waiting.push(reason);
     },
     take() {
-      left += Math.max(0, waiting.length - AT_ONCE_MAX);
+      omitted += Math.max(0, waiting.length - AT_ONCE_MAX);
       waiting = waiting.slice(0, AT_ONCE_MAX);
-      taken = { reasons: waiting.length, left };
+      taken = { reasons: waiting.length, omitted };
       const lines = waiting.map((reason) => `[permission: ${oneLine(reason)}]`);
-      if (left > 0) lines.push(`[permission: ${left} more calls were denied]`);
+      if (omitted > 0) lines.push(`[permission: ${omitted} more calls were denied]`);
       return lines;
     },
-    told() {
+    delivered() {
       waiting = waiting.slice(taken.reasons);
-      left -= taken.left;
-      taken = { reasons: 0, left: 0 };
+      omitted -= taken.omitted;
+      taken = { reasons: 0, omitted: 0 };
     },
   };
 }

@@ -7,10 +7,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { byteLength } from "core/text/cut_text.ts";
-import { createUntoldDenials } from "units/dial/runtimes/untold_denials.ts";
+import { createPendingDenials } from "units/dial/runtimes/untold_denials.ts";
 
 Deno.test("take() gives each reason until it is told, and above eight only how many more", () => {
-  const denials = createUntoldDenials();
+  const denials = createPendingDenials();
   assert.deepEqual(denials.take(), []);
   for (let n = 1; n <= 11; n++) denials.add(`reason ${n}`);
   const lines = denials.take();
@@ -20,14 +20,14 @@ Deno.test("take() gives each reason until it is told, and above eight only how m
     "[permission: reason 8]",
     "[permission: 3 more calls were denied]",
   ]);
-  denials.told();
+  denials.delivered();
   assert.deepEqual(denials.take(), []);
   denials.add("later");
   assert.deepEqual(denials.take(), ["[permission: later]"]);
 });
 
 Deno.test("what a failed turn did not tell stands before later reasons", () => {
-  const denials = createUntoldDenials();
+  const denials = createPendingDenials();
   for (let n = 1; n <= 9; n++) denials.add(`reason ${n}`);
   const lines = denials.take();
   denials.add("later");
@@ -36,14 +36,14 @@ Deno.test("what a failed turn did not tell stands before later reasons", () => {
     "[permission: 2 more calls were denied]",
   ]);
   denials.add("last");
-  denials.told();
+  denials.delivered();
   assert.deepEqual(denials.take(), ["[permission: last]"]);
 });
 
 Deno.test("no reason can end its line, begin another, or be long", () => {
   const part = fc.constantFrom("]", "[", "\n", "\r", "\u2028", "\0", "é", "word ".repeat(300));
   fc.assert(fc.property(fc.array(fc.oneof(part, fc.string())), (parts) => {
-    const denials = createUntoldDenials();
+    const denials = createPendingDenials();
     denials.add(parts.join(""));
     const [line, ...more] = denials.take();
     assert.equal(more.length, 0);
