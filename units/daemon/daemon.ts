@@ -20,7 +20,7 @@ import {
   createUidLimits,
   type LimitReason,
   type UidLimits,
-} from "units/daemon/caps.ts";
+} from "units/daemon/uid_limits.ts";
 import { judge, type Judged } from "units/daemon/decide.ts";
 import { execute } from "units/daemon/execute.ts";
 import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.ts";

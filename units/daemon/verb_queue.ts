@@ -10,7 +10,7 @@
 import { createTurnstile, type Turnstile } from "core/concurrency/turnstile.ts";
 import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { keyOf } from "units/daemon/caps.ts";
+import { keyOf } from "units/daemon/uid_limits.ts";
 
 /** Mutating verbs that run at once, for all uids except root together. */
 export const VERBS_MAX = 32;

@@ -28,7 +28,7 @@ import {
   type DecisionFrame,
   type GatewayConnection,
   openGatewayConnection,
-} from "units/dial/line.ts";
+} from "units/dial/gateway_connection.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
 import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.ts";
 import type { McpBoard } from "units/dial/mcp_board.ts";

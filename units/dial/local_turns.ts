@@ -17,7 +17,7 @@ import type { Log } from "core/ports/log.ts";
 import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
-import type { GatewayConnection } from "units/dial/line.ts";
+import type { GatewayConnection } from "units/dial/gateway_connection.ts";
 import { type PeerRights, wrongAgent } from "units/dial/local_approvals.ts";
 
 /** A request for a turn. */

@@ -14,7 +14,7 @@ import { type DaemonFrame, parseDaemonFrame } from "core/verbs/daemon_frames.ts"
 import { parseEnvelope } from "core/verbs/exec_envelope.ts";
 import { checkGrant } from "core/verbs/grant.ts";
 import { VERBS } from "core/verbs/table.ts";
-import { connectionsMaxOf } from "units/daemon/caps.ts";
+import { connectionsMaxOf } from "units/daemon/uid_limits.ts";
 import { type Daemon, startDaemon } from "units/daemon/daemon.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import type { FakeProgram } from "tests/fakes/processes.ts";

@@ -35,7 +35,7 @@ import { jsonLineWriter, parseJsonLine } from "core/text/json_lines.ts";
 import { readLines } from "core/text/lines.ts";
 import { proxiedOf } from "core/runtimes/mcp_entries.ts";
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
-import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/untold_denials.ts";
+import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
 /** Creates the driver of one agent's ACP runtime; starts nothing until `start` is called. */
 export function acpDriver(

@@ -14,7 +14,7 @@ import type { Random } from "core/ports/random.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
-import type { PendingDenials } from "units/dial/runtimes/untold_denials.ts";
+import type { PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
 /** Message with which a connection is closed after the process has ended. */
 export const RUNTIME_GONE = "the runtime has ended";

@@ -22,7 +22,7 @@ import {
 import { createMcpWatch } from "units/dial/runtimes/mcp_watch.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
-import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/untold_denials.ts";
+import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
 /** Creates the protocol of one agent. A request resumes the thread, so no argument is added. */
 export function codexAppServer(): LineProtocol {

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { byteLength } from "core/text/cut_text.ts";
-import { createPendingDenials } from "units/dial/runtimes/untold_denials.ts";
+import { createPendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
 Deno.test("take() gives each reason until it is told, and above eight only how many more", () => {
   const denials = createPendingDenials();

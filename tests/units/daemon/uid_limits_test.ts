@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { DAEMON_LIMITS } from "core/limits/daemon.ts";
-import { connectionsMaxOf, createUidLimits, type UidLimits } from "units/daemon/caps.ts";
+import { connectionsMaxOf, createUidLimits, type UidLimits } from "units/daemon/uid_limits.ts";
 
 const ADA = 1_002;
 const BOB = 1_003;
