@@ -201,8 +201,8 @@ function createOutgoing({ files, clock, random, folder, open }: UnitContext): Ou
 }
 
 /**
- * Opens the connections to the configured gateways. Returns the cockpit's, or a local connection without
- * a gateway.
+ * Opens the connections to the configured gateways. Returns the cockpit's, or a local connection
+ * without a gateway.
  */
 async function openConnections(
   unit: UnitContext,

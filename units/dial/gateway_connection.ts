@@ -1,8 +1,8 @@
 /**
  * One gateway connection and its state: outbox, turns, session, runner. An agent has a connection
  * to the cockpit, to team chat, or to both. They share only the runtime, which runs one turn at a
- * time. What was said on one is not passed to the other. A connection without a gateway runs the turns of
- * an agent that has no cockpit.
+ * time. What was said on one is not passed to the other. A connection without a gateway runs the
+ * turns of an agent that has no cockpit.
  *
  * @module
  */

@@ -173,8 +173,8 @@ function introduce(environment: DemoEnvironment): string {
     "I am the demo model that comes with fleetctl, not a language model: I cannot answer that. " +
     "I do run real tools: try `what can you do`, or `last commit of this project`.",
     "",
-    `To connect a real model, choose "Model of ${environment.agent}" at the top of the page, or run ` +
-    "this, which asks for its key:",
+    `To connect a real model, choose "Model of ${environment.agent}" at the top of the page, or ` +
+    "run this, which asks for its key:",
     "",
     "```",
     `${environment.fleetctl} agents model set ${environment.agent} --provider anthropic --model ` +

@@ -41,7 +41,8 @@ export interface RunningTurn {
   /** Asks the runtime to stop; later calls do nothing. */
   cancel(): Promise<void>;
   /**
-   * Completes the open updates and returns the outcome; `waitForOutcome` supplies the runtime's own outcome.
+   * Completes the open updates and returns the outcome; `waitForOutcome` supplies the runtime's own
+   * outcome.
    */
   end(waitForOutcome: () => Promise<TurnOutcome>): Promise<TurnOutcome>;
 }
