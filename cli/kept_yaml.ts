@@ -9,7 +9,7 @@ import type { Paths } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import type { Users } from "core/ports/users.ts";
 import { parseJsonObject } from "core/text/json_object.ts";
-import { closeKept, type KeptYaml, openKept } from "core/text/yaml_kept.ts";
+import { type CachedYaml, closeYamlCache, openYamlCache } from "core/text/yaml_kept.ts";
 
 const MODE = 0o600;
 /** Enough for tens of thousands of shards. A larger file is not read. */
@@ -29,11 +29,11 @@ export async function withKeptYaml<T>(site: Site, work: () => Promise<T>): Promi
   const uid = site.ports.users.currentUid();
   // Under `/` only root may write the state. Verbs of other users parse the files themselves.
   if (site.paths.root === "/" && uid !== 0) return await work();
-  openKept(await read(site, uid));
+  openYamlCache(await read(site, uid));
   try {
     return await work();
   } finally {
-    const entries = closeKept();
+    const entries = closeYamlCache();
     if (entries !== undefined) await write(site, entries);
   }
 }
@@ -41,7 +41,7 @@ export async function withKeptYaml<T>(site: Site, work: () => Promise<T>): Promi
 async function read(
   { ports: { files }, paths, version }: Site,
   uid: number,
-): Promise<readonly KeptYaml[]> {
+): Promise<readonly CachedYaml[]> {
   try {
     // A folder or file that others can write could contain forged values for root.
     const folder = await files.stat(paths.state);
@@ -58,14 +58,14 @@ async function read(
   }
 }
 
-function isEntries(value: unknown): value is readonly KeptYaml[] {
+function isEntries(value: unknown): value is readonly CachedYaml[] {
   return Array.isArray(value) &&
     value.every((each) => Array.isArray(each) && each.length === 2 && typeof each[0] === "string");
 }
 
 async function write(
   { ports: { files }, paths, version }: Site,
-  texts: readonly KeptYaml[],
+  texts: readonly CachedYaml[],
 ): Promise<void> {
   try {
     await files.write(paths.keptYaml, JSON.stringify({ version, texts }), { mode: MODE });

@@ -6,7 +6,7 @@
  */
 
 /** A TTL cache. */
-export interface Recent<T> {
+export interface TtlCache<T> {
   get(key: string, nowMs: number): T | undefined;
   /** Stores a value until `untilMs`. */
   keep(key: string, value: T, untilMs: number): void;
@@ -16,7 +16,7 @@ export interface Recent<T> {
 }
 
 /** Creates an empty cache for at most `max` values. */
-export function createRecent<T>(max: number): Recent<T> {
+export function createTtlCache<T>(max: number): TtlCache<T> {
   const kept = new Map<string, { readonly value: T; readonly untilMs: number }>();
   return {
     get: (key, nowMs) => {

@@ -9,7 +9,7 @@ import type { HeaderReader } from "core/http1/header_list.ts";
 import { LOGIN_LIMITS } from "core/limits/login.ts";
 import {
   clientKeys,
-  holds,
+  contains,
   type IpAddress,
   type IpNetwork,
   parseIp,
@@ -154,5 +154,5 @@ function lastOf(header: string | null): string | undefined {
 }
 
 function isIn(networks: readonly IpNetwork[], address: IpAddress): boolean {
-  return networks.some((network) => holds(network, address));
+  return networks.some((network) => contains(network, address));
 }

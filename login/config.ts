@@ -40,7 +40,7 @@ import {
 } from "login/oidc/principal.ts";
 import type { ProviderSettings } from "login/oidc/provider.ts";
 import { type BasicUser, parseBasicUsers } from "core/login/basic_users.ts";
-import { holdEverything, type IpNetwork, parseIp, parseNetwork } from "core/net/ip.ts";
+import { coverAll, type IpNetwork, parseIp, parseNetwork } from "core/net/ip.ts";
 
 const SESSION_DAYS_MAX = 400;
 const usesOidc = {
@@ -173,7 +173,7 @@ export async function readLoginConfig(env: Env): Promise<Result<LoginConfig>> {
     ...(read.ok && read.value.upstream.pathname + read.value.upstream.search !== "/"
       ? ["WEBVIEW_UPSTREAM: contains a path, must be http://host:port"]
       : []),
-    ...(read.ok && holdEverything(read.value.trustedProxies)
+    ...(read.ok && coverAll(read.value.trustedProxies)
       ? ["WEBVIEW_TRUSTED_PROXIES: contains every address, which would trust every client"]
       : []),
     ...(isOidc ? [...issuerFaults(env), ...publicUrlFaults(env)] : []),

@@ -129,7 +129,7 @@ export interface TeamchatConfig {
   readonly registerNames: readonly string[];
   readonly registerToken: string | undefined;
   /** Whether a separate process receives and hands activities over through a socket. */
-  readonly isReceiverApart: boolean;
+  readonly isReceiverSeparate: boolean;
   /** Requests per second to the platform, for all conversations together. */
   readonly sendsPerSecond: number;
   readonly offlineMs: number;
@@ -191,7 +191,7 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
     registerListen,
     registerNames: values.registerNames.map((name) => name.toLowerCase()),
     registerToken: values.registerToken,
-    isReceiverApart: values.receiver === "apart",
+    isReceiverSeparate: values.receiver === "apart",
     sendsPerSecond: values.sendsPerSecond,
     offlineMs: values.offlineMs,
     warnings: warningsOf(mode, values),

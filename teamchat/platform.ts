@@ -38,7 +38,7 @@ export function platformOf(
   }
   const { cloud, appId, secret, tenantId, audiences } = mode;
   const { http, clock, log, metrics } = ports;
-  const keys = config.isReceiverApart
+  const keys = config.isReceiverSeparate
     ? undefined
     : createKeySet({ cloud, http, clock, log, metrics });
   return {

@@ -17,7 +17,7 @@ import type { PlainHandler } from "core/http1/plain_http.ts";
 import type { Host } from "core/ports/host.ts";
 import type { Log } from "core/ports/log.ts";
 import type { ListenAddress, Listener } from "core/ports/sockets.ts";
-import { createRecent } from "core/recent.ts";
+import { createTtlCache } from "core/recent.ts";
 import { isOneAddress } from "core/teamchat/halves.ts";
 import type { RouteRules } from "core/teamchat/route.ts";
 import { createAgents } from "teamchat/agents.ts";
@@ -116,13 +116,13 @@ async function serve(
     await agents.close();
     await replies.close();
   };
-  const app = config.isReceiverApart ? undefined : inbound.app;
+  const app = config.isReceiverSeparate ? undefined : inbound.app;
   const listeners = await listen(config, { app, door, sockets }).catch(async (thrown) => {
     await stop();
     throw thrown;
   });
   // After the listener: activities handed over now find agents that are connected.
-  const following = config.isReceiverApart ? inbound.follow() : undefined;
+  const following = config.isReceiverSeparate ? inbound.follow() : undefined;
   return {
     messages: listeners.messages?.address,
     register: listeners.register.address,
@@ -305,7 +305,7 @@ function takePartsOf(
     conversations,
     appId: isCloud ? mode.appId : undefined,
   };
-  const strangers = createRecent<true>(TEAMCHAT_LIMITS.strangersKept);
+  const strangers = createTtlCache<true>(TEAMCHAT_LIMITS.strangersKept);
   return {
     rules,
     intake: store.intake,
@@ -331,7 +331,7 @@ function stateOf(
     isDisowningBehind: disowning.isBehind(),
     agentsConnected: registry.all().length,
     turnsOpen: store.turns.openCount(),
-    keysAgeMs: config.isReceiverApart ? "elsewhere" as const : platform.keys?.ageMs(),
+    keysAgeMs: config.isReceiverSeparate ? "elsewhere" as const : platform.keys?.ageMs(),
     tokenFault: platform.tokens?.fault(),
     secretEnds: config.secretEnds,
     now: clock.now(),

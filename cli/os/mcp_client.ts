@@ -155,7 +155,7 @@ async function openStream(
   const child = await ports.processes.spawn({ ...at, group: true });
   const words = keepWords(child.stderr);
   return {
-    ...(at.keepsWords ? { words } : {}),
+    ...(at.keepsStderr ? { words } : {}),
     readable: child.stdout,
     writable: child.stdin,
     close: () => child.kill("SIGTERM"),

@@ -10,7 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import { healthAt } from "cli/teams_gateway/look.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/halves.ts";
 import { parseEnvFile } from "core/text/env_file.ts";
 import { RECEIVER_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT } from "units/render/unit_name.ts";
@@ -27,7 +27,7 @@ export async function spoolWaits(
   next: HostRoles["teamchat"],
 ): Promise<Refusal | undefined> {
   const { ports: { files }, paths } = context;
-  if (next === undefined || isReceiverApart(next)) return undefined;
+  if (next === undefined || isReceiverSeparate(next)) return undefined;
   // A receiver that ends with an empty file removes it.
   if (await files.stat(paths.teamchatSpool) === undefined) return undefined;
   const text = await files.readText(paths.env(RECEIVER_ENV));

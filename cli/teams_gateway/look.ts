@@ -16,7 +16,7 @@ import { renderTeamsAgents } from "core/ledger/maps.ts";
 import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { withSettingFile } from "core/settings/setting_files.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/halves.ts";
 import { withinTime } from "core/concurrency/time_limit.ts";
 import { isRecord } from "core/text/json_object.ts";
 import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
@@ -29,7 +29,7 @@ export interface TeamsLook {
   readonly unit: UnitStatus | undefined;
   /** The receiver; undefined if it is not a separate process, or does not answer. */
   readonly receiver: UnitStatus | undefined;
-  readonly isReceiverApart: boolean;
+  readonly isReceiverSeparate: boolean;
   /** Whether the receiver's file exists. The receiver deletes it once it is empty. */
   readonly hasSpool: boolean;
   /** The gateway's rendered settings; undefined when there are none. */
@@ -59,7 +59,7 @@ export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLoo
     gathered: gathered.value,
     unit: unitOf(TEAMCHAT_UNIT),
     receiver: unitOf(TEAMCHAT_RECEIVER_UNIT),
-    isReceiverApart: teamchat !== undefined && isReceiverApart(teamchat),
+    isReceiverSeparate: teamchat !== undefined && isReceiverSeparate(teamchat),
     hasSpool: await ports.files.stat(paths.teamchatSpool) !== undefined,
     rendered: parsed?.ok
       ? await withSettingFile(parsed.value, "TEAMS_AGENTS", ports.files)

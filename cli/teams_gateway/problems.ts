@@ -21,7 +21,7 @@ export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[]
   if (roles.teamchat === undefined) return [notInstalled(markers.teamsGateway)];
   return [
     ...unitProblems(TEAMCHAT_UNIT, look.unit, paths),
-    ...(look.isReceiverApart
+    ...(look.isReceiverSeparate
       ? unitProblems(TEAMCHAT_RECEIVER_UNIT, look.receiver, paths)
       : joinProblems(look, paths)),
     ...ledgerProblems(look, paths),
@@ -221,7 +221,7 @@ const HEALTH_WORDS: Readonly<
 
 function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   const { health } = look;
-  const [listening, name] = look.isReceiverApart
+  const [listening, name] = look.isReceiverSeparate
     ? [look.receiver, TEAMCHAT_RECEIVER_UNIT]
     : [look.unit, TEAMCHAT_UNIT];
   if (health === undefined) {
@@ -240,7 +240,7 @@ function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
     const [words, ...hints] = HEALTH_WORDS[name] ?? [name, "fleetctl logs teamchat"];
     return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${words}`, {
       // The keys belong to the receiver, and so do the log lines about them.
-      hints: look.isReceiverApart && name.startsWith("keys-")
+      hints: look.isReceiverSeparate && name.startsWith("keys-")
         ? ["fleetctl logs teamchat-receiver"]
         : hints,
     })];

@@ -19,7 +19,7 @@ import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/halves.ts";
 import { callerAgent, seesHost } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { type Cause, findCauses } from "cli/status/causes.ts";
@@ -153,7 +153,7 @@ async function roleLines(
     ...(facts.roles.host === undefined ? [] : [["host", HOST_UNIT] as const]),
     ...(roles.login === undefined ? [] : [["login", LOGIN_UNIT] as const]),
     ...(roles.teamchat === undefined ? [] : [["teamchat", TEAMCHAT_UNIT] as const]),
-    ...(roles.teamchat !== undefined && isReceiverApart(roles.teamchat)
+    ...(roles.teamchat !== undefined && isReceiverSeparate(roles.teamchat)
       ? [["teamchat-receiver", TEAMCHAT_RECEIVER_UNIT] as const]
       : []),
   ];

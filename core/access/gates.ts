@@ -72,9 +72,9 @@ export function decideGate(gate: Gate, input: GateInput): GateDecision {
       if (input.agents.length === 0) {
         return { allow: false, code: "agent-denied", reason: "no-agent-named" };
       }
-      const foreign = input.agents.find((agent) => agent !== viewer.agent);
-      if (foreign === undefined || viewer.isAdmin) return ALLOW;
-      return { allow: false, code: "agent-denied", reason: `not-the-owner-of-${foreign}` };
+      const notOwned = input.agents.find((agent) => agent !== viewer.agent);
+      if (notOwned === undefined || viewer.isAdmin) return ALLOW;
+      return { allow: false, code: "agent-denied", reason: `not-the-owner-of-${notOwned}` };
     }
   }
 }

@@ -22,7 +22,7 @@ import { LOCK_FILES, parseSource } from "core/catalog/manifest_source.ts";
 import { refusal } from "core/errors.ts";
 import { type KeyName, type McpName, parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseKeptYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_kept.ts";
 
 const KNOWN_KEYS = [
   "name",
@@ -78,7 +78,7 @@ export interface ManifestSite {
 
 /** Parses one manifest. */
 export function parseManifest(text: string, site: ManifestSite): Result<Manifest> {
-  const yaml = parseKeptYaml(text, site.file);
+  const yaml = parseCachedYaml(text, site.file);
   if (!yaml.ok) return yaml;
   const read = createFieldReader(yaml.value);
   if (typeof yaml.value.value !== "object" || yaml.value.value === null) {

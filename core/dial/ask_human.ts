@@ -16,9 +16,9 @@ import type { Clock } from "core/ports/clock.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { AskHuman } from "core/risk/admission.ts";
-import { deniedByHuman, neverDecided } from "core/risk/approval.ts";
+import { deniedByHuman, undecidedRefusal } from "core/risk/approval.ts";
 import { callDigest, policyDigest, type ToolCall } from "core/risk/call.ts";
-import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
+import { approvalUnavailable, decideCall } from "core/risk/decide.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 
 /** Dependencies of a request for approval. */
@@ -56,7 +56,7 @@ export interface ShortQuestion extends Pick<AskParts, "socket" | "connect"> {
 export function humanAsker(parts: AskParts): AskHuman {
   return async (call) => {
     const line = await openLocalLine(parts.socket, parts.connect, LINE_BYTES_MAX);
-    if (!line.ok) return err(nobodyToAsk(call, line.error));
+    if (!line.ok) return err(approvalUnavailable(call, line.error));
     const withdraw = () => line.value.close();
     parts.signal?.addEventListener("abort", withdraw, { once: true });
     if (parts.signal?.aborted === true) withdraw();
@@ -64,7 +64,7 @@ export function humanAsker(parts: AskParts): AskHuman {
       return await askOnce(call, line.value, parts);
     } catch (thrown) {
       // Not decided, or decided but not claimed: in both cases the call is not made.
-      return err(nobodyToAsk(call, `the question was lost: ${errorText(thrown)}`));
+      return err(approvalUnavailable(call, `the question was lost: ${errorText(thrown)}`));
     } finally {
       parts.signal?.removeEventListener("abort", withdraw);
       withdraw();
@@ -110,7 +110,7 @@ async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promis
     is_destructive: parts.isDestructive?.(tool) ?? true,
   });
   const asked = await line.receive();
-  if (asked.type === "error") return err(nobodyToAsk(call, asked.message));
+  if (asked.type === "error") return err(approvalUnavailable(call, asked.message));
   if (asked.type !== "approval_asked") return err(unexpected(asked));
   const { id } = asked;
   parts.onAsked?.({ id, expires: asked.expires });
@@ -118,7 +118,7 @@ async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promis
   if (answer.type !== "approval_answer") return err(unexpected(answer));
   const { outcome, by = "somebody", reason } = answer;
   if (outcome === "denied") return err(deniedByHuman(call, { by, reason }));
-  if (outcome !== "approved") return err(neverDecided(call, outcome));
+  if (outcome !== "approved") return err(undecidedRefusal(call, outcome));
   return await claim(call, id, line, parts);
 }
 

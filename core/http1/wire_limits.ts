@@ -16,10 +16,10 @@ export const WIRE_LIMITS = {
    */
   connectionsOfOneMax: 1024,
   /** Concurrent refusals that are answered; further connections are closed without an answer. */
-  turnedAwayMax: 256,
-  turnedAwayRetrySeconds: 5,
+  refusingMax: 256,
+  refusedRetrySeconds: 5,
   /** Minimum time between two log records of refused connections. */
-  fullNewsMs: 60_000,
+  fullLogMs: 60_000,
   /** Initial buffer of a connection; heads of browsers fit. */
   readBytesFirst: 4 * KIB,
   /** Maximum head of a request; bodies are read in chunks of at most this size. */
@@ -29,7 +29,7 @@ export const WIRE_LIMITS = {
   /** Body of unknown length that is buffered for HTTP/1.0, to determine its length. */
   gatheredBytesMax: 1024 * KIB,
   /** A peer that reads nothing of an answer for this time is disconnected. */
-  takerMsMax: 60_000,
+  writeStallMsMax: 60_000,
   /** Time for the sender of an unread body to read the answer. */
   lingerMsMax: 5_000,
 } as const;

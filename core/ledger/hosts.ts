@@ -20,7 +20,7 @@ import type { Files } from "core/ports/files.ts";
 import type { Refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml } from "core/text/yaml.ts";
-import { parseKeptYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_kept.ts";
 
 /** One host of the fleet. */
 export interface HostRecord {
@@ -53,7 +53,7 @@ export function parseHostShard(
   place: HostPlace,
 ): Result<HostRecord> {
   if (text === undefined) return ok({ name: host, dialKeys: undefined });
-  const yaml = parseKeptYaml(text, place.file);
+  const yaml = parseCachedYaml(text, place.file);
   if (!yaml.ok) return err(broken(place, yaml.error.details));
   if (yaml.value.value === null) return ok({ name: host, dialKeys: undefined });
   const read = createFieldReader(yaml.value);

@@ -23,7 +23,7 @@ import { editLimits, limitFields, type LimitsEdit, readLimits } from "core/ledge
 import { type AgentName, type McpName, parseAgentName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, printYaml, type YamlEditor } from "core/text/yaml.ts";
-import { parseKeptYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_kept.ts";
 import { isRecord } from "core/text/json_object.ts";
 
 /** Runtime of a shard that names none: the one that ships with its own program. */
@@ -76,7 +76,7 @@ export function shardFile(agent: AgentName): string {
  */
 export function parseShard(text: string, file: string, path = file): Result<AgentRecord> {
   const place = { file, path };
-  const yaml = parseKeptYaml(text, file);
+  const yaml = parseCachedYaml(text, file);
   if (!yaml.ok) {
     return err(
       shardRefusal(

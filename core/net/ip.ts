@@ -50,13 +50,13 @@ export function parseNetwork(text: string): IpNetwork | undefined {
 }
 
 /** Tells whether a network contains an address. */
-export function holds(network: IpNetwork, address: IpAddress): boolean {
+export function contains(network: IpNetwork, address: IpAddress): boolean {
   return network.address.length === address.length &&
     masked(network.address, network.bits) === masked(address, network.bits);
 }
 
 /** Tells whether the networks together cover all IPv4 or all IPv6 addresses. */
-export function holdEverything(networks: readonly IpNetwork[]): boolean {
+export function coverAll(networks: readonly IpNetwork[]): boolean {
   return [4, 16].some((length) => {
     const ranges = networks.filter(({ address }) => address.length === length).map(rangeOf)
       .sort((left, right) => left.first < right.first ? -1 : 1);
@@ -124,12 +124,12 @@ function parseV4(text: string): IpAddress | undefined {
 }
 
 function parseV6(text: string): IpAddress | undefined {
-  const halves = text.split("::");
-  if (halves.length > 2) return undefined;
-  const [head, tail] = halves.map((half, index) => groupsOf(half, index === halves.length - 1));
-  if (head === undefined || (halves.length === 2 && tail === undefined)) return undefined;
+  const sides = text.split("::");
+  if (sides.length > 2) return undefined;
+  const [head, tail] = sides.map((side, index) => groupsOf(side, index === sides.length - 1));
+  if (head === undefined || (sides.length === 2 && tail === undefined)) return undefined;
   const missing = 8 - head.length - (tail?.length ?? 0);
-  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
+  if (sides.length === 1 ? missing !== 0 : missing < 1) return undefined;
   const groups = [...head, ...Array<number>(missing).fill(0), ...(tail ?? [])];
   return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
 }
@@ -138,10 +138,10 @@ function parseV6(text: string): IpAddress | undefined {
  * Returns the 16-bit groups of one side of `::`. The last group of the address may be in IPv4
  * notation.
  */
-function groupsOf(half: string, isLast: boolean): number[] | undefined {
-  if (half === "") return [];
+function groupsOf(side: string, isLast: boolean): number[] | undefined {
+  if (side === "") return [];
   const groups: number[] = [];
-  const parts = half.split(":");
+  const parts = side.split(":");
   for (const [index, part] of parts.entries()) {
     if (/^[0-9A-Fa-f]{1,4}$/.test(part)) {
       groups.push(parseInt(part, 16));
@@ -169,7 +169,7 @@ const PRIVATE_NETWORKS = [
 
 /** Tells whether an address is reachable only from its own network. */
 export function isPrivate(address: IpAddress): boolean {
-  return PRIVATE_NETWORKS.some((network) => holds(network, address));
+  return PRIVATE_NETWORKS.some((network) => contains(network, address));
 }
 
 /** Returns the first private address that is not loopback or link-local, IPv4 before IPv6. */

@@ -31,7 +31,7 @@ export interface McpHttpPorts {
 const LOST = -32000;
 const UNKNOWN_METHOD = -32601;
 /** How long closing a session may take to notify the server. */
-const FAREWELL_MS = 2_000;
+const SESSION_END_MS = 2_000;
 /** Reconnects to an event stream that the server closed early, as the 2025 revision allows. */
 const RECONNECT = {
   initialReconnectionDelay: 500,
@@ -202,12 +202,12 @@ class HttpStream implements ByteStream {
     } catch {
       // The reader closed first.
     }
-    void this.#farewell();
+    void this.#endSession();
   }
 
   /** Notifies a server that its session is over; ignores the result. */
-  async #farewell(): Promise<void> {
-    const stop = this.#ports.clock.after(FAREWELL_MS, () => void this.#transport.close());
+  async #endSession(): Promise<void> {
+    const stop = this.#ports.clock.after(SESSION_END_MS, () => void this.#transport.close());
     await this.#transport.terminateSession().catch(() => {/* it forgets the session by itself */});
     stop();
     await this.#transport.close();

@@ -34,7 +34,7 @@ export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials
     throw new Error("Cannot tell who is at the other end of a unix socket: the kernel refused");
   }
   if (uid !== 0) return { uid, gid, pid };
-  return { uid, gid, pid, isForeignRoot: !isOfOwnNamespaces(pid, libc) };
+  return { uid, gid, pid, isContainerRoot: !isOfOwnNamespaces(pid, libc) };
 }
 
 /**

@@ -31,7 +31,7 @@ export function openTunnel(tunnel: UpgradeTunnel, client: TunnelClient): void {
   const { to, signal } = tunnel;
   // The client has disconnected and its `close` event has fired already, so release the tunnel now.
   if (socket.destroyed) return tunnel.onClose();
-  const asked = request({
+  const upstreamRequest = request({
     host: to.hostname,
     port: to.port,
     path: tunnel.target,
@@ -47,7 +47,7 @@ export function openTunnel(tunnel: UpgradeTunnel, client: TunnelClient): void {
   let remote: Duplex | undefined;
   let isAnswered = false;
   const drop = () => {
-    asked.destroy();
+    upstreamRequest.destroy();
     remote?.destroy();
     socket.destroy();
   };
@@ -56,14 +56,14 @@ export function openTunnel(tunnel: UpgradeTunnel, client: TunnelClient): void {
     isAnswered = true;
     refuseUpgrade(response, socket).catch(drop);
   };
-  asked.setTimeout(tunnel.timeoutMs, () => {
-    if (remote === undefined) asked.destroy(new Error("it gave no answer in time"));
+  upstreamRequest.setTimeout(tunnel.timeoutMs, () => {
+    if (remote === undefined) upstreamRequest.destroy(new Error("it gave no answer in time"));
   });
-  asked.on("error", (thrown) => refuse(tunnel.unreachable(errorText(thrown))));
-  asked.on("response", (answer: IncomingMessage) => {
+  upstreamRequest.on("error", (thrown) => refuse(tunnel.unreachable(errorText(thrown))));
+  upstreamRequest.on("response", (answer: IncomingMessage) => {
     void readRefusal(answer).then(refuse, drop);
   });
-  asked.on("upgrade", (answer: IncomingMessage, opened: Duplex, head: Uint8Array) => {
+  upstreamRequest.on("upgrade", (answer: IncomingMessage, opened: Duplex, head: Uint8Array) => {
     isAnswered = true;
     remote = opened;
     if (signal.aborted || socket.destroyed) return drop();
@@ -76,7 +76,7 @@ export function openTunnel(tunnel: UpgradeTunnel, client: TunnelClient): void {
     tunnel.onClose();
   });
   if (signal.aborted) return drop();
-  asked.end();
+  upstreamRequest.end();
 }
 
 function join(

@@ -47,7 +47,7 @@ export type McpEndpoint =
 /** A program on stdio. */
 export type ProgramEndpoint = ProcessSpec & {
   /** Adds the end of the program's stderr to a refusal, line by line. */
-  readonly keepsWords?: true;
+  readonly keepsStderr?: true;
 };
 
 /**

@@ -35,7 +35,7 @@ export interface PeerCredentials {
   /** For log readers only; the kernel reuses process ids. */
   readonly pid: number;
   /** Root in another user or process namespace than this program's, such as a container's root. */
-  readonly isForeignRoot?: boolean;
+  readonly isContainerRoot?: boolean;
 }
 
 /** One accepted connection of a unix listener, with the peer's credentials. */

@@ -13,9 +13,9 @@ import { toolText } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 
 /** State of one tool, compared with the accepted definition. */
-export type Standing = "as-accepted" | "changed" | "new" | "unlisted";
+export type ReviewState = "as-accepted" | "changed" | "new" | "unlisted";
 
-const STATES: Readonly<Record<Exclude<Standing, "as-accepted">, string>> = {
+const STATES: Readonly<Record<Exclude<ReviewState, "as-accepted">, string>> = {
   changed: "the running server defines it otherwise than it was accepted",
   new: "it is none of the tools that were accepted",
   unlisted: "the running server does not list it",
@@ -25,11 +25,11 @@ const STATES: Readonly<Record<Exclude<Standing, "as-accepted">, string>> = {
  * Returns the state of a tool. `listed` is the hash of its listed definition; undefined when the
  * server does not list it.
  */
-export function standing(
+export function reviewState(
   accepted: ReadonlyMap<string, string>,
   tool: string,
   listed: string | undefined,
-): Standing {
+): ReviewState {
   const wanted = accepted.get(tool);
   if (wanted === undefined) return "new";
   if (listed === undefined) return "unlisted";
@@ -37,9 +37,9 @@ export function standing(
 }
 
 /** Returns the refusal of a call to a tool whose current definition no operator has accepted. */
-export function unreviewed(
+export function unreviewedRefusal(
   call: { readonly agent: string; readonly mcp: string; readonly tool: string },
-  state: Exclude<Standing, "as-accepted">,
+  state: Exclude<ReviewState, "as-accepted">,
 ): Refusal {
   return refusal(
     "tool-unreviewed",
@@ -65,6 +65,8 @@ export async function admitListed(
   // A duplicate name with two definitions is refused: the reviewer and the server may mean
   // different tools.
   const hashes = new Set(await Promise.all(found.map((one) => toolHash(one.definition))));
-  const state = hashes.size > 1 ? "changed" : standing(gate.accepted, call.tool, [...hashes].at(0));
-  return state === "as-accepted" ? ok(undefined) : err(unreviewed(call, state));
+  const state = hashes.size > 1
+    ? "changed"
+    : reviewState(gate.accepted, call.tool, [...hashes].at(0));
+  return state === "as-accepted" ? ok(undefined) : err(unreviewedRefusal(call, state));
 }

@@ -11,7 +11,7 @@ import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/ports/mcp_
 import { err, type Result } from "core/result.ts";
 import { admitListed } from "core/risk/accepted.ts";
 import type { ToolCall } from "core/risk/call.ts";
-import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
+import { approvalUnavailable, decideCall } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 
 /** Requests a human's approval of one call; ok only when this call may run now, once. */
@@ -32,7 +32,7 @@ export async function callAdmitted(
   const verdict = decideCall(gate, call);
   if (verdict.decision === "block") return err(verdict.why);
   if (verdict.decision === "ask") {
-    const asked = to.ask === undefined ? err(nobodyToAsk(call)) : await to.ask(call);
+    const asked = to.ask === undefined ? err(approvalUnavailable(call)) : await to.ask(call);
     if (!asked.ok) return asked;
   }
   // The agent's own proxy checks the server's list itself. Without a proxy, check it here.

@@ -71,7 +71,7 @@ export interface Approval {
 }
 
 /** Creates the approval of a call, in state `asked`. */
-export function askFor(
+export function createApproval(
   call: ToolCall,
   of: {
     readonly id: string;
@@ -147,7 +147,7 @@ export function endApproval(
 }
 
 /** Returns the name of the person who decided, for messages. */
-function whoText(by: string): string {
+function deciderName(by: string): string {
   return by.startsWith("owner:") ? by.slice("owner:".length) : by;
 }
 
@@ -160,14 +160,14 @@ export function deniedByHuman(
   return refusal(
     "approval-denied",
     `Cannot call tool ${toolText(call)}: ${
-      whoText(verdict.by)
+      deciderName(verdict.by)
     } denied it${reason}; nothing was done`,
     { kind: "denied" },
   );
 }
 
 /** Returns the refusal of a call whose approval expired or was withdrawn. */
-export function neverDecided(
+export function undecidedRefusal(
   call: Pick<ToolCall, "mcp" | "tool">,
   state: "expired" | "superseded",
 ) {
@@ -205,7 +205,7 @@ function decidedBefore(approval: Approval) {
   return cannot(
     "approval-decided",
     approval,
-    `${verdict === undefined ? "somebody" : whoText(verdict.by)} ${
+    `${verdict === undefined ? "somebody" : deciderName(verdict.by)} ${
       verdict?.decision ?? "decided"
     } it before`,
   );

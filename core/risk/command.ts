@@ -16,7 +16,7 @@ import type { Gate } from "core/risk/rules.ts";
 /** Verbs with which a shell command can call an MCP through our own command line. */
 const CALL_VERBS: ReadonlySet<string> = new Set(["call", "read"]);
 /** Options with values may precede the operands; this many words are tried. */
-const OPERANDS_LOOKED_AT = 8;
+const OPERANDS_CHECKED = 8;
 
 /** The tool with a rule that a command reaches. */
 export interface RuledCommand {
@@ -60,7 +60,7 @@ function reached(
   operands: readonly string[],
   gates: ReadonlyMap<string, Gate>,
 ): readonly (readonly [Gate, string])[] {
-  return operands.slice(0, OPERANDS_LOOKED_AT).flatMap((word, at) => {
+  return operands.slice(0, OPERANDS_CHECKED).flatMap((word, at) => {
     const gate = gates.get(word);
     const tool = operands[at + 1];
     return gate === undefined || tool === undefined ? [] : [[gate, tool] as const];

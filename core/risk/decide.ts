@@ -63,7 +63,7 @@ export function decideCall(gate: Gate, call: ToolCall): Verdict {
     const key = refusedKey(call.arguments);
     if (key !== undefined) return block(keyRefused(call, key));
   }
-  if (isForeignRead(call.origin) && !gate.reads.has(call.tool)) return block(notReadOnly(call));
+  if (isCrossAgentRead(call.origin) && !gate.reads.has(call.tool)) return block(notReadOnly(call));
   return { decision: decideTool(gate.rules, call.tool) === "ask" ? "ask" : "allow" };
 }
 
@@ -71,12 +71,12 @@ export function decideCall(gate: Gate, call: ToolCall): Verdict {
  * Whether an admin agent reads as another agent, which it may not call as. Then only tools count
  * that the reviewed catalog declares read-only. The running server's own claim does not count.
  */
-function isForeignRead(origin: ToolCall["origin"]): boolean {
+function isCrossAgentRead(origin: ToolCall["origin"]): boolean {
   return origin.kind === "relayed" && origin.root !== true;
 }
 
 /** Returns the refusal of a call that needs approval where no approver is available. */
-export function nobodyToAsk(call: Pick<ToolCall, "mcp" | "tool">, state?: string): Refusal {
+export function approvalUnavailable(call: Pick<ToolCall, "mcp" | "tool">, state?: string): Refusal {
   return refusal(
     "approval-unavailable",
     `Cannot call tool ${toolText(call)}: the tool is declared "risk: ask", and ${
@@ -99,7 +99,7 @@ function block(why: Refusal): Verdict {
 }
 
 function blocked(gate: Gate, call: ToolCall): Refusal {
-  if (isHeldWhole(gate)) return heldWhole(gate.mcp, `Cannot call tool ${toolText(call)}`);
+  if (isMcpHeld(gate)) return mcpHeld(gate.mcp, `Cannot call tool ${toolText(call)}`);
   const folded = foldName(call.tool);
   if ([...gate.held ?? []].some((tool) => foldName(tool) === folded)) {
     return refusal(
@@ -117,12 +117,12 @@ function blocked(gate: Gate, call: ToolCall): Refusal {
 }
 
 /** Whether the whole MCP waits for a review: its tools, resources, prompts and everything else. */
-export function isHeldWhole(gate: Gate): boolean {
+export function isMcpHeld(gate: Gate): boolean {
   return gate.rules.get(EVERY_TOOL) === "block";
 }
 
 /** Returns the refusal of any request to an MCP that waits for its review. */
-export function heldWhole(mcp: string, action = `Cannot use MCP ${JSON.stringify(mcp)}`): Refusal {
+export function mcpHeld(mcp: string, action = `Cannot use MCP ${JSON.stringify(mcp)}`): Refusal {
   return refusal(
     "mcp-held",
     `${action}: the MCP as a whole is held back until an operator has reviewed it`,

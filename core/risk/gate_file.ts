@@ -30,12 +30,12 @@ export function createGateReader(
   mcp: string,
   clock?: Pick<Clock, "monotonic">,
 ): GateReader {
-  let lookedAt = -Infinity;
+  let checkedAt = -Infinity;
   let version: string | undefined;
   let gate: Result<Gate> | undefined;
   const unreadable = (state: string) => {
     // The previous rules must not replace a missing file.
-    lookedAt = -Infinity;
+    checkedAt = -Infinity;
     return err(refusal(
       "gate-unreadable",
       `Cannot use MCP ${
@@ -47,8 +47,8 @@ export function createGateReader(
   return {
     async current() {
       const now = clock?.monotonic() ?? Infinity;
-      if (gate !== undefined && now - lookedAt < FRESH_MS) return gate;
-      lookedAt = now;
+      if (gate !== undefined && now - checkedAt < FRESH_MS) return gate;
+      checkedAt = now;
       try {
         const stat = await files.stat(path);
         if (stat === undefined) return unreadable("is missing");

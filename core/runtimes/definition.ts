@@ -11,7 +11,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecord } from "core/text/json_object.ts";
 import type { YamlFile } from "core/text/yaml.ts";
-import { parseKeptYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_kept.ts";
 
 /** Wire protocols that a definition may name. */
 const WIRE_PROTOCOLS = ["acp", "stream_json", "rpc_jsonl", "codex_app_server"] as const;
@@ -84,7 +84,7 @@ export function parseDefinition(
   base?: RuntimeDefinition,
 ): Result<RuntimeDefinition> {
   const name = file.split("/").at(-1)?.replace(/\.ya?ml$/, "") ?? "";
-  const parsed = parseKeptYaml(text, file);
+  const parsed = parseCachedYaml(text, file);
   if (!parsed.ok) return parsed;
   const faults: string[] = [];
   if (!RUNTIME_NAME.test(name)) {
@@ -154,7 +154,7 @@ function readKeys(
         draft.summary = text(value) ?? void bad([key], "must be a text");
         break;
       case "command":
-        draft.command = placed(value) ?? void bad([key], WANTED_PROGRAM);
+        draft.command = absolutePath(value) ?? void bad([key], WANTED_PROGRAM);
         break;
       case "args":
         draft.args = list(value) ?? void bad([key], `must be a list of texts; ${WANTED_PLACES}`);
@@ -199,7 +199,7 @@ function readClientConfig(
   if (!isRecord(value)) return bad(["client_config"], "must be a mapping");
   for (const [key, part] of Object.entries(value)) {
     const at = ["client_config", key];
-    if (key === "path") draft.path = placed(part) ?? void bad(at, WANTED_PROGRAM);
+    if (key === "path") draft.path = absolutePath(part) ?? void bad(at, WANTED_PROGRAM);
     else if (key === "shape") {
       draft.shape = oneOf(part, CLIENT_CONFIG_SHAPES) ?? void bad(at, among(CLIENT_CONFIG_SHAPES));
     } else bad(at, "is not a known key");
@@ -233,7 +233,7 @@ function withKnownPlaceholders(value: unknown): string | undefined {
 }
 
 /** Returns a path that is absolute, or becomes absolute when its placeholder is replaced. */
-function placed(value: unknown): string | undefined {
+function absolutePath(value: unknown): string | undefined {
   const known = withKnownPlaceholders(value);
   return known !== undefined && /^(\/|\{(lib|home)\}\/)/.test(known) ? known : undefined;
 }

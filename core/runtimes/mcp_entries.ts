@@ -51,7 +51,7 @@ export function mcpEntriesPath(shape: ClientConfigShape, home: string): readonly
 }
 
 /** The context of a client config file. */
-export interface McpEntriesSite {
+export interface McpEntriesContext {
   readonly shape: ClientConfigShape;
   readonly home: string;
   readonly paths: Paths;
@@ -61,11 +61,11 @@ export interface McpEntriesSite {
 /** Parses a client config; omits entries that no program could use. */
 export function parseMcpEntries(
   text: string,
-  site: McpEntriesSite,
+  context: McpEntriesContext,
 ): Result<readonly McpEntry[], string> {
   let found: unknown = parseJsonObject(text);
   if (found === undefined) return err("it does not hold a JSON object");
-  for (const key of mcpEntriesPath(site.shape, site.home)) {
+  for (const key of mcpEntriesPath(context.shape, context.home)) {
     found = isRecord(found) && Object.hasOwn(found, key) ? found[key] : undefined;
   }
   if (found === undefined) return ok([]);
@@ -75,7 +75,7 @@ export function parseMcpEntries(
       const server = NAME.test(name) ? readServer(value) : undefined;
       return server === undefined
         ? []
-        : [{ ...server, name, isProxied: isOurs(name, server, site) }];
+        : [{ ...server, name, isProxied: isRendered(name, server, context) }];
     }),
   );
 }
@@ -95,7 +95,11 @@ function readServer(value: unknown): McpServerEntry | undefined {
  * Tells whether an entry is one that we render: our proxy, connected to this MCP. With another
  * socket, root or permission set, or any extra variable, our gate might not apply.
  */
-function isOurs(name: string, server: McpServerEntry, { paths, agent }: McpEntriesSite): boolean {
+function isRendered(
+  name: string,
+  server: McpServerEntry,
+  { paths, agent }: McpEntriesContext,
+): boolean {
   if (server.kind !== "stdio" || server.command !== paths.program("fleetctl-mcp")) return false;
   const [verb, mcp, ...way] = server.args;
   const sockets = [paths.agentMcpSocket(name, agent), paths.sharedMcpSocket(name)];

@@ -21,7 +21,7 @@ export interface McpLoad {
   readonly state: McpLoadState;
 }
 
-const WORDS: Readonly<Record<Exclude<McpLoadState, "connected">, string>> = {
+const STATE_TEXTS: Readonly<Record<Exclude<McpLoadState, "connected">, string>> = {
   "pending": "still connecting",
   "failed": "failed to connect",
   "needs-auth": "needs a sign-in",
@@ -30,11 +30,11 @@ const WORDS: Readonly<Record<Exclude<McpLoadState, "connected">, string>> = {
 };
 
 /** Returns the text for a state. */
-export function loadWords(state: McpLoadState): string {
-  return state === "connected" ? "connected" : WORDS[state];
+export function loadStateText(state: McpLoadState): string {
+  return state === "connected" ? "connected" : STATE_TEXTS[state];
 }
 
 /** Names an MCP, with the reason why its tools are missing: `git (failed to connect)`. */
 export function loadText({ name, state }: McpLoad): string {
-  return state === "connected" ? name : `${name} (${WORDS[state]})`;
+  return state === "connected" ? name : `${name} (${STATE_TEXTS[state]})`;
 }

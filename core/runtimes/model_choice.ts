@@ -107,7 +107,7 @@ export const RUNTIME_VARIABLES: readonly string[] = [
 /** Marks "no key" in the agent's shard when the shared shard has a key for all agents. */
 const NO_KEY = "none";
 /** The last four characters of a shorter key are not shown: they would reveal too much of it. */
-const TELLABLE_KEY_LENGTH = 20;
+const SHOWN_END_KEY_LENGTH_MIN = 20;
 const key = (name: string) => name as KeyName;
 
 /** Returns the model of an agent, resolved in the same way as by its runtime. */
@@ -266,13 +266,13 @@ function badChoice(faults: readonly string[]) {
 /** Returns the public view of a model. */
 export function modelCard(model: StoredModel): ModelCard {
   const { provider, key: secret } = model;
-  const isTellable = secret !== undefined && secret.length >= TELLABLE_KEY_LENGTH;
+  const isEndShown = secret !== undefined && secret.length >= SHOWN_END_KEY_LENGTH_MIN;
   return {
     provider,
     model: model.model ?? null,
     base_url: model.baseUrl ?? null,
     key: secret === undefined ? "not-set" : "set",
-    key_ends_with: isTellable ? secret.slice(-4) : null,
+    key_ends_with: isEndShown ? secret.slice(-4) : null,
   };
 }
 

@@ -22,22 +22,22 @@ export function lastChanges(
   let made: LedgerEntry | undefined;
   for (const entry of newestFirst) {
     const [, key, agent] = PLACED.exec(entry.subject) ?? [];
-    if (key !== undefined) remember(found, placeOf(key, agent), entry);
+    if (key !== undefined) remember(found, refKey(key, agent), entry);
     else if (ROTATED.test(entry.subject)) remember(found, "host-op", entry);
     else if (MADE.test(entry.subject)) made = entry;
   }
   return ({ key, agent }) => {
-    const placed = found.get(placeOf(key, agent));
+    const placed = found.get(refKey(key, agent));
     if (placed !== undefined || agent !== undefined) return placed;
     if (isHostOpKey(key) && found.has("host-op")) return found.get("host-op");
     return (ROLE_KEYS as readonly string[]).includes(key) ? made : undefined;
   };
 }
 
-function placeOf(key: string, agent: string | undefined): string {
+function refKey(key: string, agent: string | undefined): string {
   return `${agent ?? ""} ${key}`;
 }
 
-function remember(found: Map<string, LedgerEntry>, place: string, entry: LedgerEntry): void {
-  if (!found.has(place)) found.set(place, entry);
+function remember(found: Map<string, LedgerEntry>, key: string, entry: LedgerEntry): void {
+  if (!found.has(key)) found.set(key, entry);
 }

@@ -128,7 +128,7 @@ async function completeStore(
     if (!opened.ok) return opened;
     store = opened.value;
   } else {
-    const absent = await checkNeverThere(ports, paths);
+    const absent = await checkNeverCommitted(ports, paths);
     if (!absent.ok) return absent;
   }
   const shards = withRoleKeys(ports.random, store.shards);
@@ -144,7 +144,7 @@ async function completeStore(
 /**
  * Refuses a store that existed and is gone: it must be restored, not recreated without its secrets.
  */
-async function checkNeverThere(ports: LedgerPorts, paths: Paths): Promise<Result<void>> {
+async function checkNeverCommitted(ports: LedgerPorts, paths: Paths): Promise<Result<void>> {
   const last = await lastCommitOf(ports, paths, paths.secretsFile);
   if (!last.ok) return last;
   return last.value === undefined ? ok(undefined) : err(refusal(

@@ -35,7 +35,7 @@ const VERSION = 1;
 export const COPY_LENGTH_MAX = 32 * 1024 * 1024;
 const REPO = "var/lib/fleetctl/repo";
 /** Allowed paths of a copy's files: names without slashes below known folders. */
-const PLACES: readonly RegExp[] = [
+const ALLOWED_PATHS: readonly RegExp[] = [
   new RegExp(`^${REPO}/(?:recipients|secrets\\.age)$`),
   new RegExp(`^${REPO}/(?:agents|hosts)\\.d/[A-Za-z0-9][A-Za-z0-9._-]*\\.yaml$`),
   new RegExp(
@@ -47,7 +47,7 @@ const PLACES: readonly RegExp[] = [
 
 /** Tells whether a copy may contain this path. */
 export function isCopiedPath(path: string): boolean {
-  return !path.includes("..") && PLACES.some((place) => place.test(path));
+  return !path.includes("..") && ALLOWED_PATHS.some((allowed) => allowed.test(path));
 }
 
 /** Seals a copy to recovery keys. */

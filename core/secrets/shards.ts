@@ -47,11 +47,11 @@ const VERSION = 1;
  * units. So an agent that could set these could choose its own permission set or preload a library.
  * Those of agent programs control when the program requests permission, and where its settings are.
  */
-const STEERING_NAMES: ReadonlySet<string> = new Set(
+const CONTROL_NAMES: ReadonlySet<string> = new Set(
   ("PATH HOME USER LOGNAME SHELL IFS ENV PYTHONPATH PYTHONHOME PYTHONSTARTUP PERL5LIB PERL5OPT " +
     "RUBYLIB RUBYOPT CHANNEL_USER_EMAIL CHANNEL_WEBVIEW_GATEWAY_URL").split(" "),
 );
-const STEERING_PREFIX = new RegExp(
+const CONTROL_PREFIX = new RegExp(
   "^(?:LD|BASH|DENO|NODE|NPM|SYSTEMD|LISTEN|NOTIFY|GIT_CONFIG|GIT_EXEC|FLEETCTL|" +
     "OPENCODE|CLAUDE|CODEX|PI_CODING)_",
 );
@@ -65,11 +65,11 @@ export const NO_SECRETS: SecretShards = { shared: new Map(), agents: new Map() }
 /** Refuses a key name that would control programs. */
 export function checkSecretKey(text: string): Result<KeyName> {
   const key = parseKeyName(text);
-  const steers = STEERING_NAMES.has(text) || STEERING_PREFIX.test(text);
-  if (!key.ok || !steers || CREDENTIAL.test(text) || MODEL_SETTING.test(text)) return key;
+  const isControl = CONTROL_NAMES.has(text) || CONTROL_PREFIX.test(text);
+  if (!key.ok || !isControl || CREDENTIAL.test(text) || MODEL_SETTING.test(text)) return key;
   return err(refusal(
     "key-reserved",
-    `Cannot store "${text}" as a secret: the name steers programs, must be that of a credential`,
+    `Cannot store "${text}" as a secret: the name controls programs, must be that of a credential`,
     { kind: "usage" },
   ));
 }

@@ -133,7 +133,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** Types whose id is the id of the message that they refer to. */
-const SECOND_HAND: ReadonlySet<string> = new Set([
+const REFERRING_TYPES: ReadonlySet<string> = new Set([
   "messageUpdate",
   "messageDelete",
   "messageReaction",
@@ -148,7 +148,7 @@ const SECOND_HAND: ReadonlySet<string> = new Set([
 export function deliveryKey(activity: Activity): string | undefined {
   const { type, channelId, conversation, timestamp } = activity;
   const id = activity.id ?? undefined;
-  const isOwnId = !SECOND_HAND.has(type) && id !== undefined;
+  const isOwnId = !REFERRING_TYPES.has(type) && id !== undefined;
   if (!isOwnId && typeof timestamp === "string") {
     return [channelId, conversation.id, type, id ?? activity.name ?? "", timestamp].join("|");
   }

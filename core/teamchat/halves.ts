@@ -17,7 +17,7 @@ export function isOneAddress(one: ListenAddress, other: ListenAddress): boolean 
 }
 
 /** Tells whether the receiver is a separate process; the addresses are `host:port`. */
-export function isReceiverApart(
+export function isReceiverSeparate(
   { listen, registerListen }: { readonly listen: string; readonly registerListen: string },
 ): boolean {
   const [messages, register] = [listen, registerListen].map(listenAddress().parse);

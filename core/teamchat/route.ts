@@ -87,11 +87,11 @@ export type RouteDecision =
   };
 
 /**
- * The state of an activity's token. `undefined` is for local mode only. `judged` means that the
+ * The state of an activity's token. `undefined` is for local mode only. `verified` means that the
  * receiver has checked the token against the activity; the sender then makes all other decisions
  * again.
  */
-export type TokenState = TokenFacts | "judged" | undefined;
+export type TokenState = TokenFacts | "verified" | undefined;
 
 /** Decides about one activity. */
 export function decideRoute(
@@ -134,7 +134,7 @@ function checkOrigin(
   const refuse = (reason: RefuseReason): Origin => ({ ok: false, reason });
   const channels = rules.hosts.mode === "local" ? LOCAL_CHANNELS : CLOUD_CHANNELS;
   if (!channels.has(activity.channelId)) return refuse("channel-foreign");
-  if (rules.hosts.mode === "cloud" && token !== "judged") {
+  if (rules.hosts.mode === "cloud" && token !== "verified") {
     // Tokens of the bot's other channels have the same audience; only the endorsement differs.
     if (token?.endorsements.includes(PLATFORM_CHANNEL) !== true) return refuse("key-not-endorsed");
     const claim = token.serviceUrl;

@@ -25,22 +25,22 @@ export function checkServiceUrl(
   text: string,
   hosts: ServiceHosts,
 ): { readonly ok: true; readonly base: string } | { readonly ok: false; why: ServiceUrlFault } {
-  const place = readPlace(text);
-  if (place === undefined) return { ok: false, why: "service-url-unreadable" };
+  const parsed = parseServiceUrl(text);
+  if (parsed === undefined) return { ok: false, why: "service-url-unreadable" };
   const isAllowed = hosts.mode === "cloud"
-    ? hosts.origins.has(place.origin)
-    : isLoopbackName(place.hostname);
-  return isAllowed ? { ok: true, base: place.base } : { ok: false, why: "service-url-foreign" };
+    ? hosts.origins.has(parsed.origin)
+    : isLoopbackName(parsed.hostname);
+  return isAllowed ? { ok: true, base: parsed.base } : { ok: false, why: "service-url-foreign" };
 }
 
 /** Tells whether the token's claim and the activity name the same URL; ignores a trailing slash. */
 export function isSameServiceUrl(claim: string, body: string): boolean {
-  const [left, right] = [readPlace(claim), readPlace(body)];
+  const [left, right] = [parseServiceUrl(claim), parseServiceUrl(body)];
   return left !== undefined && right !== undefined && left.base === right.base;
 }
 
 /** A parsed `serviceUrl`. */
-interface Place {
+interface ParsedServiceUrl {
   readonly origin: string;
   readonly hostname: string;
   /** Origin and path, without a trailing slash. */
@@ -50,19 +50,19 @@ interface Place {
 /**
  * Cache of parsed URLs by text: the platform has few, and each message contains one of them twice.
  */
-const places = new Map<string, Place>();
-const PLACES_KEPT = 64;
+const parsedUrls = new Map<string, ParsedServiceUrl>();
+const PARSED_KEPT = 64;
 
-function readPlace(text: string): Place | undefined {
-  const known = places.get(text);
+function parseServiceUrl(text: string): ParsedServiceUrl | undefined {
+  const known = parsedUrls.get(text);
   if (known !== undefined) return known;
   const url = readUrl(text);
   if (url === undefined) return undefined;
   const { origin, hostname, pathname } = url;
-  const place = { origin, hostname, base: `${origin}${pathname.replace(/\/$/, "")}` };
-  if (places.size >= PLACES_KEPT) places.clear();
-  places.set(text, place);
-  return place;
+  const parsed = { origin, hostname, base: `${origin}${pathname.replace(/\/$/, "")}` };
+  if (parsedUrls.size >= PARSED_KEPT) parsedUrls.clear();
+  parsedUrls.set(text, parsed);
+  return parsed;
 }
 
 /** Parses a URL that has only one interpretation; undefined for any other text. */

@@ -21,7 +21,7 @@ const RUST_FRAME =
   /^(stack backtrace:$|\d+:\s+(0x[\da-f]+ - )?(<unknown>|<.+>::.+|[^\s:]+::.+|[a-z_]\w*)$)/i;
 
 /** Returns a line cleaned for display; undefined when it explains nothing. */
-export function tellingLine(line: string): string | undefined {
+export function explainingLine(line: string): string | undefined {
   const text = line.replace(ESCAPES, "").replace(CONTROLS, " ").trim();
   return text === "" || FRAME.test(text) || RUST_FRAME.test(text)
     ? undefined

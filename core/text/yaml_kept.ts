@@ -1,7 +1,7 @@
 /**
  * A cache of parsed YAML texts across runs of a verb. A host with hundreds of agents has as many
  * shards, which rarely change, and parsing one takes a millisecond. The text itself is the key, so
- * a value always belongs to its text. Does nothing before `openKept`. No I/O.
+ * a value always belongs to its text. Does nothing before `openYamlCache`. No I/O.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { isRecord } from "core/text/json_object.ts";
 import { parseYaml, type YamlFile } from "core/text/yaml.ts";
 
 /** A text and its value, which is plain JSON. */
-export type KeptYaml = readonly [text: string, value: unknown];
+export type CachedYaml = readonly [text: string, value: unknown];
 
 /**
  * Number of cached texts kept beyond those of the last run, so that texts of removed agents
@@ -19,23 +19,23 @@ export type KeptYaml = readonly [text: string, value: unknown];
  */
 const UNUSED_MAX = 1_000;
 
-interface Kept {
+interface YamlCache {
   readonly values: Map<string, unknown>;
   readonly used: Set<string>;
   isChanged: boolean;
 }
 
-let kept: Kept | undefined;
+let cache: YamlCache | undefined;
 
 /** Enables the cache in this process with the given entries. */
-export function openKept(entries: readonly KeptYaml[]): void {
-  kept = { values: new Map(entries), used: new Set(), isChanged: false };
+export function openYamlCache(entries: readonly CachedYaml[]): void {
+  cache = { values: new Map(entries), used: new Set(), isChanged: false };
 }
 
 /** Disables the cache; returns the entries to store, or undefined when nothing new was parsed. */
-export function closeKept(): readonly KeptYaml[] | undefined {
-  const closing = kept;
-  kept = undefined;
+export function closeYamlCache(): readonly CachedYaml[] | undefined {
+  const closing = cache;
+  cache = undefined;
   if (closing === undefined || !closing.isChanged) return undefined;
   const entries = [...closing.values];
   const unused = entries.filter(([text]) => !closing.used.has(text)).slice(-UNUSED_MAX);
@@ -43,9 +43,9 @@ export function closeKept(): readonly KeptYaml[] | undefined {
 }
 
 /** Like `parseYaml`, but returns a cached value for a known text. Never caches a faulty text. */
-export function parseKeptYaml(text: string, file: string): Result<YamlFile> {
-  if (kept === undefined) return parseYaml(text, file);
-  const now = kept;
+export function parseCachedYaml(text: string, file: string): Result<YamlFile> {
+  if (cache === undefined) return parseYaml(text, file);
+  const now = cache;
   if (now.values.has(text)) {
     now.used.add(text);
     let whole: Result<YamlFile> | undefined;

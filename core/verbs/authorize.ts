@@ -24,7 +24,7 @@ export interface Rung {
 }
 
 /** Input of a question. */
-interface Asked {
+interface LadderInput {
   readonly caller: Caller;
   readonly invocation: Invocation;
   readonly target: Target;
@@ -38,8 +38,8 @@ interface Asked {
  */
 const LADDER: readonly {
   readonly question: string;
-  holds(asked: Asked): boolean;
-  decide(asked: Asked): Decision;
+  holds(input: LadderInput): boolean;
+  decide(input: LadderInput): Decision;
 }[] = [
   {
     question: "is the verb open to anyone?",
@@ -117,12 +117,12 @@ export function walkLadder(
 ): { readonly walked: readonly Rung[]; readonly decision: Decision } {
   const { scope } = invocation.verb;
   const needs = scope === "self_or_host" ? target.kind === "agent" ? "self" : "operator" : scope;
-  const asked: Asked = { caller, invocation, target, needs };
+  const input: LadderInput = { caller, invocation, target, needs };
   const walked: Rung[] = [];
   for (const { question, holds, decide } of LADDER) {
-    const answer = holds(asked) === true;
+    const answer = holds(input) === true;
     walked.push({ question, holds: answer });
-    if (answer) return { walked, decision: decide(asked) };
+    if (answer) return { walked, decision: decide(input) };
   }
   return { walked, decision: deny("operator only", operatorOnly(caller, invocation)) };
 }

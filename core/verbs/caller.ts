@@ -39,7 +39,7 @@ export interface CallerFacts {
   /** The agent in this host's ledger whose Unix user has this uid. */
   readonly agent: KnownAgent | undefined;
   /** Root of another user or process namespace, such as a container's, not this host's. */
-  readonly isForeignRoot?: boolean;
+  readonly isContainerRoot?: boolean;
   /** Whether this uid is the user `GATEWAY_USER`. */
   readonly isGateway?: boolean;
   /** Whether this uid is the user `HOST_USER`. */
@@ -60,8 +60,8 @@ export const HOST_USER = "fleetctl-host";
 export function callerFor(facts: CallerFacts): Caller {
   const { uid } = facts;
   if (uid === 0) {
-    const isForeign = facts.root === "/" && facts.isForeignRoot === true;
-    return { kind: isForeign ? "other" : "operator", uid };
+    const isContainerRoot = facts.root === "/" && facts.isContainerRoot === true;
+    return { kind: isContainerRoot ? "other" : "operator", uid };
   }
   if (facts.root !== "/") {
     return facts.rootOwner === uid ? { kind: "operator", uid } : { kind: "other", uid };

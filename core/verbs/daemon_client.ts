@@ -25,7 +25,7 @@ export interface ForwardOutput {
 /** Far above the largest frame, which is the output of one print. */
 const FRAMES = { lineBytesMax: 4 * 1024 * 1024, mustEnd: true };
 /** Error names for a missing socket, or one without a listener. */
-const NOBODY = ["NotFound", "ConnectionRefused"];
+const NO_LISTENER = ["NotFound", "ConnectionRefused"];
 
 /** Returns the connection; undefined when no process listens on the socket. */
 export async function connectDaemon(
@@ -35,7 +35,7 @@ export async function connectDaemon(
   try {
     return await sockets.connectUnix(socket);
   } catch (thrown) {
-    if (thrown instanceof Error && NOBODY.includes(thrown.name)) return undefined;
+    if (thrown instanceof Error && NO_LISTENER.includes(thrown.name)) return undefined;
     // A missing permission does not mean a missing daemon. Reporting it as one would mislead the
     // user.
     throw thrown;

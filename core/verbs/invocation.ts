@@ -86,7 +86,7 @@ function parseWithoutVerb(argv: readonly string[], words: readonly string[]): Re
   }
   const wantsHelp = argv.includes("--help") || argv.includes("-h");
   const isGroup = verbsUnder(words).length > 0;
-  if (isGroup && !wantsHelp && isAsWithoutValue(argv)) {
+  if (isGroup && !wantsHelp && hasAsWithoutValue(argv)) {
     return err(
       refusal("usage", 'Cannot use option "--as": it has no value, must be <agent>', {
         kind: "usage",
@@ -114,7 +114,7 @@ function parseWithoutVerb(argv: readonly string[], words: readonly string[]): Re
  * Tells whether `--as` lacks its value. Then an argument list without a verb is not a call for
  * help.
  */
-function isAsWithoutValue(argv: readonly string[]): boolean {
+function hasAsWithoutValue(argv: readonly string[]): boolean {
   const at = argv.indexOf("--as");
   const next = argv[at + 1] ?? "";
   return argv.includes("--as=") || (at >= 0 && (next === "" || next.startsWith("-")));

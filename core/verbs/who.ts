@@ -33,7 +33,7 @@ export async function whoIs(
   who: {
     readonly uid: number;
     readonly as: string | undefined;
-    readonly isForeignRoot?: boolean | undefined;
+    readonly isContainerRoot?: boolean | undefined;
     /** Owner of a root other than `/`, when already known. */
     readonly rootOwner?: number;
   },
@@ -52,8 +52,8 @@ export async function whoIs(
   const agent = ledger === undefined || root !== "/" || who.uid === 0 || isRole
     ? undefined
     : await agentOfUid(ports.users, ledger.value, who.uid);
-  const isForeignRoot = who.isForeignRoot === true;
-  const known = { agent, isGateway, isHost, isForeignRoot };
+  const isContainerRoot = who.isContainerRoot === true;
+  const known = { agent, isGateway, isHost, isContainerRoot };
   const caller = callerFor({ uid: who.uid, root, rootOwner, ...known });
   if (who.as === undefined || ledger === undefined) return ok(caller);
   return actingAs(caller, ledger.value, who.as);

@@ -23,7 +23,7 @@ export interface ProxyRequest {
   /** Fails with `SyntaxError` on invalid framing, with another error if the sender disconnects. */
   readonly body: ReadableStream<Uint8Array> | null;
   /** Calls `run` if the sender disconnects before the answer has ended. */
-  onGone(run: () => void): void;
+  onDisconnect(run: () => void): void;
 }
 
 /** A forwarded answer, neither decompressed nor redirected. */

@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from "core/ports/clock.ts";
-import { createRecent } from "core/recent.ts";
+import { createTtlCache } from "core/recent.ts";
 
 /** The outcome of a refresh. */
 export type RefreshOutcome =
@@ -33,7 +33,7 @@ const KEPT_MAX = 1_024;
 export function createSharedRefreshes(clock: Pick<Clock, "monotonic">): SharedRefreshes {
   // Bounded by the requests in progress.
   const running = new Map<string, Promise<RefreshOutcome>>();
-  const settled = createRecent<Promise<RefreshOutcome>>(KEPT_MAX);
+  const settled = createTtlCache<Promise<RefreshOutcome>>(KEPT_MAX);
   return {
     share: (reference, work) => {
       const found = running.get(reference) ?? settled.get(reference, clock.monotonic());

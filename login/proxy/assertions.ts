@@ -8,14 +8,14 @@
 import { type Assertion, type AssertionKeys, mintAssertion } from "core/access/assertion.ts";
 import { LOGIN_LIMITS } from "core/limits/login.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { createRecent } from "core/recent.ts";
+import { createTtlCache } from "core/recent.ts";
 
 /** Returns the assertion for a request. */
 export type Assertions = (assertion: Assertion) => Promise<string>;
 
 /** Creates assertions signed with a key ring. */
 export function createAssertions(keys: AssertionKeys, clock: Pick<Clock, "now">): Assertions {
-  const recent = createRecent<{ readonly token: string; readonly at: number }>(
+  const recent = createTtlCache<{ readonly token: string; readonly at: number }>(
     LOGIN_LIMITS.signaturesKept,
   );
   return async (assertion) => {

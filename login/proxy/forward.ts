@@ -38,7 +38,7 @@ export async function forward(
     return tooLarge(context);
   }
   const abortHandle = to.lease?.abortHandle ?? new AbortHandle();
-  request.onGone(() => abortHandle.abort("gone"));
+  request.onDisconnect(() => abortHandle.abort("gone"));
   const body = request.body === null
     ? null
     : boundBody(request.body, LOGIN_LIMITS.requestBodyBytesMax, (why) => abortHandle.abort(why));

@@ -12,7 +12,7 @@ import type { DiskReserve } from "login/disk_reserve.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { createRecent } from "core/recent.ts";
+import { createTtlCache } from "core/recent.ts";
 import { LOGIN_LIMITS } from "core/limits/login.ts";
 import { type Signer, toBase64Url, type VerifiedFields } from "core/crypto/signed_value.ts";
 import type { Fingerprints } from "login/session/fingerprint.ts";
@@ -121,7 +121,7 @@ export function createSessions(deps: SessionDeps): Sessions {
   const find = (id: string) => unstored.has(id) ? undefined : store.find(id);
   let sweptAt = -Infinity;
   // A valid signature stays valid: keys do not change at run time. The row is always checked.
-  const verifiedCache = createRecent<VerifiedFields>(LOGIN_LIMITS.signaturesKept);
+  const verifiedCache = createTtlCache<VerifiedFields>(LOGIN_LIMITS.signaturesKept);
   const verify = async (token: string) => {
     const now = clock.now();
     const known = verifiedCache.get(token, now);
@@ -131,7 +131,7 @@ export function createSessions(deps: SessionDeps): Sessions {
     return fields;
   };
   // A session stays active for `storeLookMs` after a check, unless this process ends it.
-  const activeCache = createRecent<{ readonly session: Session; readonly at: number }>(
+  const activeCache = createTtlCache<{ readonly session: Session; readonly at: number }>(
     LOGIN_LIMITS.signaturesKept,
   );
   const isFingerprintCurrent = async ({ principal, fingerprint }: SessionRow) => {

@@ -117,7 +117,7 @@ async function answer(asked: Asked, parts: FollowParts): Promise<Answered> {
   if (!activity.ok) return { type: "taken", n, status: 400, body: "" };
   try {
     const taken = await parts.take(activity.value, {
-      token: "judged",
+      token: "verified",
       id: key,
       body,
       received: { at: Math.min(asked.received, parts.clock.now()), key: `handover|${key}` },

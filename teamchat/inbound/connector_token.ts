@@ -20,7 +20,7 @@ import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
 import { compactVerify } from "jose";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { createRecent } from "core/recent.ts";
+import { createTtlCache } from "core/recent.ts";
 import type { TokenFacts } from "core/teamchat/route.ts";
 import { ALGORITHM, type KeySet, type SigningKey } from "teamchat/inbound/key_set.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -81,7 +81,7 @@ interface Verified extends Claims {
 /** Creates the check. */
 export function createConnectorTokens(parts: ConnectorTokenParts): ConnectorTokens {
   const { keys, clock, metrics } = parts;
-  const verified = createRecent<Verified>(TEAMCHAT_LIMITS.verifiedTokensKept);
+  const verified = createTtlCache<Verified>(TEAMCHAT_LIMITS.verifiedTokensKept);
   const isCached = parts.isCached ?? true;
   const latest = createLatest();
 

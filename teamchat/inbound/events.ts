@@ -7,7 +7,7 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
-import type { Recent } from "core/recent.ts";
+import type { TtlCache } from "core/recent.ts";
 import { pressAnswer, readPress } from "teamchat/approval_card.ts";
 import type { Agents } from "teamchat/agents.ts";
 import type { InboundEvents } from "teamchat/inbound/messages.ts";
@@ -25,7 +25,7 @@ export function createInboundEvents(parts: {
   readonly agents: Pick<Agents, "wake" | "decide" | "inform" | "consented" | "fetch">;
   readonly replies: Pick<Replies, "note">;
   readonly clock: Clock;
-  readonly strangers: Recent<true>;
+  readonly strangers: TtlCache<true>;
 }): InboundEvents {
   const { agents, replies, clock, strangers } = parts;
   return {

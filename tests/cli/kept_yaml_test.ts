@@ -9,7 +9,7 @@ import { withKeptYaml } from "cli/kept_yaml.ts";
 import { denoFiles } from "core/os/files.ts";
 import { pathsUnder } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
-import { parseKeptYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_kept.ts";
 
 const TEXT = "name: ada\n";
 const UID = Deno.uid() ?? 0;
@@ -24,7 +24,7 @@ async function withRoot(
     await work(async ({ uid = UID, version = "1", files = denoFiles() } = {}) => {
       const users = { currentUid: () => uid } as never;
       return await withKeptYaml({ ports: { files, users }, paths, version }, async () => {
-        const parsed = parseKeptYaml(TEXT, "x.yaml");
+        const parsed = parseCachedYaml(TEXT, "x.yaml");
         return parsed.ok ? parsed.value.value : undefined;
       });
     }, paths.keptYaml);

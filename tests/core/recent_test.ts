@@ -5,10 +5,10 @@
  */
 
 import assert from "node:assert/strict";
-import { createRecent } from "core/recent.ts";
+import { createTtlCache } from "core/recent.ts";
 
-Deno.test("createRecent() keeps a value until its time and not at it", () => {
-  const recent = createRecent<number>(2);
+Deno.test("createTtlCache() keeps a value until its time and not at it", () => {
+  const recent = createTtlCache<number>(2);
   recent.keep("a", 1, 100);
   assert.deepEqual([recent.get("a", 99), recent.get("a", 100), recent.get("b", 0)], [
     1,
@@ -18,15 +18,15 @@ Deno.test("createRecent() keeps a value until its time and not at it", () => {
 });
 
 Deno.test("clear() forgets every value, and new ones are kept as before", () => {
-  const recent = createRecent<number>(2);
+  const recent = createTtlCache<number>(2);
   for (const key of ["a", "b"]) recent.keep(key, 1, 100);
   recent.clear();
   recent.keep("c", 1, 100);
   assert.deepEqual(["a", "b", "c"].map((key) => recent.get(key, 0)), [undefined, undefined, 1]);
 });
 
-Deno.test("createRecent() lets the oldest go, and an old key is new when it is kept again", () => {
-  const recent = createRecent<number>(2);
+Deno.test("createTtlCache() lets the oldest go, and an old key is new when it is kept again", () => {
+  const recent = createTtlCache<number>(2);
   for (const key of ["a", "b", "a", "c"]) recent.keep(key, 1, 100);
   assert.deepEqual(["a", "b", "c"].map((key) => recent.get(key, 0)), [1, undefined, 1]);
 });

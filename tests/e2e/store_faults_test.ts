@@ -77,9 +77,9 @@ const HOSTILE: readonly {
     says: /Cannot use "KEY\\nLD_PRELOAD" as a key name/,
   },
   {
-    name: "a key that steers programs",
+    name: "a key that controls programs",
     words: ["secret", "set", "LD_PRELOAD", "--value", "x", "--agent", "ada"],
-    says: /the name steers programs/,
+    says: /the name controls programs/,
   },
   {
     name: "a key of a hundred kilobytes",

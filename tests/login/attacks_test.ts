@@ -112,7 +112,7 @@ test("A12: cookies in several lines are one list, and a session twice is none", 
     const headers = new HeaderList([["host", "localhost:8736"]]);
     for (const line of lines) headers.append("Cookie", line);
     const url = new URL(`${ORIGIN}/api/agents`);
-    const request = { method: "GET", url, headers, body: null, onGone: () => {} };
+    const request = { method: "GET", url, headers, body: null, onDisconnect: () => {} };
     return (await rig.app.handle(request, "127.0.0.1:40000")).status;
   };
   assert.equal(await asked("theme=dark", session, "a=b"), 200);
@@ -262,7 +262,7 @@ test("F74: lines and spellings of X-Forwarded-For buy no further guess", async (
     for (const line of lines) headers.append("X-Forwarded-For", line);
     headers.append("X-Real-IP", "7.7.7.7");
     const url = new URL(`${ORIGIN}/api/agents`);
-    const request = { method: "GET", url, headers, body: null, onGone: () => {} };
+    const request = { method: "GET", url, headers, body: null, onDisconnect: () => {} };
     return (await rig.app.handle(request, peer)).status;
   };
   const chains = [

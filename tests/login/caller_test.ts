@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { callerOf } from "login/caller.ts";
-import { clientKey, holds, parseIp, parseNetwork, parsePeer, printIp } from "core/net/ip.ts";
+import { clientKey, contains, parseIp, parseNetwork, parsePeer, printIp } from "core/net/ip.ts";
 
 const TRUSTED = ["127.0.0.0/8", "::1", "10.0.0.0/8"].map((text) => parseNetwork(text)!);
 
@@ -106,7 +106,11 @@ Deno.test("holds() compares whole prefixes", () => {
     ["2001:db8::/32", "2001:db9::1", false],
   ];
   for (const [network, address, wanted] of rows) {
-    assert.equal(holds(parseNetwork(network)!, parseIp(address)!), wanted, `${network} ${address}`);
+    assert.equal(
+      contains(parseNetwork(network)!, parseIp(address)!),
+      wanted,
+      `${network} ${address}`,
+    );
   }
   for (const bad of ["10.0.0.0/33", "::/129", "10.0.0.0/", "/8", "10.0.0.0/-1", "10.0.0.0/8/8"]) {
     assert.equal(parseNetwork(bad), undefined, bad);

@@ -141,7 +141,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "the refusal of an upgrade that arrives",
     file: "login/http1/os/tunnel.ts",
-    from: "if (!wire.hasLeft) await wire.linger();",
+    from: "if (!wire.isDisconnected) await wire.linger();",
     to: "",
     tests: [ATTACKS],
   },
@@ -183,14 +183,14 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "an answer that is not taken and makes room",
     file: "core/http1/os/connection_limits.ts",
-    from: 'if (waiting === "taker" && checks >= SLOW_CHECKS) return true;',
+    from: 'if (waiting === "write" && checks >= SLOW_CHECKS) return true;',
     to: "",
     tests: [LIMITS],
   },
   {
     check: "how many are told that there is no room",
     file: "core/http1/os/server.ts",
-    from: "if (this.#turnedAway >= this.#bounds.turnedAwayMax) return wire.close();",
+    from: "if (this.#refusing >= this.#bounds.refusingMax) return wire.close();",
     to: "",
     tests: [LIMITS],
   },
@@ -311,7 +311,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "the time for taking an answer",
     file: "core/http1/os/server.ts",
-    from: "if (late >= bounds.takerMsMax) wire.close();",
+    from: "if (late >= bounds.writeStallMsMax) wire.close();",
     to: "",
     tests: [LISTENER],
   },

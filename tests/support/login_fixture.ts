@@ -139,7 +139,7 @@ export function proxyRequestOf(request: Request): ProxyRequest {
     url: new URL(request.url),
     headers: new HeaderList(request.headers),
     body: request.body,
-    onGone: (run) => request.signal.addEventListener("abort", run, { once: true }),
+    onDisconnect: (run) => request.signal.addEventListener("abort", run, { once: true }),
   };
 }
 

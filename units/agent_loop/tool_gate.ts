@@ -14,7 +14,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { AskHuman } from "core/risk/admission.ts";
 import type { ToolCall } from "core/risk/call.ts";
 import { commandBlocked, ruledCommand } from "core/risk/command.ts";
-import { decideCall, nobodyToAsk } from "core/risk/decide.ts";
+import { approvalUnavailable, decideCall } from "core/risk/decide.ts";
 import { createGateReader, type GateReader, readGates } from "core/risk/gate_file.ts";
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
@@ -109,7 +109,7 @@ async function checkCall(
   const verdict = decideCall(gate.value, call);
   if (verdict.decision === "block") return err(verdict.why);
   if (verdict.decision === "allow") return ok(undefined);
-  return context.ask === undefined ? err(nobodyToAsk(call)) : await context.ask(call, at);
+  return context.ask === undefined ? err(approvalUnavailable(call)) : await context.ask(call, at);
 }
 
 function denied(reason: Refusal): ToolOutcome {

@@ -85,7 +85,7 @@ async function judgeLine(
   }
   const subject = {
     uid: peer.uid,
-    isForeignRoot: peer.isForeignRoot,
+    isContainerRoot: peer.isContainerRoot,
     as: request.value.as,
     rootOwner: deps.ownUid,
   };

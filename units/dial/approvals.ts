@@ -21,7 +21,7 @@ import { err, ok, type Result } from "core/result.ts";
 import {
   applyApproval,
   type Approval,
-  askFor,
+  createApproval,
   decideApproval,
   deliverApproval,
   endApproval,
@@ -29,7 +29,7 @@ import {
   isOpen,
 } from "core/risk/approval.ts";
 import { callDigest, canonicalJson, type ToolCall } from "core/risk/call.ts";
-import { nobodyToAsk } from "core/risk/decide.ts";
+import { approvalUnavailable } from "core/risk/decide.ts";
 import type { DialStore, EventDraft } from "units/dial/store.ts";
 
 /** How the wait for a decision ended. */
@@ -114,7 +114,7 @@ class AgentApprovals implements Approvals {
     if (unfit !== undefined) return err(unfit);
     const digest = await callDigest(whole, of.policy);
     const isOfTurn = call.origin.kind !== "relayed";
-    const approval = askFor(whole, {
+    const approval = createApproval(whole, {
       id: random.uuid(),
       digest,
       isDestructive: of.isDestructive,
@@ -176,15 +176,15 @@ class AgentApprovals implements Approvals {
 
   #unfit(call: ToolCall): Refusal | undefined {
     if (this.#waiters.size >= APPROVAL_LIMITS.openMax) {
-      return nobodyToAsk(call, `${APPROVAL_LIMITS.openMax} questions are open already`);
+      return approvalUnavailable(call, `${APPROVAL_LIMITS.openMax} questions are open already`);
     }
     try {
       const size = byteLength(canonicalJson(call.arguments));
       return size <= APPROVAL_LIMITS.argumentsBytesMax
         ? undefined
-        : nobodyToAsk(call, `its arguments have ${size} bytes, which nobody could read`);
+        : approvalUnavailable(call, `its arguments have ${size} bytes, which nobody could read`);
     } catch {
-      return nobodyToAsk(call, "its arguments are nested too deep to be shown");
+      return approvalUnavailable(call, "its arguments are nested too deep to be shown");
     }
   }
 

@@ -15,8 +15,8 @@ import { parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
-import { deniedByHuman, neverDecided } from "core/risk/approval.ts";
-import { unreviewed } from "core/risk/accepted.ts";
+import { deniedByHuman, undecidedRefusal } from "core/risk/approval.ts";
+import { unreviewedRefusal } from "core/risk/accepted.ts";
 import { policyDigest, sha256, type ToolCall } from "core/risk/call.ts";
 import { commandBlocked, ruledCommand } from "core/risk/command.ts";
 import { decideCall, toolText } from "core/risk/decide.ts";
@@ -151,7 +151,7 @@ async function decideByGate(
   const verdict = decideCall(gate.value, { ...call, agent: "" });
   if (verdict.decision === "block") return deny(verdict.why);
   // Also checked behind our proxy: a tool of the program itself must not pass with a similar name.
-  if (accepted?.has(tool) === false) return deny(unreviewed({ ...call, agent: "" }, "new"));
+  if (accepted?.has(tool) === false) return deny(unreviewedRefusal({ ...call, agent: "" }, "new"));
   if (isProxied) return { decision: "allow" };
   if (verdict.decision === "allow") {
     // Only a server at a URL is reached without our proxy. Any other server merely uses our name.
@@ -183,8 +183,8 @@ async function requestApproval(
     const stored = delivered();
     if (!stored.ok) return deny(stored.error);
     if (found.kind === "denied") return deny(deniedByHuman(call, found.verdict));
-    if (found.kind !== "approved") return deny(neverDecided(call, found.kind));
-    if (await policyNow() !== policy) return deny(neverDecided(call, "superseded"));
+    if (found.kind !== "approved") return deny(undecidedRefusal(call, found.kind));
+    if (await policyNow() !== policy) return deny(undecidedRefusal(call, "superseded"));
     const used = use(approval.digest);
     return used.ok ? { decision: "allow" } : deny(used.error);
   } finally {

@@ -10,7 +10,7 @@ import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Result } from "core/result.ts";
 import { type CallOrigin, DIRECT, readOrigin } from "core/mcp/call_origin.ts";
 import type { ToolCall } from "core/risk/call.ts";
-import { decideCall, heldWhole, isHeldWhole } from "core/risk/decide.ts";
+import { decideCall, isMcpHeld, mcpHeld } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 import type { Frame } from "units/mcp/line_framer.ts";
 import {
@@ -72,7 +72,7 @@ export function judgeClientFrame(
   }
   if (!gate.ok) return refused(message, gate.error);
   // Resources, prompts and completions are server output as much as tools are.
-  if (isHeldWhole(gate.value) && !isToolCall(message)) return refused(message, heldWhole(mcp));
+  if (isMcpHeld(gate.value) && !isToolCall(message)) return refused(message, mcpHeld(mcp));
   if (message.kind === "response") return { kind: "forward", message, bytes };
   if (message.method === "tools/call") return judgeCall(message, bytes, owner, gate.value);
   // A lenient server might accept another spelling of the one gated method.

@@ -126,14 +126,14 @@ async function checkServer(mcp: string): Promise<Result<void>> {
 /** Whether a server may start: its files are the installed ones, and no review of it is pending. */
 async function check(mcp: string): Promise<number> {
   const { createGateReader } = await import("core/risk/gate_file.ts");
-  const { heldWhole, isHeldWhole } = await import("core/risk/decide.ts");
+  const { mcpHeld, isMcpHeld } = await import("core/risk/decide.ts");
   const { checkTree } = await import("core/catalog/vendor.ts");
   const { denoTrees } = await import("core/os/vendor.ts");
   const paths = pathsUnder(root());
   const files = denoFiles();
   const gate = await createGateReader(files, paths.gate(mcp), mcp).current();
-  const checked = gate.ok && isHeldWhole(gate.value)
-    ? err(heldWhole(mcp, `Cannot start MCP ${JSON.stringify(mcp)}`))
+  const checked = gate.ok && isMcpHeld(gate.value)
+    ? err(mcpHeld(mcp, `Cannot start MCP ${JSON.stringify(mcp)}`))
     : await checkTree(mcp, { files, trees: denoTrees() }, paths);
   if (checked.ok) return 0;
   console.error(`fleetctl-mcp: ${checked.error.message}`);

@@ -20,7 +20,7 @@ import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callLine } from "units/mcp/call_line.ts";
 import { type ClientVerdict, judgeClientFrame, printRefusal } from "units/mcp/client_side.ts";
-import { unreviewed } from "core/risk/accepted.ts";
+import { unreviewedRefusal } from "core/risk/accepted.ts";
 import { refusedStart, requestExpired, serverEnded, toolsUnlisted } from "units/mcp/endings.ts";
 import { serverGarbled, takeGarbled } from "units/mcp/garbled.ts";
 import { createHandshake, replayHandshake } from "units/mcp/handshake.ts";
@@ -194,7 +194,10 @@ class ProxySession {
         return await this.#send(to, request, bytes);
       }
       const call = { ...this.#target, tool };
-      await this.#refuse(request, standing.ok ? unreviewed(call, "unlisted") : standing.error);
+      await this.#refuse(
+        request,
+        standing.ok ? unreviewedRefusal(call, "unlisted") : standing.error,
+      );
     }
     this.#armIdle();
   }
@@ -212,7 +215,7 @@ class ProxySession {
     const tool = String(request.params["name"]);
     const state = this.#watch.judge(gate.value, tool);
     if (state === "as-accepted" || state === "unknown") return ok(state);
-    return err(unreviewed({ ...this.#target, tool }, state));
+    return err(unreviewedRefusal({ ...this.#target, tool }, state));
   }
 
   #unfit(request: Request): Refusal | undefined {

@@ -10,7 +10,7 @@
 
 import { toolHash } from "core/catalog/tool_lock.ts";
 import { defined } from "core/defined.ts";
-import { type Standing, standing } from "core/risk/accepted.ts";
+import { type ReviewState, reviewState } from "core/risk/accepted.ts";
 import type { Gate } from "core/risk/rules.ts";
 import { printMessage } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
@@ -18,7 +18,7 @@ import { isRecord } from "core/text/json_object.ts";
 /** Result of a list. */
 export interface Listed {
   /** Tools that this list, and no earlier one, caused to be held back; sorted. */
-  readonly held: readonly { readonly tool: string; readonly state: Standing }[];
+  readonly held: readonly { readonly tool: string; readonly state: ReviewState }[];
   /** Number of tools in the new baseline; 0 after the first list. */
   readonly first: number;
 }
@@ -32,7 +32,7 @@ export interface ToolWatch {
   /** The server reports that its tools changed: its current list is unknown. */
   onChanged(): void;
   /** Returns the review state of a tool; `unknown` when the server must list its tools first. */
-  judge(gate: Gate, tool: string): Standing | "unknown";
+  judge(gate: Gate, tool: string): ReviewState | "unknown";
   /** Returns an answer without the tools that are held back; undefined when nothing changes. */
   withoutHeld(
     gate: Gate,
@@ -58,7 +58,8 @@ export function createToolWatch(): ToolWatch {
   const told = new Map<string, string>();
 
   const measure = (gate: Gate) => gate.accepted ?? first;
-  const standingOf = (gate: Gate, tool: string) => standing(measure(gate), tool, listed.get(tool));
+  const standingOf = (gate: Gate, tool: string) =>
+    reviewState(measure(gate), tool, listed.get(tool));
 
   return {
     async onListed(gate, value, isWhole) {
@@ -72,7 +73,7 @@ export function createToolWatch(): ToolWatch {
       isListed ||= isWhole;
       isStale &&= !isWhole;
       isComplete ||= isWhole;
-      const held: { tool: string; state: Standing }[] = [];
+      const held: { tool: string; state: ReviewState }[] = [];
       for (const [tool, hash] of now) {
         const state = standingOf(gate, tool);
         if (state === "as-accepted" || told.get(tool) === hash) continue;

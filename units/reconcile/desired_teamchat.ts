@@ -10,7 +10,7 @@ import type { Refusal } from "core/errors.ts";
 import type { RenderedFile } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
 import type { Result } from "core/result.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/halves.ts";
 import type { Unit } from "core/text/unit_file.ts";
 import {
   type DesiredFolder,
@@ -46,7 +46,7 @@ type InputsOf = (program: string, set: string) => readonly string[];
 export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart {
   const { paths, roles: { teamchat, gateway } } = facts;
   if (teamchat === undefined) return { files: [], folders: [], units: [], faults: [] };
-  const isApart = isReceiverApart(teamchat);
+  const isApart = isReceiverSeparate(teamchat);
   const halves = [
     partOf({
       unit: renderTeamchat(paths, isApart),

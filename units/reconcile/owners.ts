@@ -8,7 +8,7 @@
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { User, Users } from "core/ports/users.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/halves.ts";
 import type { FileOwner, OwnerIds } from "core/files/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Facts } from "units/reconcile/facts.ts";
@@ -60,7 +60,7 @@ export async function findOwners(
     ...(scope !== undefined || facts.roles.teamchat === undefined ? [] : [
       { user: "root", group: TEAMCHAT_USER },
       { user: TEAMCHAT_USER, group: TEAMCHAT_USER },
-      ...(isReceiverApart(facts.roles.teamchat)
+      ...(isReceiverSeparate(facts.roles.teamchat)
         ? [{ user: "root", group: RECEIVER_USER }, { user: RECEIVER_USER, group: RECEIVER_USER }]
         : []),
     ]),

@@ -16,7 +16,7 @@ import { providerHosts } from "core/login/provider_hosts.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { CloudHosts } from "core/teamchat/cloud.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/halves.ts";
 import type { LauncherShape } from "units/render/launchers.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import {
@@ -115,7 +115,7 @@ export function hostPermissions(site: HostSite): Result<Sets> {
     (!AGENT_SETS.includes(name) || name === "mcp") &&
     (name !== "gateway" || gateway !== undefined) && (name !== "login" || login !== undefined) &&
     (name !== "teamchat" || teamchat !== undefined) &&
-    (name !== "teamchat-receiver" || teamchat !== undefined && isReceiverApart(teamchat)) &&
+    (name !== "teamchat-receiver" || teamchat !== undefined && isReceiverSeparate(teamchat)) &&
     (name !== "host-dial" || register !== undefined)
   );
   return expandAll(names, values);
@@ -130,7 +130,7 @@ function teamchatValues(
   paths: Paths,
 ): PermissionValues {
   const { listen, registerListen, hosts, cloudFile } = teamchat;
-  const isApart = isReceiverApart(teamchat);
+  const isApart = isReceiverSeparate(teamchat);
   const socket = paths.teamchatHandover;
   return {
     teams_listen: listen,

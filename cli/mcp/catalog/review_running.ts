@@ -32,7 +32,7 @@ import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { heldWhole } from "core/risk/decide.ts";
+import { mcpHeld } from "core/risk/decide.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 
 /** The request of this review. */
@@ -102,7 +102,7 @@ async function listRunning(
       { hints: ["fleetctl mcp catalog list"] },
     ));
   }
-  if (heldTools.includes(EVERY_TOOL)) return err(heldWhole(name));
+  if (heldTools.includes(EVERY_TOOL)) return err(mcpHeld(name));
   const owner = sharing === "shared" ? undefined : agent;
   const socket = mcpSocketPath(context.paths, name, owner);
   if (await context.ports.files.stat(socket) === undefined) {

@@ -184,7 +184,7 @@ async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): 
   const { confine } = at;
   if (confine.kind !== "unit") {
     const [command = "", ...args] = [...confine.words, ...words];
-    const program = () => ({ command, args, cwd: at.home, env, keepsWords: true }) as const;
+    const program = () => ({ command, args, cwd: at.home, env, keepsStderr: true }) as const;
     return { audit: seenAs, program };
   }
   const audit = { file: `${at.folder}/${name}`, seenAs };
@@ -209,7 +209,7 @@ async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): 
       command,
       args: [...args, ...words.map(escapeWord)],
       env: { PATH: env["PATH"] ?? "", LC_ALL: "C" },
-      keepsWords: true,
+      keepsStderr: true,
     };
   };
   return { audit: audit.file, program };

@@ -11,7 +11,7 @@ import { toolHash } from "core/catalog/tool_lock.ts";
 import { refusal } from "core/errors.ts";
 import type { McpTool } from "core/ports/mcp_client.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { reviewCommand, standing } from "core/risk/accepted.ts";
+import { reviewCommand, reviewState } from "core/risk/accepted.ts";
 
 /** Number of reasons and tools that are listed one by one. */
 const SHOWN_MAX = 8;
@@ -45,7 +45,7 @@ export async function checkListed(
   if (acceptedTools === undefined) return ok("not compared, no lock of them is kept");
   const other: string[] = [];
   for (const tool of listed) {
-    const state = standing(acceptedTools, tool.name, await toolHash(tool.definition));
+    const state = reviewState(acceptedTools, tool.name, await toolHash(tool.definition));
     if (state !== "as-accepted") other.push(`${tool.name} (${state})`);
   }
   const names = new Set(listed.map((tool) => tool.name));

@@ -30,7 +30,7 @@ import {
 } from "core/dial/host_mcps.ts";
 import { isOfThisRun } from "core/dial/host_state.ts";
 import { fillPlaceholders, isBuiltIn } from "core/runtimes/definition.ts";
-import { loadWords, type McpLoadState } from "core/runtimes/mcp_load.ts";
+import { loadStateText, type McpLoadState } from "core/runtimes/mcp_load.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { isSameRun, parseRecord, type RecordedUnit, recordPath } from "units/reconcile/record.ts";
 import { observeSockets } from "units/reconcile/observe_sockets.ts";
@@ -273,7 +273,7 @@ export function notLoaded(
   { name, load = "unknown" }: WiredMcp,
   { agent, paths }: { readonly agent: AgentName; readonly paths: Paths },
 ): Refusal {
-  const words = load === "unknown" ? "it has not said so yet" : loadWords(load);
+  const words = load === "unknown" ? "it has not said so yet" : loadStateText(load);
   return refusal(
     "mcp-not-loaded",
     `The running program of agent "${agent}" has not loaded MCP "${name}": ${words}`,
@@ -284,12 +284,12 @@ export function notLoaded(
 /** Returns the text beside the state: the fault with its reason, or the program's progress. */
 function besides({ fault, missingKeys: missing, load }: WiredMcp): string {
   if (fault === "not loaded" && load !== undefined && load !== "unknown") {
-    return `, ${fault}: ${loadWords(load)}`;
+    return `, ${fault}: ${loadStateText(load)}`;
   }
   if (fault !== undefined) {
     return `, ${fault}${missing.length === 0 ? "" : `: ${missing.join(", ")}`}`;
   }
-  if (load === "pending") return `, ${loadWords(load)}`;
+  if (load === "pending") return `, ${loadStateText(load)}`;
   return load === "unknown" ? ", not reported by the program" : "";
 }
 

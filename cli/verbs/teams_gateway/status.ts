@@ -35,7 +35,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
     json: {
       unit: TEAMCHAT_UNIT,
       state,
-      receiver: look.value.isReceiverApart
+      receiver: look.value.isReceiverSeparate
         ? { unit: TEAMCHAT_RECEIVER_UNIT, state: look.value.receiver?.active ?? "unknown" }
         : null,
       marker: markers.teamsGateway ?? null,
@@ -65,7 +65,7 @@ function headLines(state: string, look: TeamsLook, agents: number): readonly Cel
   const running = runningAgents(look);
   return [
     unitLine(TEAMCHAT_UNIT, state),
-    ...(look.isReceiverApart
+    ...(look.isReceiverSeparate
       ? [unitLine(TEAMCHAT_RECEIVER_UNIT, look.receiver?.active ?? "unknown")]
       : []),
     ...(teamchat === undefined ? [] : [

@@ -94,9 +94,9 @@ async function withKnownEnd(wire: Wire, answer: Answer, { head }: Answering): Pr
   if (!isOpen) return answer;
   wire.wait("answer");
   const reader = body.getReader();
-  const { onLeft } = wire;
-  wire.onLeft = () => {
-    onLeft?.();
+  const { onDisconnect } = wire;
+  wire.onDisconnect = () => {
+    onDisconnect?.();
     reader.cancel().catch(() => {});
   };
   const pieces: Uint8Array<ArrayBuffer>[] = [];
@@ -111,7 +111,7 @@ async function withKnownEnd(wire: Wire, answer: Answer, { head }: Answering): Pr
   } catch {
     return BROKEN_OFF;
   } finally {
-    if (!wire.hasLeft) wire.onLeft = onLeft;
+    if (!wire.isDisconnected) wire.onDisconnect = onDisconnect;
   }
   return { status, headers, body: streamOf(pieces, reader) };
 }
@@ -159,34 +159,34 @@ async function writeStream(
   { isChunked, length }: { readonly isChunked: boolean; readonly length: number | undefined },
 ): Promise<boolean> {
   const reader = stream.getReader();
-  const { onLeft } = wire;
+  const { onDisconnect } = wire;
   const giveUp = () => void reader.cancel().catch(() => {});
-  wire.onLeft = () => {
-    onLeft?.();
+  wire.onDisconnect = () => {
+    onDisconnect?.();
     giveUp();
   };
-  if (wire.hasLeft) giveUp();
+  if (wire.isDisconnected) giveUp();
   let left = length ?? Infinity;
   try {
     for (;;) {
       wire.wait("answer");
       const { done, value } = await reader.read();
       if (done) break;
-      if (wire.hasLeft) return false;
+      if (wire.isDisconnected) return false;
       left -= value.length;
       if (left < 0) throw new RangeError("the answer is longer than it says");
-      wire.wait("taker");
+      wire.wait("write");
       if (isChunked) await writeChunk(wire, value);
       else await wire.write(value);
     }
-    if (wire.hasLeft || (length !== undefined && left > 0)) return false;
+    if (wire.isDisconnected || (length !== undefined && left > 0)) return false;
     if (isChunked) await wire.write(LAST_CHUNK);
     return true;
   } catch {
     await reader.cancel().catch(() => {});
     return false;
   } finally {
-    wire.onLeft = wire.hasLeft ? undefined : onLeft;
+    wire.onDisconnect = wire.isDisconnected ? undefined : onDisconnect;
   }
 }
 

@@ -97,6 +97,6 @@ function isWaiting({ waiting }: Wire): boolean {
 }
 
 function isSlow({ waiting, checks, bodyChecks }: Wire): boolean {
-  if (waiting === "taker" && checks >= SLOW_CHECKS) return true;
+  if (waiting === "write" && checks >= SLOW_CHECKS) return true;
   return bodyChecks !== undefined && bodyChecks >= SLOW_CHECKS;
 }

@@ -27,7 +27,7 @@ import { CLOSE_GRACE_MS, type ServerTimes } from "core/os/node_server.ts";
 export class Http1Request {
   readonly #wire: Wire;
   readonly #body: RequestBody | undefined;
-  #goners: (() => void)[] | undefined;
+  #disconnectCallbacks: (() => void)[] | undefined;
 
   constructor(readonly head: RequestHead, wire: Wire, body: RequestBody | undefined) {
     this.#wire = wire;
@@ -51,14 +51,14 @@ export class Http1Request {
   }
 
   /** Calls `run` if the sender disconnects before the answer has ended. */
-  onGone(run: () => void): void {
+  onDisconnect(run: () => void): void {
     // If the peer has disconnected already, run the callback now.
-    if (this.#wire.hasLeft) return run();
-    if (this.#goners === undefined) {
-      const goners: (() => void)[] = this.#goners = [];
-      this.#wire.onLeft = () => goners.splice(0).forEach((one) => one());
+    if (this.#wire.isDisconnected) return run();
+    if (this.#disconnectCallbacks === undefined) {
+      const callbacks: (() => void)[] = this.#disconnectCallbacks = [];
+      this.#wire.onDisconnect = () => callbacks.splice(0).forEach((one) => one());
     }
-    this.#goners.push(run);
+    this.#disconnectCallbacks.push(run);
   }
 }
 
@@ -137,7 +137,7 @@ class Http1Server {
   readonly #deps: Omit<Http1Deps, "processes">;
   readonly #bounds: Readonly<Record<keyof typeof WIRE_LIMITS, number>>;
   readonly #limits: ConnectionLimits;
-  #turnedAway = 0;
+  #refusing = 0;
   #fullLoggedMs = -Infinity;
   readonly #open = new Map<Wire, Promise<void>>();
   readonly #upgraded = new Set<Wire>();
@@ -178,29 +178,29 @@ class Http1Server {
       }
       const client = this.#handlers.clientOf?.(wire.peer);
       if (this.#limits.admit(wire, client)) this.#open.set(wire, this.#serve(wire));
-      else this.#turnAway(wire, client);
+      else this.#refuseConnection(wire, client);
     }
   }
 
   /** Refuses a connection at the limit; without an answer if too many are being refused. */
-  #turnAway(wire: Wire, client: string | undefined): void {
+  #refuseConnection(wire: Wire, client: string | undefined): void {
     this.#logFull("connections_full", { open: this.#limits.size, client });
-    if (this.#turnedAway >= this.#bounds.turnedAwayMax) return wire.close();
-    this.#turnedAway++;
-    wire.wait("taker");
-    const headers = [["retry-after", String(this.#bounds.turnedAwayRetrySeconds)]] as const;
-    const telling = refuse(wire, 503, headers).then(async () => {
+    if (this.#refusing >= this.#bounds.refusingMax) return wire.close();
+    this.#refusing++;
+    wire.wait("write");
+    const headers = [["retry-after", String(this.#bounds.refusedRetrySeconds)]] as const;
+    const refusing = refuse(wire, 503, headers).then(async () => {
       wire.close();
       await wire.settled();
-      this.#turnedAway--;
+      this.#refusing--;
       this.#open.delete(wire);
     });
-    this.#open.set(wire, telling);
+    this.#open.set(wire, refusing);
   }
 
   #logFull(event: string, fields: Readonly<Record<string, unknown>>): void {
     const now = systemClock().monotonic();
-    if (now - this.#fullLoggedMs < this.#bounds.fullNewsMs) return;
+    if (now - this.#fullLoggedMs < this.#bounds.fullLogMs) return;
     this.#fullLoggedMs = now;
     this.#deps.log.warning(event, fields);
   }
@@ -275,7 +275,7 @@ class Http1Server {
       this.#deps.log.error("http_handler_failed", { error: thrown });
       answer = { status: 500, headers: [], body: null };
     }
-    if (wire.hasLeft) {
+    if (wire.isDisconnected) {
       if (answer.body instanceof ReadableStream) await answer.body.cancel().catch(() => {});
       return false;
     }
@@ -286,8 +286,8 @@ class Http1Server {
       isKept: isRead && request.head.isKept && !this.#isClosing,
       keepAliveMs: this.#deps.times.keepAliveMs,
     });
-    wire.onLeft = undefined;
-    if (isKept || wire.hasLeft) return isKept;
+    wire.onDisconnect = undefined;
+    if (isKept || wire.isDisconnected) return isKept;
     if (!isRead) {
       body.giveUp();
       wire.bodyChecks = undefined;
@@ -297,7 +297,7 @@ class Http1Server {
   }
 
   async #write(wire: Wire, answer: Answer, to: Answering): Promise<boolean> {
-    wire.wait("taker");
+    wire.wait("write");
     try {
       return await writeAnswer(wire, answer, to);
     } catch (thrown) {
@@ -326,8 +326,8 @@ class Http1Server {
           if (isIdle && late >= times.keepAliveMs) wire.close();
           else if (late >= times.headersMsMax) tooLate(wire);
           break;
-        case "taker":
-          if (late >= bounds.takerMsMax) wire.close();
+        case "write":
+          if (late >= bounds.writeStallMsMax) wire.close();
           break;
         case "end":
           if (late >= bounds.lingerMsMax) wire.close();
@@ -358,6 +358,6 @@ async function refuse(
     isKept: false,
     keepAliveMs: 0,
   });
-  if (!isWhole && !wire.hasLeft && status !== 408) await wire.linger();
+  if (!isWhole && !wire.isDisconnected && status !== 408) await wire.linger();
   return false;
 }

@@ -15,7 +15,7 @@ import { putLatin1 } from "core/http1/os/latin1.ts";
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /** What a connection waits for; determines its timeout. */
-export type Waiting = "head" | "handler" | "answer" | "taker" | "end";
+export type Waiting = "head" | "handler" | "answer" | "write" | "end";
 
 const CR = 0x0d;
 const LF = 0x0a;
@@ -43,19 +43,19 @@ export class Wire {
   checks = 0;
   bodyChecks: number | undefined;
   /** Called exactly once, when the peer has disconnected. */
-  onLeft: (() => void) | undefined;
+  onDisconnect: (() => void) | undefined;
 
   readonly #connection: Connection;
   #buffer = new Uint8Array(WIRE_LIMITS.readBytesFirst);
   #start = 0;
   #end = 0;
   /** Position where the search for the end of a head resumes, and of the last line end. */
-  #looked = 0;
+  #searched = 0;
   #lineEnd = -1;
   #reading: Promise<boolean> | undefined;
   #writing: Promise<void> | undefined;
   #isWatched = false;
-  #hasLeft = false;
+  #isDisconnected = false;
   #isClosed = false;
 
   constructor(connection: Connection) {
@@ -65,8 +65,8 @@ export class Wire {
     connection.setNoDelay(true);
   }
 
-  get hasLeft(): boolean {
-    return this.#hasLeft;
+  get isDisconnected(): boolean {
+    return this.#isDisconnected;
   }
 
   get buffered(): number {
@@ -82,7 +82,7 @@ export class Wire {
   /** Reads more into the buffer; false if the peer has disconnected or the buffer is full. */
   fill(): Promise<boolean> {
     if (this.#reading !== undefined) return this.#reading;
-    if (this.#hasLeft || !this.#makeRoom()) return Promise.resolve(false);
+    if (this.#isDisconnected || !this.#makeRoom()) return Promise.resolve(false);
     return this.#reading = this.#fill();
   }
 
@@ -107,15 +107,15 @@ export class Wire {
       this.#end += read;
       return true;
     }
-    this.#leave();
+    this.#disconnected();
     return false;
   }
 
-  #leave(): void {
-    this.#hasLeft = true;
-    const onLeft = this.onLeft;
-    this.onLeft = undefined;
-    onLeft?.();
+  #disconnected(): void {
+    this.#isDisconnected = true;
+    const onDisconnect = this.onDisconnect;
+    this.onDisconnect = undefined;
+    onDisconnect?.();
   }
 
   /** Grows the buffer, up to the maximum size of a head. */
@@ -130,7 +130,7 @@ export class Wire {
       return true;
     }
     this.#buffer.copyWithin(0, this.#start, this.#end);
-    this.#looked -= this.#start;
+    this.#searched -= this.#start;
     this.#lineEnd -= this.#start;
     this.#start = 0;
     this.#end = have;
@@ -146,13 +146,13 @@ export class Wire {
       const found = this.#findHead();
       if (found !== undefined) return found;
       if (await this.fill()) continue;
-      return this.#hasLeft ? undefined : 431;
+      return this.#isDisconnected ? undefined : 431;
     }
   }
 
   #findHead(): string | 400 | undefined {
     const buffer = this.#buffer;
-    for (let from = this.#looked;; from = this.#lineEnd + 1) {
+    for (let from = this.#searched;; from = this.#lineEnd + 1) {
       // Another protocol shows at its first byte, before any line ends.
       if (from === this.#start && from < this.#end && !isHeadStart(buffer[from] ?? 0)) return 400;
       const at = buffer.indexOf(LF, from);
@@ -171,7 +171,7 @@ export class Wire {
       }
       this.#lineEnd = at;
     }
-    this.#looked = this.#end;
+    this.#searched = this.#end;
     return undefined;
   }
 
@@ -194,7 +194,7 @@ export class Wire {
   #rewind(): void {
     // Not during a read, which writes to the old end of the buffer.
     if (this.#start === this.#end && this.#reading === undefined) this.#start = this.#end = 0;
-    this.#looked = this.#start;
+    this.#searched = this.#start;
     this.#lineEnd = -1;
   }
 
@@ -254,7 +254,7 @@ export class Wire {
     this.#isClosed = true;
     this.#connection.close();
     // Without a pending read the disconnect would go unnoticed.
-    this.#leave();
+    this.#disconnected();
   }
 
   /** Resolves when no read or write is pending. */

@@ -83,5 +83,5 @@ function proxyRequestOf(
   // A body of GET or HEAD has no meaning and is not forwarded.
   const isBodyless = method === "GET" || method === "HEAD";
   const body = isBodyless ? null : request.body;
-  return { method, url, headers, body, onGone: (run) => request.onGone(run) };
+  return { method, url, headers, body, onDisconnect: (run) => request.onDisconnect(run) };
 }

@@ -44,8 +44,8 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
     link?.close();
     wire.close();
   };
-  wire.onLeft = drop;
-  if (wire.hasLeft || signal.aborted) drop();
+  wire.onDisconnect = drop;
+  if (wire.isDisconnected || signal.aborted) drop();
   signal.addEventListener("abort", drop, { once: true });
   const late = systemClock().after(tunnel.timeoutMs, () => link?.close());
   try {
@@ -66,7 +66,7 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
       return await refuseUpgrade(wire, answered as Answer);
     }
     // Forward bytes sent before the end, if the other side reads them in time.
-    wire.onLeft = () => {
+    wire.onDisconnect = () => {
       if (!isOver) ended = systemClock().after(WIRE_LIMITS.lingerMsMax, drop);
     };
     await wire.writeHead(switching(answered));
@@ -85,13 +85,13 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
  * 101, and closing over unread data would reset the connection and lose the refusal.
  */
 export async function refuseUpgrade(wire: Wire, answer: Answer): Promise<void> {
-  wire.wait("taker");
+  wire.wait("write");
   await writeAnswer(wire, answer, {
     head: { method: "GET", minor: 1 },
     isKept: false,
     keepAliveMs: 0,
   });
-  if (!wire.hasLeft) await wire.linger();
+  if (!wire.isDisconnected) await wire.linger();
 }
 
 /** Sends the handshake; returns the head of a 101, or the refusal. */

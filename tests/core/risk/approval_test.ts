@@ -14,7 +14,7 @@ import type { Result } from "core/result.ts";
 import {
   applyApproval,
   type Approval,
-  askFor,
+  createApproval,
   decideApproval,
   deliverApproval,
   endApproval,
@@ -39,7 +39,13 @@ const GATE: Gate = {
   idleStopSeconds: undefined,
   rules: new Map([["git_push", "ask"]]),
 };
-const BASE = askFor(CALL, { id: "a1", digest: "d1", isDestructive: true, turnId: "t1", now: NOW });
+const BASE = createApproval(CALL, {
+  id: "a1",
+  digest: "d1",
+  isDestructive: true,
+  turnId: "t1",
+  now: NOW,
+});
 const YES = { decision: "approved", by: "owner:mia", surface: "page", digest: "d1" } as const;
 
 function valueOf<T>(result: Result<T>): T {

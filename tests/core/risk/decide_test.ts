@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { McpName } from "core/names.ts";
 import { commandBlocked, ruledCommand } from "core/risk/command.ts";
-import { decideCall, decideTool, nobodyToAsk, strongest } from "core/risk/decide.ts";
+import { approvalUnavailable, decideCall, decideTool, strongest } from "core/risk/decide.ts";
 import type { Gate, Risk } from "core/risk/rules.ts";
 
 const RULES: ReadonlyMap<string, Risk> = new Map([
@@ -102,7 +102,7 @@ Deno.test("decideCall() says why it blocks, and what an ask needs when there is 
   const other = decideCall(GATE, { ...call, mcp: "notes", tool: "git_log" });
   assert.ok(other.decision === "block" && other.why.code === "pin-moved");
   assert.match(
-    nobodyToAsk({ mcp: "git", tool: "git_push" }).message,
+    approvalUnavailable({ mcp: "git", tool: "git_push" }).message,
     /nobody here who can approve/,
   );
 });

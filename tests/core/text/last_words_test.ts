@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { tellingLine } from "core/text/last_words.ts";
+import { explainingLine } from "core/text/last_words.ts";
 
 const ROWS: readonly (readonly [string, string | undefined])[] = [
   ["error: no such socket", "error: no such socket"],
@@ -26,7 +26,7 @@ const ROWS: readonly (readonly [string, string | undefined])[] = [
   ["a\u0007b", "a b"],
 ];
 for (const [line, wanted] of ROWS) {
-  Deno.test(`tellingLine() of ${JSON.stringify(line).slice(0, 40)}`, () => {
-    assert.equal(tellingLine(line), wanted);
+  Deno.test(`explainingLine() of ${JSON.stringify(line).slice(0, 40)}`, () => {
+    assert.equal(explainingLine(line), wanted);
   });
 }

@@ -4,58 +4,66 @@
 
 import assert from "node:assert/strict";
 import { parseYaml } from "core/text/yaml.ts";
-import { closeKept, type KeptYaml, openKept, parseKeptYaml } from "core/text/yaml_kept.ts";
+import {
+  type CachedYaml,
+  closeYamlCache,
+  openYamlCache,
+  parseCachedYaml,
+} from "core/text/yaml_kept.ts";
 
 const TEXT = "name: ada\n# a comment\ntools:\n  add: [git]\n";
 
 /** Runs `work` with these kept entries; returns the entries kept afterwards. */
-function keep(entries: readonly KeptYaml[], work: () => void): readonly KeptYaml[] | undefined {
-  openKept(entries);
+function keep(entries: readonly CachedYaml[], work: () => void): readonly CachedYaml[] | undefined {
+  openYamlCache(entries);
   try {
     work();
   } finally {
-    entries = closeKept() ?? [];
+    entries = closeYamlCache() ?? [];
   }
   return entries;
 }
 
 const valueOf = (text: string) => {
-  const parsed = parseKeptYaml(text, "x.yaml");
+  const parsed = parseCachedYaml(text, "x.yaml");
   assert.ok(parsed.ok);
   return parsed.value.value;
 };
 
-Deno.test("parseKeptYaml() keeps a value and its text, and tells lines all the same", () => {
+Deno.test("parseCachedYaml() keeps a value and its text, and tells lines all the same", () => {
   const kept = keep([], () => valueOf(TEXT));
   assert.deepEqual(kept, [[TEXT, { name: "ada", tools: { add: ["git"] } }]]);
-  openKept(JSON.parse(JSON.stringify(kept)) as readonly KeptYaml[]);
-  const [again, fresh] = [parseKeptYaml(TEXT, "x.yaml"), parseYaml(TEXT, "x.yaml")];
+  openYamlCache(JSON.parse(JSON.stringify(kept)) as readonly CachedYaml[]);
+  const [again, fresh] = [parseCachedYaml(TEXT, "x.yaml"), parseYaml(TEXT, "x.yaml")];
   assert.ok(again.ok && fresh.ok);
   assert.deepEqual(again.value.value, fresh.value.value);
   for (const path of [["name"], ["tools", "add", 0], ["none"]]) {
     assert.equal(again.value.lineOf(path), fresh.value.lineOf(path), path.join("."));
   }
-  assert.equal(closeKept(), undefined, "nothing new was parsed");
+  assert.equal(closeYamlCache(), undefined, "nothing new was parsed");
 });
 
-Deno.test("parseKeptYaml() believes a kept value, which no caller can change for the next", () => {
-  openKept([[TEXT, { name: "kept" }]]);
+Deno.test("parseCachedYaml() believes a kept value, which no caller can change for the next", () => {
+  openYamlCache([[TEXT, { name: "kept" }]]);
   const first = valueOf(TEXT) as { name: string };
   first.name = "changed";
   assert.deepEqual(valueOf(TEXT), { name: "kept" });
   assert.deepEqual(valueOf(TEXT.replace("ada", "bob")), { name: "bob", tools: { add: ["git"] } });
-  closeKept();
+  closeYamlCache();
 });
 
-Deno.test("parseKeptYaml() keeps no faulty text and nothing that JSON tells otherwise", () => {
+Deno.test("parseCachedYaml() keeps no faulty text and nothing that JSON tells otherwise", () => {
   for (const text of ["a: [", "a: .nan", "a: .inf", "a: -0.0", "__proto__: {a: 1}"]) {
-    assert.deepEqual(keep([], () => void parseKeptYaml(text, "x.yaml")), [], text);
+    assert.deepEqual(keep([], () => void parseCachedYaml(text, "x.yaml")), [], text);
   }
   assert.deepEqual(valueOf(TEXT), { name: "ada", tools: { add: ["git"] } }, "closed: parsed");
 });
 
 Deno.test("closeKept() lets go of texts that have not been used for long", () => {
-  const old = Array.from({ length: 1_500 }, (_, index): KeptYaml => [`a: ${index}`, { a: index }]);
+  const old = Array.from(
+    { length: 1_500 },
+    (_, index): CachedYaml => [`a: ${index}`, { a: index }],
+  );
   const kept = keep(old, () => {
     valueOf("a: 3");
     valueOf("a: new");

@@ -142,10 +142,10 @@ Deno.test("promise 6: a uid outside 32 bits or of odd form names no account", as
 });
 
 Deno.test("promise 7: root of another namespace is operator of its own root folder", () => {
-  const facts = { uid: 0, rootOwner: 0, agent: undefined, isForeignRoot: true };
+  const facts = { uid: 0, rootOwner: 0, agent: undefined, isContainerRoot: true };
   assert.equal(callerFor({ ...facts, root: "/" }).kind, "other");
   assert.equal(callerFor({ ...facts, root: "/srv/try" }).kind, "operator");
-  assert.equal(callerFor({ ...facts, root: "/", isForeignRoot: false }).kind, "operator");
+  assert.equal(callerFor({ ...facts, root: "/", isContainerRoot: false }).kind, "operator");
 });
 
 Deno.test("promise 11: only the value true allows, in daemon and root program", () => {

@@ -12,7 +12,7 @@ import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Child } from "core/ports/processes.ts";
-import { tellingLine } from "core/text/last_words.ts";
+import { explainingLine } from "core/text/last_words.ts";
 import { proxyRecord } from "units/agent_loop/mcp/proxy_record.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
 import { LineTooLong, readLines } from "core/text/lines.ts";
@@ -89,7 +89,7 @@ async function readStderr(state: TransportState): Promise<void> {
   try {
     for await (const line of readLines(state.child.stderr, STDERR_LINES)) {
       if (line.trim() === "") continue;
-      state.last = tellingLine(line) ?? state.last;
+      state.last = explainingLine(line) ?? state.last;
       const record = proxyRecord(line);
       if (record === undefined) state.ports.log.debug("mcp server", { mcp: state.server, line });
       // Records of our proxy go to the log at their own level, for the agent's operator.

@@ -10,7 +10,7 @@ import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Child, ProcessExit } from "core/ports/processes.ts";
-import { tellingLine } from "core/text/last_words.ts";
+import { explainingLine } from "core/text/last_words.ts";
 import { readLines } from "core/text/lines.ts";
 
 /** Maximum size of a line of stderr that is kept and logged, in bytes. */
@@ -45,7 +45,7 @@ export function superviseChild(
     try {
       for await (const line of readLines(child.stderr, LINES)) {
         if (line.trim() === "") continue;
-        const useful = tellingLine(line);
+        const useful = explainingLine(line);
         if (useful !== undefined) last = [...last, useful].slice(-LAST_LINES);
         ports.log.info("runtime", { runtime, line });
       }

@@ -7,7 +7,7 @@
 import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
-import { isReceiverApart } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/halves.ts";
 import { printEnvFile } from "core/text/env_file.ts";
 
 /** User and group of the team-chat gateway. */
@@ -41,7 +41,7 @@ export function renderTeamchatEnv(
     TEAMS_REGISTER_LISTEN: teamchat.registerListen,
     TEAMS_CLOUD: teamchat.cloud,
     TEAMS_AGENTS: paths.teamsAgents,
-    ...(isReceiverApart(teamchat) ? { TEAMS_RECEIVER: "apart" } : {}),
+    ...(isReceiverSeparate(teamchat) ? { TEAMS_RECEIVER: "apart" } : {}),
   }));
   return text.ok ? ok(envFile(TEAMCHAT_ENV, TEAMCHAT_USER, text.value, paths)) : text;
 }

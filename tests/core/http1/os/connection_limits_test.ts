@@ -64,7 +64,7 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
           count++;
           told.resolve();
           told = Promise.withResolvers();
-          const gone = new Promise<void>((resolve) => request.onGone(resolve));
+          const gone = new Promise<void>((resolve) => request.onDisconnect(resolve));
           await Promise.race([release.promise, gone]);
         }
         if (head.target === "/large") {
@@ -188,7 +188,7 @@ test("a body that comes for long makes room, when nothing else can", {
 
 test("more than are told why are closed at once", {
   connectionsMax: 1,
-  turnedAwayMax: 1,
+  refusingMax: 1,
   lingerMsMax: END_MS_MAX,
 }, async ({ open, hanging }) => {
   await open(HANG);

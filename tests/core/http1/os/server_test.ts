@@ -311,7 +311,7 @@ test("who takes nothing of an answer is let go", async (scene) => {
   }
 }, {
   times: QUICK,
-  bounds: { takerMsMax: 100, lingerMsMax: 100 },
+  bounds: { writeStallMsMax: 100, lingerMsMax: 100 },
   answer: () => {
     const body = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new Uint8Array(256 * 1024)),

@@ -41,16 +41,16 @@ function leaver() {
   return { seen, left };
 }
 
-Deno.test("onGone() calls back for a peer that left before anybody asked", async () => {
+Deno.test("onDisconnect() calls back at once when the peer has disconnected already", async () => {
   const { seen, left } = leaver();
   const told = Promise.withResolvers<void>();
   const listener = await serve({
     handle: async (request) => {
-      request.onGone(left.resolve);
+      request.onDisconnect(left.resolve);
       seen.resolve();
       await left.promise;
       // Registers again, after the peer has closed.
-      request.onGone(told.resolve);
+      request.onDisconnect(told.resolve);
       return new Response("late");
     },
   });
@@ -64,7 +64,7 @@ Deno.test("an answer whose peer has left is given up, its body cancelled", async
   const cancelled = Promise.withResolvers<void>();
   const listener = await serve({
     handle: async (request): Promise<ProxyAnswer> => {
-      request.onGone(left.resolve);
+      request.onDisconnect(left.resolve);
       seen.resolve();
       await left.promise;
       const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
