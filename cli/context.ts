@@ -12,7 +12,7 @@ import type { Result } from "core/result.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import type { Terminal } from "core/verbs/daemon_frames.ts";
 import type { Invocation, Tokenize } from "core/verbs/invocation.ts";
-import type { Target } from "core/verbs/rewrite.ts";
+import type { Target } from "core/verbs/target.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** What a verb receives besides its options. */

@@ -9,7 +9,7 @@ import type { Paths } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import type { Users } from "core/ports/users.ts";
 import { parseJsonObject } from "core/text/json_object.ts";
-import { type CachedYaml, closeYamlCache, openYamlCache } from "core/text/yaml_kept.ts";
+import { type CachedYaml, closeYamlCache, openYamlCache } from "core/text/yaml_cache.ts";
 
 const MODE = 0o600;
 /** Enough for tens of thousands of shards. A larger file is not read. */

@@ -13,7 +13,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
 import type { Decision } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
-import type { Addressed } from "core/verbs/rewrite.ts";
+import type { Addressed } from "core/verbs/target.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** The caller, the target and the decision. */

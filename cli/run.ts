@@ -35,7 +35,7 @@ import {
   printInvocation,
   printTyped,
 } from "core/verbs/invocation.ts";
-import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
+import { type Addressed, addressFor } from "core/verbs/target.ts";
 import { verbName } from "core/verbs/verb.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 

@@ -20,7 +20,7 @@ import { badGrant, checkGrant, GRANT_SECONDS } from "core/verbs/grant.ts";
 import { readGrantKey } from "core/verbs/grant_key.ts";
 import { NO_TERMINAL } from "core/verbs/daemon_frames.ts";
 import { parseRequest } from "core/verbs/invocation.ts";
-import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
+import { type Addressed, addressFor } from "core/verbs/target.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** An envelope contains a request of at most 1 MiB, JSON-escaped once more. */

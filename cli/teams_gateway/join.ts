@@ -10,7 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import { healthAt } from "cli/teams_gateway/look.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
-import { isReceiverSeparate } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import { parseEnvFile } from "core/text/env_file.ts";
 import { RECEIVER_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT } from "units/render/unit_name.ts";

@@ -16,7 +16,7 @@ import { renderTeamsAgents } from "core/ledger/maps.ts";
 import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { withSettingFile } from "core/settings/setting_files.ts";
-import { isReceiverSeparate } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import { withinTime } from "core/concurrency/time_limit.ts";
 import { isRecord } from "core/text/json_object.ts";
 import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";

@@ -19,7 +19,7 @@ import { readFacts, reconcileFacts, uniqueFaults } from "cli/planner.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
-import { isReceiverSeparate } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import { callerAgent, seesHost } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { type Cause, findCauses } from "cli/status/causes.ts";

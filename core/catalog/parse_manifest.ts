@@ -22,7 +22,7 @@ import { LOCK_FILES, parseSource } from "core/catalog/manifest_source.ts";
 import { refusal } from "core/errors.ts";
 import { type KeyName, type McpName, parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseCachedYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_cache.ts";
 
 const KNOWN_KEYS = [
   "name",

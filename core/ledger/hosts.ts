@@ -20,7 +20,7 @@ import type { Files } from "core/ports/files.ts";
 import type { Refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml } from "core/text/yaml.ts";
-import { parseCachedYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_cache.ts";
 
 /** One host of the fleet. */
 export interface HostRecord {

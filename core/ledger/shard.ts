@@ -23,7 +23,7 @@ import { editLimits, limitFields, type LimitsEdit, readLimits } from "core/ledge
 import { type AgentName, type McpName, parseAgentName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { editYaml, printYaml, type YamlEditor } from "core/text/yaml.ts";
-import { parseCachedYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_cache.ts";
 import { isRecord } from "core/text/json_object.ts";
 
 /** Runtime of a shard that names none: the one that ships with its own program. */

@@ -11,7 +11,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecord } from "core/text/json_object.ts";
 import type { YamlFile } from "core/text/yaml.ts";
-import { parseCachedYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_cache.ts";
 
 /** Wire protocols that a definition may name. */
 const WIRE_PROTOCOLS = ["acp", "stream_json", "rpc_jsonl", "codex_app_server"] as const;

@@ -10,7 +10,7 @@
 import type { Paths } from "core/paths.ts";
 import type { Database, SqlValue } from "core/ports/databases.ts";
 import type { Caller } from "core/verbs/caller.ts";
-import type { Addressed } from "core/verbs/rewrite.ts";
+import type { Addressed } from "core/verbs/target.ts";
 import { verbName } from "core/verbs/verb.ts";
 
 /** Returns the path of the log. */

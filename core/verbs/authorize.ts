@@ -9,7 +9,7 @@
 import { type Refusal, refusal } from "core/errors.ts";
 import { type Caller, callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
-import type { Addressed, Target } from "core/verbs/rewrite.ts";
+import type { Addressed, Target } from "core/verbs/target.ts";
 import { type Verb, verbName, type VerbScope } from "core/verbs/verb.ts";
 
 /** The decision; its `reason` is always written to the audit log. */

@@ -10,7 +10,7 @@ import type { Result } from "core/result.ts";
 import { needsRoot, walkLadder } from "core/verbs/authorize.ts";
 import { type Caller, callerText } from "core/verbs/caller.ts";
 import type { Request } from "core/verbs/invocation.ts";
-import { type Addressed, addressFor, type Target } from "core/verbs/rewrite.ts";
+import { type Addressed, addressFor, type Target } from "core/verbs/target.ts";
 import { verbName, type VerbScope } from "core/verbs/verb.ts";
 
 /** One step: what was checked, and the result. */

@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from "core/ports/clock.ts";
-import { createTtlCache } from "core/recent.ts";
+import { createTtlCache } from "core/ttl_cache.ts";
 
 /** The outcome of a refresh. */
 export type RefreshOutcome =

@@ -8,7 +8,7 @@
 import { type Assertion, type AssertionKeys, mintAssertion } from "core/access/assertion.ts";
 import { LOGIN_LIMITS } from "core/limits/login.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { createTtlCache } from "core/recent.ts";
+import { createTtlCache } from "core/ttl_cache.ts";
 
 /** Returns the assertion for a request. */
 export type Assertions = (assertion: Assertion) => Promise<string>;

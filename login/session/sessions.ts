@@ -12,7 +12,7 @@ import type { DiskReserve } from "login/disk_reserve.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { createTtlCache } from "core/recent.ts";
+import { createTtlCache } from "core/ttl_cache.ts";
 import { LOGIN_LIMITS } from "core/limits/login.ts";
 import { type Signer, toBase64Url, type VerifiedFields } from "core/crypto/signed_value.ts";
 import type { Fingerprints } from "login/session/fingerprint.ts";

@@ -20,7 +20,7 @@ import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
 import { compactVerify } from "jose";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { createTtlCache } from "core/recent.ts";
+import { createTtlCache } from "core/ttl_cache.ts";
 import type { TokenFacts } from "core/teamchat/route.ts";
 import { ALGORITHM, type KeySet, type SigningKey } from "teamchat/inbound/key_set.ts";
 import type { Metrics } from "teamchat/metrics.ts";

@@ -7,7 +7,7 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
-import type { TtlCache } from "core/recent.ts";
+import type { TtlCache } from "core/ttl_cache.ts";
 import { pressAnswer, readPress } from "teamchat/approval_card.ts";
 import type { Agents } from "teamchat/agents.ts";
 import type { InboundEvents } from "teamchat/inbound/messages.ts";

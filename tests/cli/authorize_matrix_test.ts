@@ -11,7 +11,7 @@ import assert from "node:assert/strict";
 import { helpText } from "cli/help.ts";
 import { authorize } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
-import { addressFor } from "core/verbs/rewrite.ts";
+import { addressFor } from "core/verbs/target.ts";
 import { VERBS } from "core/verbs/table.ts";
 import { type Verb, verbName } from "core/verbs/verb.ts";
 import { invocationOfRow, MATRIX_CALLERS, targetsOf } from "tests/core/verbs/callers.ts";

@@ -9,7 +9,7 @@ import { withKeptYaml } from "cli/kept_yaml.ts";
 import { denoFiles } from "core/os/files.ts";
 import { pathsUnder } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
-import { parseCachedYaml } from "core/text/yaml_kept.ts";
+import { parseCachedYaml } from "core/text/yaml_cache.ts";
 
 const TEXT = "name: ada\n";
 const UID = Deno.uid() ?? 0;

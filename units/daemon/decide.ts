@@ -15,7 +15,7 @@ import { authorize, needsRoot } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import { parseVerbRequest, type VerbRequest } from "core/verbs/daemon_frames.ts";
 import { parseRequest, type Tokenize } from "core/verbs/invocation.ts";
-import { type Addressed, addressFor } from "core/verbs/rewrite.ts";
+import { type Addressed, addressFor } from "core/verbs/target.ts";
 import { verbName } from "core/verbs/verb.ts";
 import { whoIs, type WhoPorts } from "core/verbs/who.ts";
 

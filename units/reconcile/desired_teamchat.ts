@@ -10,7 +10,7 @@ import type { Refusal } from "core/errors.ts";
 import type { RenderedFile } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
 import type { Result } from "core/result.ts";
-import { isReceiverSeparate } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import type { Unit } from "core/text/unit_file.ts";
 import {
   type DesiredFolder,

@@ -8,7 +8,7 @@
 import { type Refusal, refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import type { User, Users } from "core/ports/users.ts";
-import { isReceiverSeparate } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import type { FileOwner, OwnerIds } from "core/files/rendered_file.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Facts } from "units/reconcile/facts.ts";

@@ -16,7 +16,7 @@ import { providerHosts } from "core/login/provider_hosts.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { CloudHosts } from "core/teamchat/cloud.ts";
-import { isReceiverSeparate } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import type { LauncherShape } from "units/render/launchers.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import {

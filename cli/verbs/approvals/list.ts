@@ -9,7 +9,7 @@ import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import type { ApprovalView } from "core/dial/local_frames.ts";
 import { ok, type Result } from "core/result.ts";
-import type { Target } from "core/verbs/rewrite.ts";
+import type { Target } from "core/verbs/target.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** Options of `fleetctl approvals list`. */

@@ -15,7 +15,7 @@ import {
   type AuditRow,
   openAudit,
 } from "core/verbs/audit.ts";
-import { addressFor } from "core/verbs/rewrite.ts";
+import { addressFor } from "core/verbs/target.ts";
 import { AGENT, invocationOf } from "tests/core/verbs/callers.ts";
 
 const ROW: AuditRow = {

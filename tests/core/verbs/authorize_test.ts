@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { authorize, needsRoot } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
-import { addressFor } from "core/verbs/rewrite.ts";
+import { addressFor } from "core/verbs/target.ts";
 import { verbNamed, VERBS } from "core/verbs/table.ts";
 import {
   ADMIN,

@@ -11,7 +11,7 @@ import assert from "node:assert/strict";
 import { authorize, needsRoot } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import { printInvocation } from "core/verbs/invocation.ts";
-import { addressFor } from "core/verbs/rewrite.ts";
+import { addressFor } from "core/verbs/target.ts";
 import { VERBS } from "core/verbs/table.ts";
 import { type Verb, verbName } from "core/verbs/verb.ts";
 import { agentNamed, invocationOfRow, targetsOf } from "tests/core/verbs/callers.ts";

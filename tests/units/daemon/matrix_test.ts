@@ -12,7 +12,7 @@ import { pathsUnder } from "core/paths.ts";
 import { authorize, needsRoot } from "core/verbs/authorize.ts";
 import type { Caller } from "core/verbs/caller.ts";
 import { explain } from "core/verbs/explain.ts";
-import { addressFor } from "core/verbs/rewrite.ts";
+import { addressFor } from "core/verbs/target.ts";
 import { parseRequest, printInvocation } from "core/verbs/invocation.ts";
 import { VERBS } from "core/verbs/table.ts";
 import { type Verb, verbName } from "core/verbs/verb.ts";

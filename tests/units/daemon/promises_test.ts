@@ -14,7 +14,7 @@ import { authorize } from "core/verbs/authorize.ts";
 import { callerFor } from "core/verbs/caller.ts";
 import { printEnvelope } from "core/verbs/exec_envelope.ts";
 import { signGrant } from "core/verbs/grant.ts";
-import { addressFor } from "core/verbs/rewrite.ts";
+import { addressFor } from "core/verbs/target.ts";
 import { ADMIN, AGENT, invocationOf } from "tests/core/verbs/callers.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { judge } from "units/daemon/decide.ts";

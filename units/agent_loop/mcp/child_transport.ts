@@ -12,7 +12,7 @@ import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Child } from "core/ports/processes.ts";
-import { explainingLine } from "core/text/last_words.ts";
+import { explainingLine } from "core/text/stderr_summary.ts";
 import { proxyRecord } from "units/agent_loop/mcp/proxy_record.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
 import { LineTooLong, readLines } from "core/text/lines.ts";

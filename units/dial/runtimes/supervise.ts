@@ -10,7 +10,7 @@ import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Child, ProcessExit } from "core/ports/processes.ts";
-import { explainingLine } from "core/text/last_words.ts";
+import { explainingLine } from "core/text/stderr_summary.ts";
 import { readLines } from "core/text/lines.ts";
 
 /** Maximum size of a line of stderr that is kept and logged, in bytes. */

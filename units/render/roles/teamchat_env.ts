@@ -7,7 +7,7 @@
 import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
-import { isReceiverSeparate } from "core/teamchat/halves.ts";
+import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import { printEnvFile } from "core/text/env_file.ts";
 
 /** User and group of the team-chat gateway. */

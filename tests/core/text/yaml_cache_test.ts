@@ -9,7 +9,7 @@ import {
   closeYamlCache,
   openYamlCache,
   parseCachedYaml,
-} from "core/text/yaml_kept.ts";
+} from "core/text/yaml_cache.ts";
 
 const TEXT = "name: ada\n# a comment\ntools:\n  add: [git]\n";
 

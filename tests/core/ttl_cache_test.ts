@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { createTtlCache } from "core/recent.ts";
+import { createTtlCache } from "core/ttl_cache.ts";
 
 Deno.test("createTtlCache() keeps a value until its time and not at it", () => {
   const recent = createTtlCache<number>(2);

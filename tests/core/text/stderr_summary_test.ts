@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { explainingLine } from "core/text/last_words.ts";
+import { explainingLine } from "core/text/stderr_summary.ts";
 
 const ROWS: readonly (readonly [string, string | undefined])[] = [
   ["error: no such socket", "error: no such socket"],

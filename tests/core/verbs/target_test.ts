@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { Caller } from "core/verbs/caller.ts";
-import { addressFor } from "core/verbs/rewrite.ts";
+import { addressFor } from "core/verbs/target.ts";
 import { ADMIN, AGENT, invocationOf, OPERATOR, OTHER } from "tests/core/verbs/callers.ts";
 
 const ROWS: readonly [caller: Caller, argv: string, want: string][] = [
