@@ -25,7 +25,7 @@ Deno.test("clear() forgets every value, and new ones are kept as before", () => 
   assert.deepEqual(["a", "b", "c"].map((key) => recent.get(key, 0)), [undefined, undefined, 1]);
 });
 
-Deno.test("createTtlCache() lets the oldest go, and an old key is new when it is kept again", () => {
+Deno.test("createTtlCache() evicts the oldest entry; storing a key again renews it", () => {
   const recent = createTtlCache<number>(2);
   for (const key of ["a", "b", "a", "c"]) recent.keep(key, 1, 100);
   assert.deepEqual(["a", "b", "c"].map((key) => recent.get(key, 0)), [1, undefined, 1]);

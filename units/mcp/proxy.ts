@@ -150,7 +150,7 @@ class ProxySession {
       return await this.#tellClient(printError(request.id, RPC_CODES.invalidRequest, refused));
     }
     // A tool that is not accepted must not start a server.
-    const known = await this.#standing(request);
+    const known = await this.#reviewState(request);
     if (!known.ok) return await this.#refuse(request, known.error);
     if (known.value === "as-accepted" && this.#link !== undefined && this.#opening === undefined) {
       this.#idle.interrupt();
@@ -164,8 +164,8 @@ class ProxySession {
       );
     }
     this.#idle.interrupt();
-    const standing = await this.#standing(request);
-    if (standing.ok && standing.value === "as-accepted") {
+    const state = await this.#reviewState(request);
+    if (state.ok && state.value === "as-accepted") {
       return await this.#send(ready.value, request, bytes);
     }
     // Not awaited: the client must still be read, because the server may send it requests first.
@@ -189,15 +189,12 @@ class ProxySession {
       await this.#refuse(request, refused ?? toolsUnlisted(mcp, tool, listed.error));
     } else if (this.#link !== to) await this.#refuse(request, serverEnded(mcp, "it ended"));
     else {
-      const standing = await this.#standing(request);
-      if (standing.ok && standing.value === "as-accepted") {
+      const state = await this.#reviewState(request);
+      if (state.ok && state.value === "as-accepted") {
         return await this.#send(to, request, bytes);
       }
       const call = { ...this.#target, tool };
-      await this.#refuse(
-        request,
-        standing.ok ? unreviewedRefusal(call, "unlisted") : standing.error,
-      );
+      await this.#refuse(request, state.ok ? unreviewedRefusal(call, "unlisted") : state.error);
     }
     this.#armIdle();
   }
@@ -208,7 +205,7 @@ class ProxySession {
   }
 
   /** Returns the review state of a call's tool, or the refusal of the call. */
-  async #standing(request: Request): Promise<Result<"as-accepted" | "unknown">> {
+  async #reviewState(request: Request): Promise<Result<"as-accepted" | "unknown">> {
     if (request.method !== "tools/call") return ok("as-accepted");
     const gate = await this.#ports.gate.current();
     if (!gate.ok) return gate;

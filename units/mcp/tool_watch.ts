@@ -58,8 +58,7 @@ export function createToolWatch(): ToolWatch {
   const told = new Map<string, string>();
 
   const measure = (gate: Gate) => gate.accepted ?? first;
-  const standingOf = (gate: Gate, tool: string) =>
-    reviewState(measure(gate), tool, listed.get(tool));
+  const stateOf = (gate: Gate, tool: string) => reviewState(measure(gate), tool, listed.get(tool));
 
   return {
     async onListed(gate, value, isWhole) {
@@ -75,7 +74,7 @@ export function createToolWatch(): ToolWatch {
       isComplete ||= isWhole;
       const held: { tool: string; state: ReviewState }[] = [];
       for (const [tool, hash] of now) {
-        const state = standingOf(gate, tool);
+        const state = stateOf(gate, tool);
         if (state === "as-accepted" || told.get(tool) === hash) continue;
         if (told.size < TOOLS_MAX) told.set(tool, hash);
         held.push({ tool, state });
@@ -93,12 +92,12 @@ export function createToolWatch(): ToolWatch {
     judge(gate, tool) {
       if (gate.accepted === undefined) {
         if (isStale) return "unknown";
-        if (listed.has(tool)) return standingOf(gate, tool);
+        if (listed.has(tool)) return stateOf(gate, tool);
         // Before a whole list there is no baseline, so a tool cannot have changed.
         return !isComplete || first.has(tool) ? "as-accepted" : "new";
       }
       if (!gate.accepted.has(tool)) return "new";
-      return isListed ? standingOf(gate, tool) : "unknown";
+      return isListed ? stateOf(gate, tool) : "unknown";
     },
     withoutHeld(gate, value) {
       const { result } = value;
@@ -106,7 +105,7 @@ export function createToolWatch(): ToolWatch {
       const tools: readonly unknown[] = result["tools"];
       const shown = tools.filter((tool) =>
         isRecord(tool) && typeof tool["name"] === "string" &&
-        standingOf(gate, tool["name"]) === "as-accepted"
+        stateOf(gate, tool["name"]) === "as-accepted"
       );
       return shown.length === tools.length
         ? undefined

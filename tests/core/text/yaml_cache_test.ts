@@ -43,7 +43,7 @@ Deno.test("parseCachedYaml() keeps a value and its text, and tells lines all the
   assert.equal(closeYamlCache(), undefined, "nothing new was parsed");
 });
 
-Deno.test("parseCachedYaml() believes a kept value, which no caller can change for the next", () => {
+Deno.test("parseCachedYaml() returns a cached value, a copy for each caller", () => {
   openYamlCache([[TEXT, { name: "kept" }]]);
   const first = valueOf(TEXT) as { name: string };
   first.name = "changed";
@@ -59,7 +59,7 @@ Deno.test("parseCachedYaml() keeps no faulty text and nothing that JSON tells ot
   assert.deepEqual(valueOf(TEXT), { name: "ada", tools: { add: ["git"] } }, "closed: parsed");
 });
 
-Deno.test("closeKept() lets go of texts that have not been used for long", () => {
+Deno.test("closeYamlCache() lets go of texts that have not been used for long", () => {
   const old = Array.from(
     { length: 1_500 },
     (_, index): CachedYaml => [`a: ${index}`, { a: index }],
