@@ -1,6 +1,7 @@
 /**
- * Settings of the team-chat gateway. Reads all of them at once and reports every fault. No I/O:
- * the text of a private cloud's file is an argument.
+ * Settings of the team-chat gateway. Reports all faults of single settings at once; if there are
+ * none, all faults of combinations. No I/O: the caller passes the text of the file that describes a
+ * private cloud.
  *
  * With `TEAMS_APP_ID` it runs in cloud mode; without it, in local mode, which checks no token and
  * therefore listens on loopback only. An incomplete cloud configuration is a fault, never local
@@ -31,7 +32,7 @@ import type { ConversationType } from "core/teamchat/activity.ts";
 import { fileOrigin } from "core/net/file_url.ts";
 import { type Cloud, CLOUD_NAMES, knownCloud, parseCloud } from "core/teamchat/cloud.ts";
 
-/** The declared table; also the help of the role. */
+/** The role's settings. `--help` prints them. */
 export const TEAMCHAT_SETTINGS = {
   root: defaulted("FLEETCTL_ROOT", text(), { fallback: "/", doc: "Prefix of every path." }),
   appId: optional("TEAMS_APP_ID", parsed(parseObjectId), {
@@ -144,8 +145,8 @@ export interface ConfigSite {
   /** Text of the file that `TEAMS_CLOUD` names; undefined when there is none. */
   readonly cloudFile: string | undefined;
   /**
-   * The file that `TEAMS_AGENTS` names; undefined or absent when the setting contains the map
-   * itself.
+   * Path of the file that `TEAMS_AGENTS` names; undefined or absent when the setting contains the
+   * map itself.
    */
   readonly agentsFile?: string | undefined;
 }
@@ -159,7 +160,10 @@ export function cloudFilePath(env: Env): string | undefined {
   return given.includes("/") ? given : undefined;
 }
 
-/** Reads the settings. The details of the refusal list every fault. */
+/**
+ * Reads the settings. The details of the refusal list all faults of single settings or, if there
+ * are none, all faults of combinations.
+ */
 export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatConfig> {
   const read = readSettings(TEAMCHAT_SETTINGS, env);
   const cloud = readCloud(env, site);

@@ -62,11 +62,11 @@ export interface TeamchatOptions {
 
 /** The running gateway. */
 export interface Teamchat {
-  /** Undefined where a separate process receives. */
+  /** Where messages arrive; undefined where a separate process receives them. */
   readonly messages: ListenAddress | undefined;
   readonly register: ListenAddress;
   readonly metrics: Metrics;
-  /** Notifies agents, waits for requests in flight, then closes. */
+  /** Sends agents `reason`, waits for requests in flight, then closes. */
   close(reason?: string): Promise<void>;
 }
 
@@ -121,7 +121,7 @@ async function serve(
     await stop();
     throw thrown;
   });
-  // After the listener: activities handed over now find agents that are connected.
+  // After the listener is open, so that agents can connect while activities are handed over.
   const following = config.isReceiverSeparate ? inbound.follow() : undefined;
   return {
     messages: listeners.messages?.address,
@@ -193,7 +193,10 @@ function createDesk(
   return { metrics, platform, registry, owners, replies, agents, disowning };
 }
 
-/** Ends sessions of agents that lost an owner: the old registration decided on the old owners. */
+/**
+ * Ends sessions of agents that lost an owner. Their registration was checked against the old
+ * owners, so they must register again.
+ */
 function endSessions(registry: SessionRegistry, bereft: ReadonlySet<string>, log: Log): void {
   for (const session of registry.all()) {
     if (!bereft.has(session.agent)) continue;
@@ -339,8 +342,8 @@ function stateOf(
 }
 
 /**
- * Opens one listener if the two addresses are the same, otherwise two; only the agents' listener
- * where there is no application.
+ * Without an application, opens only the listener for agents. Otherwise opens one listener if both
+ * addresses are the same, else two.
  */
 async function listen(
   config: TeamchatConfig,

@@ -16,10 +16,11 @@ import {
   printLimit,
 } from "core/limits/agent.ts";
 
-/** Limits as the options give them. */
+/** The limit options of one command line. */
 export interface GivenLimits {
   /**
-   * Only the limits that were given. `undefined` stands for an empty value, which removes a limit.
+   * Only the limits that were given. A field that is present and `undefined` removes that limit
+   * (`--memory-max ''`).
    */
   readonly edit: LimitsEdit;
   /** Keys of the shard that were given. */
@@ -60,7 +61,10 @@ function withoutAbsent(edit: LimitsEdit): AgentLimits {
   return Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
 }
 
-/** Returns one line for people: each effective limit and its origin. */
+/**
+ * Returns one line for people: the limits in force, the agent's own ones marked. Without host
+ * limits: what the record sets, and that limits are enforced under systemd only.
+ */
 export function limitsText(own: AgentLimits | undefined, host: HostLimits | undefined): string {
   const shown = host === undefined ? own ?? {} : fillLimits(own ?? {}, host.agent);
   const parts = LIMIT_ROWS.flatMap((row) => {

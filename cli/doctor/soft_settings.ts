@@ -1,7 +1,7 @@
 /**
- * Settings of a host whose default could be stricter, each with its effect and the command that
- * hardens it. Pure. None of them is a fault, because a site may have good reasons. `doctor` lists
- * them so that they are not overlooked.
+ * Settings in force on a host that could be stricter, each with its effect and a command that
+ * changes it or shows what it affects. Pure. None of them is a fault, because an operator may have
+ * good reasons for it. `doctor` lists them so that they are not overlooked.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export interface SoftSetting {
   readonly run: readonly string[];
 }
 
-/** The inputs of the decision. */
+/** Inputs of `softSettings`. */
 export interface SoftSite {
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
@@ -35,12 +35,15 @@ export interface SoftSite {
   readonly hostname: HostName;
   /** Number of fleet hosts in the ledger, including this one. */
   readonly hosts: number;
-  /** Values of the shared shard whose presence makes the host less strict. */
+  /**
+   * Two secrets of the shared shard that make the host less strict when they are set: passwords of
+   * the basic login, and the shared registration token.
+   */
   readonly basicUsers: string | undefined;
   readonly teamsRegisterToken: string | undefined;
 }
 
-/** Returns the soft settings, those with the largest effect first. */
+/** Returns the soft settings by area: gateway, login, agents, MCP servers. */
 export function softSettings(site: SoftSite): readonly SoftSetting[] {
   return [
     ...gatewaySettings(site),
@@ -157,7 +160,7 @@ function serverSettings(wired: readonly Manifest[]): readonly SoftSetting[] {
   ];
 }
 
-/** Joins names for a sentence; a long list is replaced by its count. */
+/** Joins names for a sentence: at most eight, then the number of the others. */
 function names(list: readonly string[]): string {
   const shown = list.slice(0, 8).map((name) => `"${name}"`).join(", ");
   return list.length > 8 ? `${shown} and ${list.length - 8} more` : shown;

@@ -1,7 +1,8 @@
 /**
- * The host's catalog: the repository overlay over the runtime catalog over the shipped entries.
- * Reads through `Files` only. A broken entry is a fault under its own name and hides no other
- * entry. The entry of a lower layer does not replace it, because that could undo a `risk: block`.
+ * The host's catalog, in three layers. An entry of the ledger's overlay replaces one of the runtime
+ * catalog, which replaces a shipped one. Files are read only through the port `Files`; the shipped
+ * layer is part of the program. A broken entry becomes a fault and affects no other name. The lower
+ * layer's entry of the same name is not used instead, because that could undo a `risk: block`.
  *
  * @module
  */
@@ -33,8 +34,9 @@ export interface CatalogFault {
 }
 
 /**
- * The MCPs that this host knows. `entries` is sorted by name. A name with a fault may also have an
- * entry from the overlay's history: it is rendered, and `findEntry` refuses it otherwise.
+ * The MCPs that this host knows. `entries` is sorted by name. `readCatalog` puts each name in one
+ * of the two. `keepCatalog` (`cli/kept_catalog.ts`) may add the last good entry to a name with a
+ * fault: the planner renders that entry, and `findEntry` still refuses the name.
  */
 export interface Catalog {
   readonly entries: ReadonlyMap<McpName, Manifest>;
@@ -177,7 +179,10 @@ export async function readCatalogEntry(
   }
 }
 
-/** Blocks what an upgrade widened until it is reviewed. A lock of another version is refused. */
+/**
+ * Blocks the tools that an upgrade widened until a person has reviewed them. Refuses a lock of
+ * another version.
+ */
 function withToolLock(manifest: Manifest, text: string, file: string): Result<Manifest> {
   const lock = parseToolLock(text, file);
   if (!lock.ok) return lock;
@@ -198,7 +203,10 @@ function withToolLock(manifest: Manifest, text: string, file: string): Result<Ma
   return ok({ ...locked, heldTools: held, risk: new Map([...manifest.risk, ...blocked]) });
 }
 
-/** A lock without tools belongs to a first version that could not be tried out. */
+/**
+ * Returns the hashes of the accepted tools. None if the lock lists no tool: then the first version
+ * could not be tried out, and nothing was accepted.
+ */
 function accepted({ tools }: ToolLock): Pick<Manifest, "acceptedTools"> {
   if (tools.size === 0) return {};
   return { acceptedTools: new Map([...tools].map(([name, { hash }]) => [name, hash])) };

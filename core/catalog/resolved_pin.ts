@@ -6,7 +6,7 @@
 
 import type { PackageSource, Pin } from "core/catalog/pin.ts";
 
-/** A pin with everything that a manifest states about it. */
+/** A pin, and what the registry says about that version: the fields that a manifest records. */
 export interface ResolvedPin {
   readonly kind: PackageSource["kind"];
   readonly pin: Pin;
@@ -14,8 +14,9 @@ export interface ResolvedPin {
   readonly lock: string;
   /** Integrity of the package itself; absent for Python, where the lock has it for each wheel. */
   readonly integrity?: string;
+  /** SHA-256 of `lock`. */
   readonly lockIntegrity: string;
-  /** Server files that the package declares, by program name, relative to the tree. */
+  /** The package's executables: program name → path, relative to the root of the installed tree. */
   readonly programs: Readonly<Record<string, string>>;
   readonly description: string;
 }

@@ -40,7 +40,7 @@ export const EVENT_PAYLOADS = {
     /** Messages between agents that led to this turn; 0 if the owner wrote it. */
     hops: z.number().int().nonnegative().default(0),
   }),
-  /** Gateway: the agent's dial unit has stored the turn; it will run exactly once. */
+  /** Gateway: the agent's dial unit has stored the turn; it runs at most once. */
   turn_delivered: z.object({}),
   /** Agent: a turn requested on its own host; `by` is the requester, as root stated it. */
   turn_asked: z.object({ text: z.string(), by: z.string() }),

@@ -11,7 +11,10 @@ import { durableEvent, previewEvent } from "core/dial/event.ts";
 import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** Subprotocol whose clients first get a `challenge` and may prove a key. */
+/**
+ * WebSocket subprotocol. The gateway sends its clients a `challenge` first; they may answer it with
+ * a proof of their key.
+ */
 export const DIAL_SUBPROTOCOL = "fleetctl.dial.1";
 /** Version of the frames; increases when a frame changes its meaning. */
 export const DIAL_PROTOCOL = 1;
@@ -45,7 +48,10 @@ export const clientFrame = z.discriminatedUnion("type", [
     epoch: z.string().max(64).optional(),
     /** Last sequence number that the outbox has assigned in `epoch`. */
     last_seq: z.number().int().nonnegative().optional(),
-    /** Accepted turns whose end is not acknowledged; other delivered turns are lost. */
+    /**
+     * Turns that the agent still has: accepted, and their end is not acknowledged yet. The gateway
+     * ends any other delivered turn as lost.
+     */
     open_turns: z.array(z.string().max(64)).max(1024).optional(),
     /** Raw Ed25519 public key, base64url. */
     key: z.string().max(64).optional(),
@@ -54,7 +60,10 @@ export const clientFrame = z.discriminatedUnion("type", [
   }),
   z.object({ type: z.literal("event"), event: durableEvent }),
   z.object({ type: z.literal("preview"), event: previewEvent }),
-  /** The turn is stored at the agent and will run exactly once; sent again for a repeated turn. */
+  /**
+   * The turn is on the agent's disk: it runs at most once, and its end is reported. Sent again when
+   * the turn arrives again.
+   */
   z.object({ type: z.literal("turn_accepted"), turn_id: z.string().max(64) }),
   /** A message of this agent to another agent; `id` makes a repeated frame harmless. */
   z.object({
@@ -71,7 +80,10 @@ export const clientFrame = z.discriminatedUnion("type", [
     id: z.string().min(1).max(64),
     text: z.string(),
   }),
-  /** Acknowledges the bytes of a `file` up to `next`; after the last ones the file is on disk. */
+  /**
+   * The agent has the bytes of a `file` before offset `next`. When `next` equals the size, the file
+   * is on the agent's disk.
+   */
   z.object({
     type: z.literal("file_taken"),
     turn_id: z.string().max(64),
@@ -118,7 +130,7 @@ export const serverFrame = z.discriminatedUnion("type", [
     type: z.literal("registered"),
     version: z.string(),
     protocol: z.number().int(),
-    /** Last sequence number of the client's epoch that is stored at the gateway. */
+    /** Highest event number of the client's epoch that the gateway has on disk. */
     acked_seq: z.number().int().nonnegative(),
     heartbeat_seconds: z.number(),
   }),
@@ -129,7 +141,10 @@ export const serverFrame = z.discriminatedUnion("type", [
     text: z.string(),
     origin: z.string(),
     created: z.number(),
-    /** Its files: sent before in `file` frames, or with the reason why one is missing. */
+    /**
+     * The turn's files. Each was sent before this frame in `file` frames, or has a `fault` that
+     * says why it is missing.
+     */
     files: z.array(turnFile).max(64).optional(),
   }),
   /** A chunk of a file whose turn follows; the next chunk follows after `file_taken`. */
@@ -150,7 +165,10 @@ export const serverFrame = z.discriminatedUnion("type", [
     next: z.number().int().nonnegative(),
   }),
   z.object({ type: z.literal("cancel"), turn_id: z.string() }),
-  /** A decision about an approval of this agent; repeated until the approval's end is known. */
+  /**
+   * A decision about an approval of this agent. The gateway repeats it until it knows how the
+   * approval ended.
+   */
   z.object({
     type: z.literal("approval_decision"),
     approval_id: z.string().max(64),

@@ -1,7 +1,8 @@
 /**
  * Stores the events of connected agents. Events that arrive together are one write, and an event is
  * acknowledged after it is stored. An agent above its rate limit is read more slowly. An agent that
- * ignores the window is disconnected.
+ * sends more unacknowledged events than `DIAL_LIMITS.unstoredEventsMax` or `unstoredBytesMax` allow
+ * is disconnected.
  *
  * @module
  */
@@ -35,7 +36,7 @@ export interface InboxParts<Appended extends AppendedEvents> {
     session: DialSession,
     events: readonly DurableEvent[],
   ) => Result<Appended> | Promise<Result<Appended>>;
-  /** Receives what was stored, before it is acknowledged. */
+  /** Called with the result of each write, before the acknowledgement is sent. */
   readonly onStored: (appended: Appended) => void;
   /** Schedules a write of the agent; events that arrive before it runs are written with it. */
   readonly run: (agent: string, write: () => Promise<void>) => void;
@@ -54,7 +55,9 @@ interface Inbox {
   isBusy: boolean;
 }
 
-/** Creates the inboxes, one for each session that sends. */
+/**
+ * Returns the function that accepts an event. Each session gets its own inbox with its first event.
+ */
 export function createInboxes<Appended extends AppendedEvents>(
   parts: InboxParts<Appended>,
 ): TakeEvent {

@@ -1,5 +1,6 @@
 /**
- * Pages of one agent's transcript as JSON: by events, by turns, or of one turn. No access checks.
+ * Pages of one agent's transcript as JSON: a number of events, a number of turns, or part of one
+ * turn. No access checks.
  *
  * @module
  */
@@ -22,11 +23,11 @@ const event = z.object({
 });
 const cut = z.object({
   turn_id: z.string(),
-  /** Pass as `before`, with the turn, to read the newest omitted events. */
+  /** Pass as `before`, together with `turn`, to read the newest omitted events. */
   before: z.string(),
   /**
-   * Number of omitted events. Calls are counted by results; `failed` are those that failed or were
-   * denied.
+   * Number of omitted events. A call is counted when its result is stored. `failed` counts results
+   * with the status failed or denied.
    */
   counts: z.object({
     events: z.number(),
@@ -44,7 +45,9 @@ export const transcriptPage = z.object({
   before: z.string().nullable(),
   /** Open a stream after this id to miss no later event. */
   cursor: z.string(),
-  /** In a page by turns: turns that omit events between their question and their events here. */
+  /**
+   * In a page by turns: the turns of which this page has only the question and the newest events.
+   */
   cuts: z.array(cut).optional(),
 });
 

@@ -1,6 +1,6 @@
 /**
- * Publishes events to subscribers in this process. The log is the authority: a subscriber that
- * misses an item finds it there. Only previews, presence and hosts exist nowhere else.
+ * Publishes events to subscribers in this process. Events are in the log as well, so a subscriber
+ * that misses one reads it there. Previews, presence and host changes are not stored.
  *
  * @module
  */

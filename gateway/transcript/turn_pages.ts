@@ -1,7 +1,7 @@
 /**
  * Pages of a transcript by turns. A turn that is longer than a page is truncated: its question and
- * its newest events are read, the rest is counted. The page size limits what is read, whatever the
- * length of a turn or of the history.
+ * its newest events are read, the rest is counted. However long a turn or the history is, no more
+ * is read than fits a page.
  *
  * @module
  */
@@ -38,7 +38,7 @@ function withoutOrphans(events: readonly StoredEvent[]): readonly StoredEvent[] 
 
 /** The part of one turn that is on a page. */
 interface Part {
-  /** Ascending; starts with the question when it precedes the rest. */
+  /** Ascending. The question comes first, even when the events after it are omitted. */
   readonly events: readonly StoredEvent[];
   readonly cut: TurnCut | undefined;
   readonly bytes: number;
@@ -99,8 +99,9 @@ class TurnPages {
   }
 
   /**
-   * Turns and events outside of turns, newest first. Stops where one of the two lists was not read
-   * further, because items below that point may be missing.
+   * Turns and events outside of turns, newest first. Each of the two lists is read up to its own
+   * limit. The result stops where the first of them stopped: below that point, items of that list
+   * would be missing.
    */
   #itemsBelow(agent: string, before: number | undefined, turns: number, limit: number) {
     const below = before ?? Number.MAX_SAFE_INTEGER;
@@ -124,7 +125,10 @@ class TurnPages {
     return { items: items.sort((one, other) => other.seq - one.seq), hasMore: floor > 0 };
   }
 
-  /** The running turn belongs on the newest page, however many turns wait behind it. */
+  /**
+   * Returns the running turn for the newest page, if the page lacks it because more turns are
+   * queued after it than the page has.
+   */
   #runningBelow(agent: string, seq: number, limit: number): readonly Part[] {
     const running = this.#sql.running.get(agent);
     const turn = running === undefined
@@ -154,8 +158,8 @@ class TurnPages {
   }
 
   /**
-   * Newest events of a turn below a sequence number, ascending. `left` is the event before them,
-   * if any.
+   * Newest events of a turn below a sequence number, ascending. `left` has the older rows that were
+   * looked at and did not fit; it is empty when no event of the turn precedes the result.
    */
   #rowsOf(turn: Row, below: number, limit: number, bytesMax: number) {
     const [agent, turnId] = [String(turn.agent), String(turn.turn_id)];

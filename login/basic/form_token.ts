@@ -1,6 +1,7 @@
 /**
  * The CSRF token of the login form (`wv_login_csrf`): signed, short-lived, in a cookie and in the
- * form, and valid for one post. Issued tokens use no memory; used ones are stored, within a limit.
+ * form, and valid for one post. Issued tokens use no memory; the newest 10,000 used ones are
+ * remembered.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import { LOGIN_LIMITS } from "core/limits/login.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Random } from "core/ports/random.ts";
 
-/** Purpose of the token. */
+/** Purpose that is part of the token's signature. */
 export const FORM_PURPOSE = "login-form";
 const NONCE_BYTES = 16;
 
@@ -21,7 +22,10 @@ export type FormFault = "cookie-absent" | "field-absent" | "mismatch" | "token" 
 /** Issues and redeems tokens. */
 export interface FormTokens {
   issue(): Promise<string>;
-  /** Redeems a token; returns undefined if it is valid, which it is only once. */
+  /**
+   * Redeems a token. Returns undefined if it is valid, else the fault. A second redemption is
+   * `used`.
+   */
   redeem(cookie: string | undefined, field: string | undefined): Promise<FormFault | undefined>;
 }
 

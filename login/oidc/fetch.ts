@@ -22,12 +22,12 @@ type Fetch = (
   },
 ) => Promise<Response>;
 
-/** No answer, one that is too long, or status 429 or 5xx. */
+/** The provider did not answer, answered too much, or answered 429 or 5xx. */
 export class ProviderUnavailable extends Error {
   override readonly name = "ProviderAway";
 }
 
-/** Returns a bounded `fetch`; rejects with `ProviderAway`. */
+/** Returns a bounded `fetch`; rejects with `ProviderUnavailable`. */
 export function boundedFetch(
   { http, clock }: { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> },
 ): Fetch {

@@ -33,13 +33,16 @@ export interface Refresh {
   readonly token: string;
 }
 
-/** The references. */
+/** The refresh references of all browsers. */
 export interface Refreshes {
   /** Creates the first reference of a family. */
   add(
     of: { readonly principal: string; readonly token: string },
   ): Promise<Result<{ readonly reference: string; readonly family: string }>>;
-  /** Looks a reference up; a used one ends its family and returns undefined. */
+  /**
+   * Looks a reference up. Returns undefined if it is unknown, expired or used, or if its token
+   * cannot be decrypted. A used one also ends its family.
+   */
   open(reference: string): Promise<Refresh | undefined>;
   /**
    * Marks a reference as used and adds its successor and the session, in one transaction;
@@ -50,7 +53,7 @@ export interface Refreshes {
     to: Refresh,
     session: SessionRow,
   ): Promise<Result<string | undefined>>;
-  /** Ends the family of a reference, and its sessions. */
+  /** Ends the reference's family and the sessions of that family. */
   end(reference: string): Promise<Result<void>>;
 }
 

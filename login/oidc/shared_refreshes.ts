@@ -1,7 +1,8 @@
 /**
  * Refreshes in progress: tabs that send the same reference concurrently share one refresh and its
- * outcome. The outcome stays for a few seconds, so that an honest browser does not look like a
- * thief. Bounded.
+ * outcome. The outcome is kept for a few seconds. So a tab that sends the same reference a moment
+ * later does not count as reuse, which would end the session's family. At most 1,024 outcomes are
+ * kept; the oldest are deleted first.
  *
  * @module
  */
@@ -40,7 +41,7 @@ export function createSharedRefreshes(clock: Pick<Clock, "monotonic">): SharedRe
       if (found !== undefined) return found;
       const outcome = work();
       running.set(reference, outcome);
-      // Counted from the outcome: a provider may need longer than this to answer.
+      // The time starts with the outcome: the provider may take longer than `KEPT_MS` to answer.
       const settle = () => {
         running.delete(reference);
         settled.keep(reference, outcome, clock.monotonic() + KEPT_MS);

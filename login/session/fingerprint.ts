@@ -1,7 +1,8 @@
 /**
- * A fingerprint of a user's current password, which ties sessions to it. For a plain password it is
- * a slow hash, because it is stored: the session table reveals no more than a password hash.
- * Computed once per user and cached.
+ * Fingerprints that tie sessions to what opened them: the user's current password (basic), or the
+ * pinned identity (oidc). When it changes, the sessions end. The session table stores the
+ * fingerprint. A plain password is therefore hashed slowly first, so that the table reveals no more
+ * than a stored password hash would. A password's fingerprint is computed once and cached.
  *
  * @module
  */
@@ -45,7 +46,7 @@ async function digest(text: string): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 async function fingerprintOf(user: BasicUser): Promise<string> {
-  // Stored hashes are safe as they are. Plain passwords are hashed with a per-user salt.
+  // A credential that is already a hash is used unchanged. Plain passwords get a per-user salt.
   const stored = user.credential.kind === "hash"
     ? user.stored
     : await hashPassword(user.stored, await digest(`session/${user.name}`));

@@ -1,7 +1,7 @@
 /**
- * Splits an answer into messages: of the usual length, and shorter from where the platform found
- * one too large. The same text and cuts always give the same messages. So after a kill, the next
- * process sends exactly the missing ones. Pure.
+ * Splits an answer into messages, each as long as the platform normally accepts. From a message
+ * that the platform refused as too large, the rest is cut shorter. The same text and cuts always
+ * give the same messages. So after a kill, the next process sends exactly the missing ones. Pure.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export function cutAnswer(text: string, cuts: readonly Cut[]): readonly string[]
 }
 
 /**
- * Adds a shorter cut from message `at` on; undefined when the pieces would be too short to read.
+ * Halves the length from message `at` on; undefined when the pieces would be too short to read.
  */
 export function cutSmaller(cuts: readonly Cut[], at: number): readonly Cut[] | undefined {
   const length = Math.floor((cuts.at(-1)?.length ?? TEAMCHAT_LIMITS.messageLengthMax) / 2);

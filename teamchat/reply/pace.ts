@@ -29,7 +29,7 @@ export interface Pace {
   isIdle(nowMs: number): boolean;
 }
 
-/** Creates an empty record for the windows; the longest one decides how much is kept. */
+/** Creates an empty record for the windows; the highest count decides how many requests it keeps. */
 export function createPace(windows: readonly PaceWindow[]): Pace {
   const taken: number[] = [];
   const keptMax = Math.max(...windows.map(({ count }) => count));
@@ -38,7 +38,7 @@ export function createPace(windows: readonly PaceWindow[]): Pace {
     waitMs: (nowMs) => {
       let waitMs = 0;
       for (const { count, ms } of windows) {
-        // Called for each request, and an index before the start of an array is slow.
+        // Checked first: this runs for every request, and reading a negative index is slow.
         if (taken.length < count) continue;
         const oldest = taken[taken.length - count] ?? -Infinity;
         waitMs = Math.max(waitMs, oldest + ms - nowMs);

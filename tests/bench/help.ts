@@ -1,5 +1,5 @@
 /**
- * `fleetctl --help` against an empty Deno program and `node -e 0`, in one run.
+ * Times `fleetctl --help`, an empty Deno program and `node -e 0`, alternating in one run.
  * `./dev bench help`
  *
  * @module

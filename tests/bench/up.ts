@@ -19,7 +19,7 @@ async function timeToReady(root: string): Promise<number> {
   return took;
 }
 
-/** Times cold and warm starts in turn. */
+/** Times cold and warm starts, alternating. */
 export async function benchUp(): Promise<void> {
   const cold: number[] = [];
   const warm: number[] = [];

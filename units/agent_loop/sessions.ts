@@ -1,6 +1,7 @@
 /**
  * The sessions of a runtime process: begins and reopens them, runs one turn at a time in each, ends
- * them. Faults of a session are refusals; a fault of a turn is its end.
+ * them. A session that cannot be opened or run is refused. A turn that fails is no refusal:
+ * `TurnEnd` says how it ended.
  *
  * @module
  */
@@ -29,7 +30,7 @@ export interface SessionContext {
   readonly sessionsDir: string;
   readonly model: ModelSource;
   readonly prepareTools: McpPool["prepare"];
-  /** Returns the tools for a working folder, under their final names. */
+  /** Returns the tools for a working folder, under the names that the model sees. */
   readonly toolsFor: (cwd: string) => readonly Tool[];
   readonly ports: {
     readonly files: Files;
@@ -69,7 +70,7 @@ interface Session {
   isEnding: boolean;
 }
 
-/** Creates the sessions of a process; none is open. */
+/** Returns the sessions of a process; at first none is open. */
 export function createSessions(context: SessionContext): Sessions {
   const open = new Map<string, Session>();
 

@@ -73,7 +73,7 @@ interface UnitContext extends DialPorts {
   readonly key: DialKey;
   /** Ends the connections to all gateways. */
   readonly signal: AbortSignal;
-  /** Components that refer to each other; each is set once it is open. */
+  /** Components that callbacks use before all of them are open; undefined until then. */
   readonly open: { cockpit?: GatewayConnection; teams?: GatewayConnection; turns?: LocalTurns };
 }
 
@@ -201,8 +201,8 @@ function createOutgoing({ files, clock, random, folder, open }: UnitContext): Ou
 }
 
 /**
- * Opens the connections to the configured gateways. Returns the cockpit's, or a local connection
- * without a gateway.
+ * Opens the connections to the configured gateways. Returns the connection for turns of this host:
+ * the cockpit's, or, without a cockpit, one that has no gateway.
  */
 async function openConnections(
   unit: UnitContext,
@@ -270,7 +270,10 @@ function startRuntime({ options, clock, random, log }: UnitContext, states: Stat
   return superviseRuntime({ driver, clock, random, log, onState });
 }
 
-/** Opens the local socket. Without it the agent cannot send messages; everything else works. */
+/**
+ * Opens the local socket. Without it, turns from a gateway still run. Messages, files to the owner,
+ * approvals (calls that need one are refused) and `fleetctl turn` do not work.
+ */
 async function openSocket(
   { config, options, sockets, users, log }: UnitContext,
   served: Pick<LocalSocketDeps, "questions" | "ownerFiles" | "approvals" | "turns">,
@@ -304,8 +307,8 @@ async function registration(
 }
 
 /**
- * Applies a decision that arrived through a gateway. If there are several, `Approvals` accepts the
- * first.
+ * Applies a decision that arrived through a gateway. If several decisions about one approval
+ * arrive, the first counts.
  */
 function decide(approvals: Approvals, frame: DecisionFrame, log: Log): void {
   const { approval_id: id, digest, decision, by, surface, reason } = frame;

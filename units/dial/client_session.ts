@@ -4,12 +4,13 @@
  * | State | Input | Next | Effects |
  * |---|---|---|---|
  * | opening | opened, our subprotocol | greeting | – |
- * | opening | opened, none | registering | register without proof |
+ * | opening | opened, another or no subprotocol | registering | register without proof |
  * | greeting | challenge | proving | sign the nonce |
  * | proving | signed | registering | register with proof |
  * | registering | registered | registered | resume from the acknowledged number |
- * | registered | ack, turn, cancel, answers, job, closing | registered | deliver it |
- * | any but registered | time is up | ended | close |
+ * | registered | ack, turn, cancel, answers, job | registered | deliver it |
+ * | any | closing | unchanged | deliver it |
+ * | any but registered | time is up | ended | close 1008 |
  * | any | a frame that is not valid in this state | ended | close 1008 |
  * | any | closed | ended | – |
  *

@@ -1,6 +1,6 @@
 /**
  * The report of `fleetctl mcp catalog add`: the tools of the new entry, which of them need
- * approval, what the server tried to access, and the commands that change this.
+ * approval, what the server tried to access, and the commands that change the marks.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export interface Added {
   /** The pin as typed, or the URL. */
   readonly source: string;
   readonly proposed: readonly ProposedMark[];
-  /** The variables that its server sees. */
+  /** The variables that the entry's server sees. */
   readonly seen: SeenVariables;
 }
 
@@ -39,7 +39,7 @@ const SHOWN_MAX = 10;
 /** Bytes of a fixed value that are shown. */
 const VALUE_BYTES_MAX = 160;
 
-/** Returns the report of a package. */
+/** Returns the report for an entry that was added from a package. */
 export async function addedPackage(
   added: Added,
   { candidate, toolLock }: { readonly candidate: Candidate; readonly toolLock: ToolLock },
@@ -86,7 +86,7 @@ export async function addedPackage(
   };
 }
 
-/** Returns the report of a server that its vendor hosts. */
+/** Returns the report for an entry that is reached by URL. */
 export function addedUrl({ mcp, layer, source, proposed, seen }: Added): VerbReport {
   return {
     json: { mcp, layer, source, marks: marksJson(proposed), ...seenJson(seen), held: null },
@@ -136,7 +136,10 @@ export function markLines(mcp: string, proposed: readonly ProposedMark[]): reado
   ];
 }
 
-/** A mark for every tool stays even when the tools are known. Only an operator removes it. */
+/**
+ * Returns the line that says how to remove the mark `*`. The mark stays after the server's tools
+ * became known, until an operator removes it.
+ */
 export function everyLines(mcp: string, everyAsks: boolean): readonly Cell[] {
   if (!everyAsks) return [];
   const lift = `fleetctl mcp catalog review ${mcp} --risk ${quoteShell("*=allow")}`;

@@ -80,7 +80,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
   );
 });
 
-/** Placeholder for the omitted steps of a long turn; fetches some of them. */
+/** Placeholder for the omitted steps of a long turn; a click fetches the next batch. */
 function EarlierSteps({ cut }: { readonly cut: CutTurn }) {
   const words = cutWords(cut.counts);
   if (words === "") return null;
@@ -102,7 +102,7 @@ function EarlierSteps({ cut }: { readonly cut: CutTurn }) {
   );
 }
 
-/** What the agent does now: it works, or waits for its owner's decision. */
+/** What the agent does now: it works, or waits for a person's decision. */
 function Working({ turnId }: { readonly turnId: string }) {
   const waits = approvals.value.some((item) =>
     item.turnId === turnId && item.decision === undefined

@@ -1,6 +1,6 @@
 /**
- * The tools of a new entry that ask a human, and an operator's marks for them, from the first
- * version through an upgrade and its review.
+ * Which tools of a new entry need a human's approval, and an operator's marks for them, from the
+ * first version through an upgrade and its review.
  *
  * @module
  */

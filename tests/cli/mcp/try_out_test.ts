@@ -1,5 +1,5 @@
 /**
- * Where a try may start a third-party program.
+ * When `catalog add` may start a third-party server to try it out, and how it is confined.
  *
  * @module
  */
@@ -12,7 +12,10 @@ import { escapeWord, tryUnitWords } from "units/render/mcp/try_unit.ts";
 const BOTH = ["unshare", "setpriv"];
 const SYSTEMD = ["systemd-run", ...BOTH];
 
-/** A machine with these programs; `booted` states whether systemd runs it, and its daemon. */
+/**
+ * A machine with these programs. `booted` is undefined without systemd; else it has the state of
+ * fleetctl's daemon, and whether there is a D-Bus socket.
+ */
 function contextOf(
   [uid, root, programs]: readonly [number, string, readonly string[]],
   booted: { readonly daemon: "active" | "inactive"; readonly hasBus?: false } | undefined,

@@ -2,10 +2,11 @@
  * Keeps a conversation within the model's window. Pure: messages in, messages out. The steps, in
  * order:
  *
- * 1. Shorten old tool results.
+ * 1. Shorten tool results of earlier turns.
  * 2. Leave out whole old turns, with a marker.
- * 3. Leave out old steps of the running turn.
- * 4. Cut the remaining texts.
+ * 3. Shorten tool results of the running turn, oldest first.
+ * 4. Leave out its oldest steps, with a marker.
+ * 5. Cut the remaining texts.
  *
  * The result never contains a tool result without its call, or a call without its result.
  *
@@ -22,7 +23,7 @@ import {
 /** The history as the model sees it. */
 export interface FittedHistory {
   readonly messages: readonly Message[];
-  /** Turns left out, including those of earlier fittings. */
+  /** Number of turns left out, `forgottenTurns` included. */
   readonly droppedTurns: number;
   readonly shortenedResults: number;
 }
@@ -30,24 +31,24 @@ export interface FittedHistory {
 /** Options of `fitHistory`. */
 export interface FitOptions {
   readonly budgetTokens: number;
-  /** Turns that `messages` no longer contains. */
+  /** Number of turns that earlier fits left out, so that `messages` lacks them. */
   readonly forgottenTurns?: number;
 }
 
 /**
- * Bytes per token. A low value, so that the estimate is rather too high: English prose has 4 to 5
- * and code 3, and a three-byte character is seldom more than one token.
+ * Bytes per token. Low on purpose, because the estimate should err on the high side: English prose
+ * has 4 to 5 and code 3, and a three-byte character is seldom more than one token.
  */
 const BYTES_PER_TOKEN = 3;
 const MESSAGE_TOKENS = 8;
 /** Maximum size of an old tool result. */
 const SHORT_RESULT_BYTES = 1024;
 /**
- * When turns are left out, more than necessary are, so that the next few turns fit without another
- * cut.
+ * Once turns must be left out, they are left out down to this share of the budget. Then the next
+ * few turns fit without leaving out more.
  */
 const DROP_TO_SHARE = 0.7;
-/** Text limits tried in turn when a single turn does not fit. */
+/** Limits for each text, tried one after the other while the running turn is still too large. */
 const LAST_RESORT_BYTES = [64 * 1024, 16 * 1024, 4096, 1024, 256, 96] as const;
 
 /** Estimates the tokens of a text. */
@@ -148,7 +149,7 @@ function shortenResults(
   return { messages: short, count };
 }
 
-/** Fits a single turn that exceeds the budget alone. */
+/** Fits one turn that by itself exceeds the budget. */
 function fitTurn(
   turn: readonly Message[],
   budget: number,
@@ -211,8 +212,8 @@ function cutMessage(message: Message, bytesMax: number): Message {
   return {
     role: "assistant",
     parts: message.parts.flatMap((part): AssistantPart[] => {
-      // Drops reasoning, and the provider's data of texts: a cut part would not match its
-      // signature.
+      // Drops reasoning, and `provider_options` of texts: they contain a signature that a
+      // shortened part would not match.
       if (part.type === "reasoning") return [];
       if (part.type === "text") {
         return [{ type: "text", text: cutMiddle(part.text, bytesMax).text }];
