@@ -21,7 +21,7 @@ export const RUNTIME_SETTINGS = {
     doc: "Model provider; the built-in demo model answers when none is configured.",
   }),
   model: optional("FLEETCTL_MODEL", text(), {
-    doc: "Model id in the provider's words.",
+    doc: "Model id as the provider names it.",
   }),
   baseUrl: optional("FLEETCTL_BASE_URL", url({ schemes: ["https", "http"] }), {
     doc: "Base URL of the endpoint, usually ending in /v1; the provider's own when not set.",
@@ -39,10 +39,10 @@ export const RUNTIME_SETTINGS = {
     isSecret: true,
   }),
   contextTokens: optional("FLEETCTL_CONTEXT_TOKENS", integer(4_000, 10_000_000), {
-    doc: "Size of the model's window in tokens, when it differs from what is assumed.",
+    doc: "Size of the model's window in tokens, if not the default.",
   }),
   outputTokens: optional("FLEETCTL_OUTPUT_TOKENS", integer(256, 1_000_000), {
-    doc: "Longest answer that is asked for, in tokens.",
+    doc: "Maximum length of an answer, in tokens.",
   }),
   workspace: optional("FLEETCTL_WORKSPACE", text(), {
     doc: "Folder that the agent works in; its home when not set.",

@@ -209,14 +209,14 @@ function recordEnd(id: number, exit: string, { host, audit }: Running): void {
 }
 
 function waitText(uid: number): string {
-  return `waiting: uid ${uid} has ${DAEMON_LIMITS.verbsPerUidMax} verbs running, or this ` +
-    "host too many";
+  return `waiting: uid ${uid} already runs ${DAEMON_LIMITS.verbsPerUidMax} verbs, or this host ` +
+    "runs the maximum";
 }
 
 function stopping(): Refusal {
   return refusal(
     "daemon-stopping",
-    "Cannot take the request: the daemon is ending, must be running",
+    "Cannot accept the request: the daemon is stopping, must be running",
     {
       hints: ["fleetctl status"],
     },
@@ -226,23 +226,23 @@ function stopping(): Refusal {
 function overLimit(uid: number, why: LimitReason): Refusal {
   const states: Readonly<Record<LimitReason, string>> = {
     connections: `uid ${uid} has ${connectionsMaxOf(uid)} connections open`,
-    rate: `uid ${uid} asks more than ${DAEMON_LIMITS.requestsPerSecond} times a second`,
+    rate: `uid ${uid} sends more than ${DAEMON_LIMITS.requestsPerSecond} requests per second`,
     full: `${DAEMON_LIMITS.connectionsMax} connections are open`,
   };
-  return refusal("daemon-busy", `Cannot take the request: ${states[why]}, must wait`);
+  return refusal("daemon-busy", `Cannot accept the request: ${states[why]}, must wait`);
 }
 
 function noAudit(paths: Paths): Refusal {
   return refusal(
     "audit-unwritable",
-    `Cannot take the request: the audit log in "${paths.role("daemon")}" cannot be written, ` +
+    `Cannot accept the request: the audit log in "${paths.role("daemon")}" cannot be written, ` +
       `and nothing runs as root unrecorded`,
     { hints: [`df -h ${paths.role("daemon")}`, logHint(paths, "fleetctl-daemon.service")] },
   );
 }
 
 function daemonFailed(paths: Paths): Refusal {
-  return refusal("daemon-failed", "Cannot take the request: the daemon met a fault", {
+  return refusal("daemon-failed", "Cannot accept the request: the daemon failed", {
     hints: [logHint(paths, "fleetctl-daemon.service")],
   });
 }

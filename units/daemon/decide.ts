@@ -81,7 +81,10 @@ async function judgeLine(
   if (parsed.value.kind !== "run") return refused("not a verb", notForwarded("it asks for help"));
   const { invocation } = parsed.value;
   if (invocation.as !== undefined) {
-    return refused("as inside argv", notForwarded('it holds "--as", which has a field of its own'));
+    return refused(
+      "as inside argv",
+      notForwarded('it contains "--as", which has a separate field'),
+    );
   }
   const subject = {
     uid: peer.uid,
@@ -118,7 +121,7 @@ function refused(
 }
 
 function daemonFailed(paths: Paths): Refusal {
-  return refusal("daemon-failed", "Cannot take the request: the daemon met a fault", {
+  return refusal("daemon-failed", "Cannot accept the request: the daemon failed", {
     hints: [logHint(paths, "fleetctl-daemon.service")],
   });
 }

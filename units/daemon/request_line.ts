@@ -24,9 +24,9 @@ export async function readRequestLine(
     while (true) {
       const part = await Promise.race([reader.read(), late.promise]);
       if (part === "late") {
-        return err(bad(`it did not come within ${DAEMON_LIMITS.requestSeconds} seconds`));
+        return err(bad(`it did not arrive within ${DAEMON_LIMITS.requestSeconds} seconds`));
       }
-      if (part.done) return err(bad("the connection ended before it did"));
+      if (part.done) return err(bad("the connection ended before it arrived"));
       const [line] = splitter.push(part.value);
       if (line !== undefined) return ok(line);
     }

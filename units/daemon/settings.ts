@@ -12,7 +12,7 @@ import { parsed } from "core/settings/setting_types.ts";
 /** Settings of `fleetctld`. */
 export const DAEMON_SETTINGS = {
   root: defaulted("FLEETCTL_ROOT", parsed(parseRoot), {
-    doc: "Folder that holds the whole host.",
+    doc: "Root folder of the host.",
     fallback: "/",
     wanted: "must be an absolute path",
   }),

@@ -313,5 +313,5 @@ async function registration(
 function decide(approvals: Approvals, frame: DecisionFrame, log: Log): void {
   const { approval_id: id, digest, decision, by, surface, reason } = frame;
   const decided = approvals.decide({ id, digest, decision, by, surface, reason });
-  if (!decided.ok) log.info("decision not taken", { id, code: decided.error.code });
+  if (!decided.ok) log.info("decision not accepted", { id, code: decided.error.code });
 }

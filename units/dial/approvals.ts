@@ -182,7 +182,7 @@ class AgentApprovals implements Approvals {
       const size = byteLength(canonicalJson(call.arguments));
       return size <= APPROVAL_LIMITS.argumentsBytesMax
         ? undefined
-        : approvalUnavailable(call, `its arguments have ${size} bytes, which nobody could read`);
+        : approvalUnavailable(call, `its arguments have ${size} bytes, too long to review`);
     } catch {
       return approvalUnavailable(call, "its arguments are nested too deep to be shown");
     }
@@ -312,8 +312,8 @@ function endedEvent(id: string, state: string): Event {
 function unknownApproval(id: string) {
   return refusal(
     "approval-unknown",
-    `Cannot decide about approval ${JSON.stringify(id.slice(0, 64))}: this agent has none of ` +
-      "that name",
+    `Cannot decide about approval ${JSON.stringify(id.slice(0, 64))}: this agent has no ` +
+      "approval with that id",
     { hints: ["fleetctl approvals list"] },
   );
 }

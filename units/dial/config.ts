@@ -26,7 +26,7 @@ export const DIAL_SETTINGS = {
     doc: "Login identity that the ledger maps to the agent; without it there is no cockpit.",
   }),
   teamchatUrl: optional("CHANNEL_TEAMCHAT_GATEWAY_URL", parsed(parseRegisterUrl), {
-    doc: "Where the team-chat gateway takes registrations.",
+    doc: "URL where the team-chat gateway accepts registrations.",
   }),
   owner: optional("CHANNEL_OWNER_AAD", parsed(parseObjectId), {
     doc: "Object id of the owner in team chat.",
@@ -37,7 +37,7 @@ export const DIAL_SETTINGS = {
   }),
   cockpitUrl: defaulted("CHANNEL_WEBVIEW_GATEWAY_URL", parsed(parseRegisterUrl), {
     fallback: `ws://127.0.0.1:${DIAL_PORT}`,
-    doc: "Where the gateway takes dial-ins.",
+    doc: "URL where the gateway accepts dial-ins.",
   }),
   runtime: required("FLEETCTL_RUNTIME", text(), { doc: "Name of the runtime definition." }),
   workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),

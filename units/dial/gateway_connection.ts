@@ -248,6 +248,6 @@ function handleFrame(frame: InboundFrame, context: FrameContext): void {
       return;
     case "job":
       // Jobs are for a host's own unit. A gateway that sends one to an agent is wrong.
-      return log.warning("job not taken", { job: frame.job });
+      return log.warning("job refused", { job: frame.job });
   }
 }

@@ -184,7 +184,7 @@ export class GatewaySession {
       // One at a time: events may be large, and the socket may be full after the first.
       const [event] = store.read(range.from, range.from);
       if (event === undefined) {
-        log.error("outbox has a hole", { seq: range.from });
+        log.error("outbox event missing", { seq: range.from });
         return this.close(CLOSE.tryAgainLater, "outbox");
       }
       this.#write({ type: "event", event });
@@ -269,11 +269,11 @@ export class GatewaySession {
   /** Handles a side that lost its state: the waiting events are sent under new numbers. */
   #renumber(ackedSeq: number): void {
     const { store, random, log } = this.#deps;
-    log.warning("gateway and outbox do not agree, numbering anew", { acked: ackedSeq });
+    log.warning("gateway and outbox do not agree, renumbering", { acked: ackedSeq });
     const renumbered = store.renumber(random.uuid());
     if (renumbered.ok) this.#retryAfterMs = 0;
     else log.error("outbox not renumbered", { code: renumbered.error.code });
-    this.close(CLOSE.normal, "numbering anew");
+    this.close(CLOSE.normal, "renumbering");
   }
 
   #take(frame: InboundFrame): void {
@@ -294,7 +294,7 @@ export class GatewaySession {
     this.#onDrained();
     if (code === CLOSE.policyViolation) log.warning("gateway refuses", { reason });
     if (code === CLOSE.tryAgainLater && reason === AGENT_STORAGE_FULL) {
-      log.warning("gateway stores no more of this agent, events wait here", STORAGE_FULL);
+      log.warning("gateway storage for this agent is full, events wait here", STORAGE_FULL);
     }
     const since = this.#registeredAt;
     const retryAfterMs = this.#retryAfterMs;

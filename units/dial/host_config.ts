@@ -17,10 +17,10 @@ export const HOST_DIAL_SETTINGS = {
   hostname: required("FLEETCTL_HOST", parsed(parseHostName), { doc: "Name of this host." }),
   gatewayUrl: defaulted("CHANNEL_WEBVIEW_GATEWAY_URL", parsed(parseRegisterUrl), {
     fallback: `ws://127.0.0.1:${DIAL_PORT}`,
-    doc: "Where the gateway takes dial-ins.",
+    doc: "URL where the gateway accepts dial-ins.",
   }),
   credentials: required("CREDENTIALS_DIRECTORY", text(), {
-    doc: "Folder that the service manager has put the dial key into.",
+    doc: "Folder into which the service manager puts the dial key.",
   }),
 } as const;
 

@@ -58,7 +58,7 @@ export function startHostUnit(
   });
   const handleFrame = (frame: InboundFrame) => {
     if (frame.type === "ack" || frame.type === "closing") return;
-    if (frame.type !== "job") return log.warning("frame not taken", { type: frame.type });
+    if (frame.type !== "job") return log.warning("frame not accepted", { type: frame.type });
     const reportProgress = (text: string) =>
       link.send({ type: "job_progress", id: frame.id, text });
     runJob(frame, { socket: config.paths.daemonSocket, ports, log, reportProgress })
@@ -82,22 +82,28 @@ async function runJob(
   const { id, by, agent } = job;
   const { log, ports } = at;
   const failed = (code: string, message: string): HostJobResult => {
-    log.warning("job not done", { id, job: job.job, by, code });
+    log.warning("job failed", { id, job: job.job, by, code });
     return { type: "job_result", id, code, message: message.slice(0, 2_000) };
   };
   const argv = jobWords(job);
   if (argv === undefined) {
-    return failed("job-unknown", `Cannot run the job ${JSON.stringify(job.job)}: it is none`);
+    return failed(
+      "job-unknown",
+      `Cannot run the job ${JSON.stringify(job.job)}: its type is unknown`,
+    );
   }
   log.info("job begins", { id, job: job.job, agent, by });
   let stream: ByteStream | undefined;
   try {
     stream = await connectDaemon(ports.sockets, at.socket);
   } catch (thrown) {
-    return failed("daemon-not-running", `Cannot ask the daemon: ${errorText(thrown)}`);
+    return failed("daemon-not-running", `Cannot reach the daemon: ${errorText(thrown)}`);
   }
   if (stream === undefined) {
-    return failed("daemon-not-running", "Cannot ask the daemon: nobody answers on its socket");
+    return failed(
+      "daemon-not-running",
+      "Cannot reach the daemon: it does not answer on its socket",
+    );
   }
   const open = stream;
   const cancel = ports.clock.after(DIAL_LIMITS.jobSeconds * 1000, () => open.close());

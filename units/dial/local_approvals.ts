@@ -112,6 +112,6 @@ function deniedToAgent() {
 export function wrongAgent(wanted: string, agent: string): Refusal {
   return refusal(
     "agent-mismatch",
-    `Cannot take the request: it is for agent "${wanted}", this is the dial unit of "${agent}"`,
+    `Cannot accept the request: it is for agent "${wanted}", this is the dial unit of "${agent}"`,
   );
 }

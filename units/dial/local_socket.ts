@@ -112,9 +112,7 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
         return await holdListed(request.data.mcp, deps.mcps, next);
       }
       await answer(
-        request.success
-          ? await handle(request.data, deps, rights)
-          : invalid("it is none of the requests of this socket"),
+        request.success ? await handle(request.data, deps, rights) : invalid("its type is unknown"),
       );
     }
   } catch (thrown) {

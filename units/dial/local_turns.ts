@@ -86,7 +86,7 @@ export function createLocalTurns(
         unwatch();
         return accepted;
       }
-      log.info("turn asked on this host", { turn: turnId, by });
+      log.info("turn requested on this host", { turn: turnId, by });
       return ok({ turnId, cancel: () => connection.cancel(turnId), unwatch });
     },
     preview: (event) => watchers.get(event.turn_id)?.({ type: "turn_preview", event }),
@@ -117,7 +117,9 @@ export async function serveTurn(
   const send = (value: LocalAnswer) => {
     const size = JSON.stringify(value).length;
     unread += size;
-    if (unread > UNREAD_BYTES_MAX) return done.reject(new Error("its watcher does not read"));
+    if (unread > UNREAD_BYTES_MAX) {
+      return done.reject(new Error("the watcher does not read its events"));
+    }
     sent = sent.then(() => answer(value)).then(() => {
       unread -= size;
       if (value.type === "turn_event" && value.kind === "turn_ended") done.resolve();
@@ -136,7 +138,7 @@ export async function serveTurn(
   try {
     await Promise.race([done.promise, handleLines(next, cancel)]);
   } catch (thrown) {
-    log.info("turn is not watched any more", { turn: turnId, error: errorText(thrown) });
+    log.info("turn is no longer watched", { turn: turnId, error: errorText(thrown) });
   } finally {
     unwatch();
   }
@@ -160,7 +162,7 @@ function errorLine({ code, message }: Refusal): LocalAnswer {
 function notFromRoot() {
   return refusal(
     "turn-not-yours",
-    "Cannot take the turn: the caller is the agent itself, must be root (fleetctl turn)",
+    "Cannot accept the turn: the caller is the agent itself, must be root (fleetctl turn)",
     { kind: "denied" },
   );
 }
@@ -168,8 +170,8 @@ function notFromRoot() {
 function unfit(bytes: number) {
   return refusal(
     "turn-text-invalid",
-    `Cannot take the turn: its text has ${bytes} bytes, must have 1 to ` +
-      `${TURN_LIMITS.textBytesMax} and more than blanks`,
+    `Cannot accept the turn: its text has ${bytes} bytes, must have 1 to ` +
+      `${TURN_LIMITS.textBytesMax} and not only blanks`,
     { kind: "usage" },
   );
 }
@@ -177,7 +179,7 @@ function unfit(bytes: number) {
 function tooMany() {
   return refusal(
     "turn-queue-full",
-    `Cannot take the turn: ${WATCHED_TURNS_MAX} turns from this host are open, ` +
+    `Cannot accept the turn: ${WATCHED_TURNS_MAX} turns from this host are open, ` +
       "one must end first",
   );
 }

@@ -36,7 +36,7 @@ await helpOrRefuse(PROGRAM, {
     ? "keeps this host's own connection to the gateway"
     : "keeps the connection of one agent to its gateway, and runs its runtime",
   settings: isHost ? HOST_DIAL_SETTINGS : DIAL_SETTINGS,
-  arguments: { "--host": "first: be the unit of the host, not of an agent" },
+  arguments: { "--host": "first argument: run as the unit of the host, not of an agent" },
 });
 
 /** Settings of either kind; exits when they are not usable. */

@@ -115,7 +115,7 @@ export function createQuestions(deps: {
 function busy() {
   return refusal(
     "message-busy",
-    `Cannot send the message: ${OPEN_MAX} are on their way, or one with this id is`,
+    `Cannot send the message: ${OPEN_MAX} are being sent, or one with this id is`,
   );
 }
 function noTeamchat() {

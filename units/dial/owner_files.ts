@@ -82,7 +82,7 @@ export function createOwnerFiles(deps: {
   }
 
   async function read(name: string): Promise<Result<Uint8Array>> {
-    if (name !== fileName(name, 1)) return err(unfit(name, "its name is none of a plain file"));
+    if (name !== fileName(name, 1)) return err(unfit(name, "its name is not a plain file name"));
     const path = `${folder}/${name}`;
     const stat = await files.stat(path).catch(() => undefined);
     if (stat?.kind !== "file") return err(unfit(name, `there is no such file in ${folder}`));
@@ -103,7 +103,7 @@ export function createOwnerFiles(deps: {
         ));
       }
       if (open.size >= OPEN_MAX) {
-        return err(refusal("message-busy", "Cannot send the file: others are on their way"));
+        return err(refusal("message-busy", "Cannot send the file: others are being sent"));
       }
       const bytes = await read(offer.name);
       if (!bytes.ok) return bytes;

@@ -42,7 +42,7 @@ export function ownerEventNote(
     case "reaction": {
       const changes = [
         ...types(payload.added).map((type) => `added ${type}`),
-        ...types(payload.removed).map((type) => `took back ${type}`),
+        ...types(payload.removed).map((type) => `removed ${type}`),
       ];
       return changes.length === 0
         ? undefined
@@ -61,15 +61,15 @@ export function ownerEventNote(
 function fileResult(result: string): string {
   switch (result) {
     case "accepted":
-      return "taken by the owner";
+      return "accepted by the owner";
     case "declined":
       return "declined by the owner";
     case "expired":
-      return "not taken in time";
+      return "not accepted in time";
     case "ambiguous":
-      return "accepted, and whether it was brought is not known";
+      return "accepted, and whether it was delivered is not known";
     default:
-      return "accepted and could not be brought";
+      return "accepted and could not be delivered";
   }
 }
 

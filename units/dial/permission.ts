@@ -196,7 +196,7 @@ async function requestApproval(
 function notOpenYet(call: Question["call"]): Refusal {
   return refusal(
     "approval-unavailable",
-    `Cannot call tool ${toolText(call)}: the agent is starting and asks nobody yet; ` +
+    `Cannot call tool ${toolText(call)}: the agent is starting and cannot request approval yet; ` +
       "nothing was done",
     { kind: "denied" },
   );

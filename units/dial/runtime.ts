@@ -81,7 +81,7 @@ export function superviseRuntime(deps: RuntimeDeps): SupervisedRuntime {
       if (stop.signal.aborted) break;
       attempt = ranMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt + 1;
       const delayMs = BACKOFF_LIMITS.firstMs + backoffMs(DIAL_BACKOFF, attempt, random.fraction());
-      log.warning("runtime is gone", { reason, restart_ms: delayMs });
+      log.warning("runtime ended", { reason, restart_ms: delayMs });
       onState("failed", reason);
       if (ranMs === 0) settle(err(reason));
       retryNow = new AbortController();

@@ -57,7 +57,7 @@ const STOPPED: TurnOutcome = {
 const CANCELLED: TurnOutcome = {
   outcome: "cancelled",
   code: "cancelled-before-start",
-  reason: "Cancelled before the runtime had it",
+  reason: "Cancelled before the runtime received it",
 };
 
 /** Maximum length of a reason, which may contain a program's last output, in characters. */

@@ -137,7 +137,7 @@ if (
 }
 if (root === "/") {
   fail([
-    'fleetctl: Cannot use root "/": must be a folder of its own; "/" is for the package',
+    'fleetctl: Cannot use root "/": must be a separate folder; "/" is reserved for the package',
     "hint: fleetctl up --root ~/.fleetctl",
   ], 2);
 }

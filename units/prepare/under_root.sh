@@ -31,7 +31,7 @@ root=$(realpath -m -- "$root") || exit 2
 case "$root" in
   *[,:\"\'\\{}]* | *"
 "*)
-    echo "fleetctl: Cannot use root \"$root\": must hold none of , \" ' \\ { } : and no line break" >&2
+    echo "fleetctl: Cannot use root \"$root\": must not contain , \" ' \\ { } : or a line break" >&2
     echo "hint: $(call_up) --root /tmp/fleetctl" >&2
     exit 2
     ;;
@@ -39,7 +39,7 @@ esac
 
 # The preparation may write only to the root itself, so the parent folder must exist.
 if [ ! -e "$(dirname -- "$root")" ]; then
-  echo "fleetctl: Cannot use root \"$root\": the folder that it lies in does not exist, must be there" >&2
+  echo "fleetctl: Cannot use root \"$root\": its parent folder does not exist, must exist" >&2
   echo "hint: mkdir -p '$(dirname -- "$root")'" >&2
   exit 1
 fi
@@ -78,7 +78,7 @@ if [ -f "$web/web.json" ] && ! cmp -s "$web/web.json" "$root/usr/lib/fleetctl/we
 fi
 launcher=$root/usr/lib/fleetctl/$program
 if [ ! -x "$launcher" ]; then
-  echo "fleetctl: Cannot run \"$program\": there is no such program, must be one of the table in README.md" >&2
+  echo "fleetctl: Cannot run \"$program\": there is no such program, must be one of those in README.md" >&2
   echo "hint: $(call) help" >&2
   exit 2
 fi

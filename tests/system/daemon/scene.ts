@@ -41,7 +41,7 @@ def ask(line):
             except OSError:
                 pass
         frames = data.decode().strip().split("\\n")
-        if "asks more than" not in frames[-1]:
+        if "sends more than" not in frames[-1]:
             return frames[-1]
         time.sleep(0.1)
 for line in sys.stdin:

@@ -52,22 +52,22 @@ Deno.test("a failing endpoint ends the turn with code, reason, hint; the next wo
       {
         reply: { kind: "status" as const, status: 429, headers: { "retry-after": "3600" } },
         code: "model-rate-limited",
-        reason: /given up it asks to wait 3600 s/,
+        reason: /given up because it requests a wait of 3600 s/,
       },
       {
         reply: { kind: "cut" as const, text: "Once upon a time there was " },
         code: "model-stream-cut",
-        reason: /stopped in mid-stream/,
+        reason: /stopped before the answer was complete/,
       },
       {
         reply: { kind: "cut" as const, text: "Once upon a time ", cleanly: true },
         code: "model-stream-cut",
-        reason: /stopped in mid-stream/,
+        reason: /stopped before the answer was complete/,
       },
       {
         reply: { kind: "garbage" as const, body: 'data: {"nonsense": tru\n\n' },
         code: "model-garbage",
-        reason: /no model answer/,
+        reason: /not a model answer/,
       },
       {
         reply: {

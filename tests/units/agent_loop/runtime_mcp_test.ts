@@ -68,7 +68,7 @@ Deno.test("runtime says so when an MCP server dies in mid-call, and starts it ag
     assert.equal(died?.status, "failed");
     assert.match(
       died?.text ?? "",
-      /MCP "fix" was lost in mid-call: it ended with signal SIGKILL: the fixture gives up/,
+      /MCP "fix" disconnected during the call: it ended with signal SIGKILL: the fixture gives up/,
     );
     assert.deepEqual([again?.status, again?.text], ["completed", "back"]);
   }, { servers: { fix: fixtureServer() } });
@@ -79,7 +79,7 @@ Deno.test("runtime gives a server up at half a message, without a wait", async (
     model.script({ kind: "answer", text: "done" });
     const { updates } = await runtime.turn("work");
     assert.deepEqual(of(updates, "notice").map((notice) => notice.text.split(" (")[0]), [
-      'MCP "half" is not available: an answer of it is unusable, it is not JSON',
+      'MCP "half" is not available: one of its answers is unusable, it is not JSON',
     ]);
   }, {
     servers: {

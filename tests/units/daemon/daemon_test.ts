@@ -214,7 +214,7 @@ Deno.test("startDaemon() gives up on a client that does not finish its line", as
     host.clock.advance(DAEMON_LIMITS.requestSeconds * 1000);
     const [frame] = await asked;
     assert.ok(frame?.type === "refused");
-    assert.match(frame.error.message, /did not come within 5 seconds/);
+    assert.match(frame.error.message, /did not arrive within 5 seconds/);
   });
 });
 
@@ -253,7 +253,10 @@ Deno.test("startDaemon() lets a uid's fifth verb wait, drops one without a clien
     const gone = await host.sockets.connectUnix(paths.daemonSocket);
     await gone.writable.getWriter().write(new TextEncoder().encode(request(["apply"])));
     for await (const chunk of gone.readable) {
-      assert.match(new TextDecoder().decode(chunk), /"err","text":"waiting: uid \d+ has 4 verbs/);
+      assert.match(
+        new TextDecoder().decode(chunk),
+        /"err","text":"waiting: uid \d+ already runs 4 verbs/,
+      );
       break;
     }
     gone.close();

@@ -31,7 +31,7 @@ Deno.test({
       host: { ...liveHost({ seed: 7, clock: hastyClock() }), log },
     });
     const turnId = await cockpit.post("hello");
-    const line = await log.next("gateway stores no more of this agent, events wait here");
+    const line = await log.next("gateway storage for this agent is full, events wait here");
     assert.equal(line.level, "warning");
     assert.equal(line.fields.code, "agent-storage-full");
     assert.match(String(line.fields.hint), /fleetctl gc --events/);

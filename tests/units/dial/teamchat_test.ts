@@ -151,7 +151,7 @@ Deno.test({
     await at.ask({ type: "owner_message", text: " " });
     await at.post(at.message("second"));
     await at.until(() => heard.length === 2);
-    assert.equal(heard[1], "[file: report.pdf was taken by the owner]\n\nsecond");
+    assert.equal(heard[1], "[file: report.pdf was accepted by the owner]\n\nsecond");
     assert.deepEqual(at.kit.violations(), []);
   },
 });

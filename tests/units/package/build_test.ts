@@ -157,9 +157,9 @@ const PLACES: readonly (readonly [string, RegExp])[] = [
   ["/", /Cannot use root "\/"/],
   [
     "/tmp/fleetctl-nosuch/r",
-    /in does not exist, must be there\nhint: mkdir -p '\/tmp\/fleetctl-nosuch'/,
+    /its parent folder does not exist, must exist\nhint: mkdir -p '\/tmp\/fleetctl-nosuch'/,
   ],
-  ["/tmp/a,b", /Cannot use root "\/tmp\/a,b": must hold none of/],
+  ["/tmp/a,b", /Cannot use root "\/tmp\/a,b": must not contain ,/],
   [`${out}/fleetctl/x`, /Cannot use root ".*": a part of the path is a file/],
 ];
 for (const [place, wanted] of PLACES) {

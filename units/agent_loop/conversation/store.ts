@@ -140,7 +140,7 @@ async function closeOpenTurn(conversation: Conversation, clock: Clock): Promise<
     type: "end",
     at: clock.now(),
     outcome: "interrupted",
-    reason: "the runtime ended in mid-turn",
+    reason: "the runtime ended during the turn",
   });
 }
 
@@ -193,7 +193,7 @@ async function lockSession(folder: string, id: string, ports: StorePorts): Promi
     if (!timeout.signal.aborted) throw error;
     return err(refusal(
       "session-busy",
-      `Cannot open session "${id}": another runtime holds it, must have ended first`,
+      `Cannot open session "${id}": another runtime has it open, must have ended first`,
     ));
   } finally {
     stopTimer();

@@ -87,19 +87,19 @@ async function handleDemo(
   demo: { readonly key: string; readonly environment: DemoEnvironment; readonly ports: DemoPorts },
 ): Promise<Response> {
   if (!isEqualInConstantTime(request.headers.get("authorization") ?? "", `Bearer ${demo.key}`)) {
-    return problem(401, "The token is not the one of this agent");
+    return problem(401, "The token is not this agent's");
   }
   const path = new URL(request.url).pathname;
   if (request.method === "GET" && path === "/v1/models") {
     return Response.json({ object: "list", data: [{ id: "demo", object: "model" }] });
   }
   if (request.method !== "POST" || path !== "/v1/chat/completions") {
-    return problem(404, "There is nothing here");
+    return problem(404, "Not found");
   }
   const body = await readJson(request.body, BODY_BYTES_MAX).catch(() => err("broken" as const));
   if (!body.ok && body.error === "too-large") return problem(413, "The request is too large");
   const parsed = requestShape.safeParse(body.ok ? body.value : undefined);
-  if (!parsed.success) return problem(400, "The request is no chat completion request");
+  if (!parsed.success) return problem(400, "The request is not a chat completion request");
   const answer = answerDemo({
     messages: parsed.data.messages.map(toDemoMessage),
     tools: (parsed.data.tools ?? []).map((tool) => ({

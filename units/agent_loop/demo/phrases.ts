@@ -115,8 +115,8 @@ function startLastCommit(
     request.tools.find((each) => each.name.endsWith("git_log"));
   if (tool === undefined) {
     return {
-      text: "I look up commits through the git MCP, and its tools are not there. " +
-        "If it is wired, a notice of the first turn says what is wrong with it; if not, " +
+      text: "I look up commits through the git MCP, and its tools are not available. " +
+        "If it is wired, a notice in the first turn states the problem; if not, " +
         `this wires it: fleetctl mcp add git ${environment.agent}, ` +
         `then fleetctl agents restart ${environment.agent}`,
     };
@@ -156,7 +156,7 @@ function describeTools(tools: readonly DemoTool[]): string {
   );
   const rest = tools.length - shown.length;
   return [
-    "I am the demo model: I understand a few phrases and no more, but my tools are real.",
+    "I am the demo model: I understand only a few phrases, but my tools are real.",
     "",
     "- `last commit of <path>` looks it up through the git MCP",
     "- `call <tool> <json>` calls any of my tools",

@@ -109,7 +109,7 @@ async function receive(state: TransportState, transport: Transport): Promise<voi
       if (message?.jsonrpc !== "2.0") {
         const why = brokenText(line);
         if (why === undefined) continue;
-        state.broken = `an answer of it is unusable, ${why}`;
+        state.broken = `one of its answers is unusable, ${why}`;
         break;
       }
       transport.onmessage?.(message as JSONRPCMessage);

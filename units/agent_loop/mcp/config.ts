@@ -82,7 +82,7 @@ export function parseClientConfig(
   } catch {
     return err("it is not valid JSON");
   }
-  if (!isRecord(root)) return err("it does not hold a JSON object");
+  if (!isRecord(root)) return err("it is not a JSON object");
   const project = isRecord(root.projects) ? root.projects[home] : undefined;
   const entries = {
     ...(isRecord(root.mcpServers) ? root.mcpServers : {}),
@@ -103,7 +103,9 @@ function parseEntry(
   entry: unknown,
   env: Readonly<Record<string, string>>,
 ): Result<ServerConfig, string> {
-  if (!NAME.test(name)) return err("its name holds characters that no tool name can carry");
+  if (!NAME.test(name)) {
+    return err("its name contains characters that are not allowed in tool names");
+  }
   if (isRecord(entry) && entry.disabled === true) return err("it is disabled in the client config");
   const isHttp = isRecord(entry) && typeof entry.url === "string";
   const parsed = isHttp

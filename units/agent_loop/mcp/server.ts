@@ -261,7 +261,7 @@ async function callTool(
   } catch (error) {
     if (signal.aborted) return { status: "stopped", text: "[cancelled]" };
     if (isConnectionLost(error)) {
-      return failed(`MCP "${server}" was lost in mid-call: ${await connection.ending()}`);
+      return failed(`MCP "${server}" disconnected during the call: ${await connection.ending()}`);
     }
     return failed(`MCP "${server}" answered with an error: ${cleanText(error)}`);
   }

@@ -109,9 +109,13 @@ export function judgeError(error: unknown, context: FaultContext): ModelFault {
   }
   const isCut = containsAny(all, CUT_PHRASES) || (context.hasStarted && !isParseError(error));
   if (isCut) {
-    return fault("model-stream-cut", `${endpointName(context)} stopped in mid-stream: ${text}`, {
-      isRetryable: true,
-    });
+    return fault(
+      "model-stream-cut",
+      `${endpointName(context)} stopped before the answer was complete: ${text}`,
+      {
+        isRetryable: true,
+      },
+    );
   }
   if (isParseError(error)) return fault("model-garbage", notAnAnswer(context, text));
   if (containsAny(all, DOWN_PHRASES)) {
@@ -130,7 +134,7 @@ export function judgeError(error: unknown, context: FaultContext): ModelFault {
 export function streamCutFault(context: FaultContext): ModelFault {
   return fault(
     "model-stream-cut",
-    `${endpointName(context)} stopped in mid-stream: the answer ended without a finish reason`,
+    `${endpointName(context)} stopped before the answer was complete, without a finish reason`,
     { isRetryable: true },
   );
 }
@@ -175,9 +179,13 @@ function judgeStatus(
   }
   if (status < 300) {
     return containsAny(text, CUT_PHRASES)
-      ? fault("model-stream-cut", `${endpointName(context)} stopped in mid-stream: ${text}`, {
-        isRetryable: true,
-      })
+      ? fault(
+        "model-stream-cut",
+        `${endpointName(context)} stopped before the answer was complete: ${text}`,
+        {
+          isRetryable: true,
+        },
+      )
       : fault("model-garbage", notAnAnswer(context, text));
   }
   return fault("model-request-refused", answered);
@@ -229,7 +237,7 @@ function withEndpointText(context: FaultContext, text: string): string {
 }
 
 function notAnAnswer(context: FaultContext, text: string): string {
-  return `${endpointName(context)} answered with something that is no model answer: ${text}`;
+  return `${endpointName(context)} answered with something that is not a model answer: ${text}`;
 }
 
 function reachHints(context: FaultContext): readonly string[] {

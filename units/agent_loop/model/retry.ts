@@ -40,7 +40,7 @@ export function decideRetry(
   if (fault.retryAfterMs !== undefined) {
     if (fault.retryAfterMs > RETRY_LIMITS.retryAfterMsMax) {
       const seconds = Math.ceil(fault.retryAfterMs / 1000);
-      return { retry: false, why: `it asks to wait ${seconds} s` };
+      return { retry: false, why: `because it requests a wait of ${seconds} s` };
     }
     return withinTotal(fault.retryAfterMs, state.waitedMs);
   }

@@ -82,12 +82,12 @@ function editTool(folders: ToolFolders, files: Files): Tool {
     ...builtin("edit", "edit"),
     isConcurrent: false,
     description:
-      "Replaces one piece of a text file. old_text must stand in the file exactly once, " +
+      "Replaces one piece of a text file. old_text must occur in the file exactly once, " +
       "spaces and line ends included; add surrounding lines to make it unique.",
     inputSchema: schema({
       path: PATH,
       old_text: { type: "string", description: "The exact text to replace" },
-      new_text: { type: "string", description: "What comes in its place" },
+      new_text: { type: "string", description: "The text that replaces it" },
     }, ["path", "old_text", "new_text"]),
     run: (given) =>
       guarded(editInput, given, async ({ path, old_text, new_text }) => {
@@ -118,7 +118,7 @@ function writeTool(folders: ToolFolders, files: Files): Tool {
   return {
     ...builtin("write", "edit"),
     isConcurrent: false,
-    description: "Writes a whole file, creating it and its folders, replacing what was there.",
+    description: "Writes a whole file: creates it and its folders, or replaces the existing file.",
     inputSchema: schema({ path: PATH, content: { type: "string" } }, ["path", "content"]),
     run: (given) =>
       guarded(writeInput, given, async ({ path, content }) => {

@@ -178,7 +178,7 @@ function notStored(error: unknown): TurnEnd {
   return {
     kind: "failed",
     code: "turn-not-stored",
-    reason: `The turn cannot go on: ${errorText(error)}`,
+    reason: `The turn cannot continue: ${errorText(error)}`,
     hints: ["df -h"],
   };
 }

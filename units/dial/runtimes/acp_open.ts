@@ -104,22 +104,22 @@ async function enterMode({ connection, launch }: Opening, sessionId: string): Pr
   try {
     await connection.agent.request(methods.agent.session.setMode, { sessionId, modeId });
   } catch (error) {
-    throw new Error(`it does not take the mode ${JSON.stringify(modeId)}: ${errorText(error)}`);
+    throw new Error(`it does not accept the mode ${JSON.stringify(modeId)}: ${errorText(error)}`);
   }
 }
 
 function serversFor(peer: InitializeResponse, { entries, launch, ports }: Opening): McpServer[] {
-  const takesHttp = peer.agentCapabilities?.mcpCapabilities?.http === true;
+  const supportsHttp = peer.agentCapabilities?.mcpCapabilities?.http === true;
   return entries.flatMap((entry): McpServer[] => {
     if (entry.kind === "stdio") {
       const { name, command, args, env } = entry;
       return [{ name, command, args: [...args], env: pairs(env) }];
     }
-    if (!takesHttp) {
-      ports.log.warning("MCP left out", {
+    if (!supportsHttp) {
+      ports.log.warning("MCP omitted", {
         runtime: launch.runtime,
         mcp: entry.name,
-        reason: "the program takes no MCP by URL",
+        reason: "the program does not support MCPs by URL",
       });
       return [];
     }

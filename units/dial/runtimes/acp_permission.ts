@@ -66,7 +66,7 @@ export async function decideSafely(
   ask: PermissionAsk,
   signal?: AbortSignal,
 ): Promise<PermissionAnswer> {
-  if (decide === undefined) return denied(ask, "no permission is given here");
+  if (decide === undefined) return denied(ask, "permissions cannot be decided here");
   const long = [ask.tool, ask.mcp ?? ""].some((name) => byteLength(name) > NAME_BYTES_MAX);
   if (long) return denied(ask, `its name has more than ${NAME_BYTES_MAX} bytes`);
   if (byteLength(ask.title) > TITLE_BYTES_MAX) return denied(ask, "its title is too long to read");
@@ -77,7 +77,7 @@ export async function decideSafely(
       : { decision: "deny", reason: cutText(answer.reason, REASON_BYTES_MAX).text };
   } catch {
     // The decider reports its own faults.
-    return denied(ask, "the question could not be decided");
+    return denied(ask, "the request could not be decided");
   }
 }
 

@@ -148,11 +148,14 @@ function outcomeOfStop(stopReason: string): TurnOutcome {
     case "cancelled":
       return { outcome: "cancelled" };
     case "max_tokens":
-      return failed("model-output-limit", "The model reached its output limit in mid-answer");
+      return failed(
+        "model-output-limit",
+        "The model reached its output limit before the answer was complete",
+      );
     case "max_turn_requests":
       return failed("steps-exhausted", "The turn needed more model calls than allowed");
     case "refusal":
-      return failed("model-refusal", "The model refused to go on");
+      return failed("model-refusal", "The model refused to continue");
     default:
       return failed("stop-unknown", `The runtime stopped with an unknown reason "${stopReason}"`);
   }

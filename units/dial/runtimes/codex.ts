@@ -151,7 +151,7 @@ function createDialect(deps: DialectDeps, denials: PendingDenials): Dialect {
       const why = refusedParameter(opened, deps);
       if (why !== undefined) throw new Error(why);
       thread = textOf(fieldsOf(opened.thread).id);
-      if (thread === "") throw new Error("it names no thread");
+      if (thread === "") throw new Error("it reports no thread");
       await mcps.settle(signal);
     },
     async prompt(text) {
@@ -163,7 +163,9 @@ function createDialect(deps: DialectDeps, denials: PendingDenials): Dialect {
         if (turn !== begun) return {};
         const id = textOf(fieldsOf(fieldsOf(result).turn).id);
         if (id === "") {
-          return end(failed("runtime-error", errorOf(error) || "The runtime took no prompt"));
+          return end(
+            failed("runtime-error", errorOf(error) || "The runtime did not accept the prompt"),
+          );
         }
         begun.id = id;
         return {};

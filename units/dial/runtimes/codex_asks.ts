@@ -179,5 +179,5 @@ function questionsOf({ questions }: Message): readonly string[] {
 }
 
 function unanswered(asker: string, question: unknown): unknown {
-  return notice(`${asker} asked, and was not answered`, textOf(question));
+  return notice(`${asker} asked a question, which was cancelled`, textOf(question));
 }

@@ -72,10 +72,10 @@ function serverOf(entry: McpEntry): Message {
 /** Returns why an opened thread cannot be used: it did not apply a required parameter. */
 export function refusedParameter(opened: Message, { mode }: ThreadInputs): string | undefined {
   for (const [key, wanted] of Object.entries(POLICY)) {
-    if (opened[key] !== wanted) return `it does not take ${key} ${JSON.stringify(wanted)}`;
+    if (opened[key] !== wanted) return `it does not accept ${key} ${JSON.stringify(wanted)}`;
   }
   const sandbox = textOf(fieldsOf(opened.sandbox).type);
   return mode === undefined || SANDBOX_TYPES[mode] === sandbox
     ? undefined
-    : `it does not take the mode ${JSON.stringify(mode)}`;
+    : `it does not accept the mode ${JSON.stringify(mode)}`;
 }

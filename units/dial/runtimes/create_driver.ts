@@ -91,7 +91,7 @@ async function readMcpEntries(
     const stat = await files.stat(path);
     if (stat === undefined) return [];
     if (stat.kind !== "file" || stat.size > CLIENT_CONFIG_BYTES_MAX) {
-      return unusable(`it is no file of at most ${CLIENT_CONFIG_BYTES_MAX} bytes`);
+      return unusable(`it is not a file, or has more than ${CLIENT_CONFIG_BYTES_MAX} bytes`);
     }
     const text = await files.readText(path) ?? "{}";
     const entries = parseMcpEntries(text, { shape: clientConfig.shape, home, paths, agent });

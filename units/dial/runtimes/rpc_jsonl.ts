@@ -94,7 +94,7 @@ function createDialect(deps: DialectDeps): Dialect {
         }
       }
       const state = await ask({ type: "get_state" });
-      if (state.success !== true) throw new Error(textOf(state.error) || "it tells no state");
+      if (state.success !== true) throw new Error(textOf(state.error) || "it reports no state");
       const { sessionFile } = fieldsOf(state.data);
       if (typeof sessionFile === "string") deps.onSession(sessionFile);
     },
@@ -123,7 +123,7 @@ function createDialect(deps: DialectDeps): Dialect {
 }
 
 function refused(response: Message): TurnOutcome {
-  return failed("runtime-error", textOf(response.error) || "The runtime took no prompt");
+  return failed("runtime-error", textOf(response.error) || "The runtime did not accept the prompt");
 }
 
 /** Returns how the last answer of the model ended. */
@@ -131,7 +131,10 @@ function outcomeOf(messages: unknown): TurnOutcome {
   const last = blocksOf(messages).findLast((message) => message.role === "assistant") ?? {};
   switch (last.stopReason) {
     case "length":
-      return failed("model-output-limit", "The model reached its output limit in mid-answer");
+      return failed(
+        "model-output-limit",
+        "The model reached its output limit before the answer was complete",
+      );
     case "error":
       return failed("runtime-error", textOf(last.errorMessage) || "The model call failed");
     case "aborted":

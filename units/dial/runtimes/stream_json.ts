@@ -127,7 +127,7 @@ function createDialect(deps: DialectDeps, random: Random): Dialect {
   function readResult(message: Message): Reading {
     const outcome = outcomeOf(message);
     if (!isOpen && deps.sessionId !== undefined && outcome.outcome === "failed") {
-      const gone = new ConversationGone(outcome.reason ?? "it is not there");
+      const gone = new ConversationGone(outcome.reason ?? "it does not exist");
       for (const waiter of waiters.values()) waiter.reject(gone);
     }
     const updates = reader.endTurn(textOf(message.result));
@@ -193,10 +193,13 @@ const RESULT_CODES: Readonly<Record<string, string>> = {
 function outcomeOf(result: Message): TurnOutcome {
   if (result.subtype === "success" && result.is_error !== true) {
     if (result.stop_reason === "max_tokens") {
-      return failed("model-output-limit", "The model reached its output limit in mid-answer");
+      return failed(
+        "model-output-limit",
+        "The model reached its output limit before the answer was complete",
+      );
     }
     return result.stop_reason === "refusal"
-      ? failed("model-refusal", "The model refused to go on")
+      ? failed("model-refusal", "The model refused to continue")
       : { outcome: "completed" };
   }
   const errors = Array.isArray(result.errors)

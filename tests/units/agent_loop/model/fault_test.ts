@@ -74,8 +74,13 @@ const ROWS: readonly (readonly [unknown, ModelFault["code"], boolean, RegExp])[]
     true,
     /reached/,
   ],
-  [named("AI_JSONParseError", "Unexpected token <"), "model-garbage", false, /no model answer/],
-  [new Error("error reading a body from connection"), "model-stream-cut", true, /mid-stream/],
+  [named("AI_JSONParseError", "Unexpected token <"), "model-garbage", false, /not a model answer/],
+  [
+    new Error("error reading a body from connection"),
+    "model-stream-cut",
+    true,
+    /stopped before the answer was complete/,
+  ],
   [
     named("AI_InvalidResponseDataError", "ended without a finish reason"),
     "model-stream-cut",
@@ -169,7 +174,7 @@ Deno.test("decideRetry() honours Retry-After or gives up, and bounds the time wa
   });
   assert.deepEqual(decideRetry(retryable({ retryAfterMs: 61_000 }), state), {
     retry: false,
-    why: "it asks to wait 61 s",
+    why: "because it requests a wait of 61 s",
   });
   const waited = { ...state, waitedMs: RETRY_LIMITS.waitedMsMax };
   assert.equal(decideRetry(retryable(), waited).retry, false);

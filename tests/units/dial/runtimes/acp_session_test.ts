@@ -133,18 +133,18 @@ Deno.test("a program gets its MCPs and its mode with its session and a resumptio
     const { driver, host } = setUpInSession((call) => serve(call, app), options);
     const session = await driver.start();
     assert.deepEqual(asked, wanted);
-    assert.equal(host.log.of("MCP left out").length, http ? 0 : 1);
+    assert.equal(host.log.of("MCP omitted").length, http ? 0 : 1);
     await withTime(host, session.close(1_000));
   }
 });
 
-Deno.test("a program that does not take its mode is not used", async () => {
+Deno.test("a program that does not accept its mode is not used", async () => {
   const { driver, host } = setUpInSession((call) => serve(call, plainAgent()), {
     sessionMode: "manual",
   });
   await assert.rejects(
     withTime(host, driver.start()),
-    /Cannot start runtime "runtime-x": it does not take the mode "manual"/,
+    /Cannot start runtime "runtime-x": it does not accept the mode "manual"/,
   );
 });
 

@@ -106,11 +106,11 @@ Deno.test("a thread that is gone is begun anew; another refusal gives nothing up
 });
 
 const LOOSER: readonly (readonly [Readonly<Record<string, unknown>>, RegExp])[] = [
-  [{ approvalPolicy: "never" }, /does not take approvalPolicy "untrusted"/],
-  [{ approvalPolicy: undefined }, /does not take approvalPolicy "untrusted"/],
-  [{ approvalsReviewer: "auto_review" }, /does not take approvalsReviewer "user"/],
-  [{ sandbox: { type: "readOnly" } }, /does not take the mode "danger-full-access"/],
-  [{ thread: {} }, /names no thread/],
+  [{ approvalPolicy: "never" }, /does not accept approvalPolicy "untrusted"/],
+  [{ approvalPolicy: undefined }, /does not accept approvalPolicy "untrusted"/],
+  [{ approvalsReviewer: "auto_review" }, /does not accept approvalsReviewer "user"/],
+  [{ sandbox: { type: "readOnly" } }, /does not accept the mode "danger-full-access"/],
+  [{ thread: {} }, /reports no thread/],
 ];
 for (const [opened, why] of LOOSER) {
   Deno.test(`a program that answers ${JSON.stringify(opened)} is not started`, async () => {
@@ -225,7 +225,7 @@ const ROWS: readonly Row[] = [
     params,
     decision: "allow",
     answer: dropped,
-    notice: `MCP "${params.serverName}" asked, and was not answered: Allow?`,
+    notice: `MCP "${params.serverName}" asked a question, which was cancelled: Allow?`,
   })),
   {
     what: "more permissions",
@@ -233,7 +233,7 @@ const ROWS: readonly Row[] = [
     params: { reason: "the net" },
     decision: "allow",
     answer: { result: { permissions: {}, scope: "turn" } },
-    notice: "The program asked, and was not answered: the net",
+    notice: "The program asked a question, which was cancelled: the net",
   },
   {
     what: "a person's opinion",
@@ -241,7 +241,7 @@ const ROWS: readonly Row[] = [
     params: { questions: [{ question: "Tea?" }] },
     decision: "allow",
     answer: { result: { answers: {} } },
-    notice: "The program asked, and was not answered: Tea?",
+    notice: "The program asked a question, which was cancelled: Tea?",
   },
   {
     what: "what is not known",

@@ -163,7 +163,7 @@ const OUTCOMES: readonly (readonly [string, readonly unknown[], TurnOutcome])[] 
     {
       outcome: "failed",
       code: "model-output-limit",
-      reason: "The model reached its output limit in mid-answer",
+      reason: "The model reached its output limit before the answer was complete",
     },
   ],
   [

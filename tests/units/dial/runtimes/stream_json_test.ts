@@ -219,7 +219,7 @@ const DECISIONS: readonly (readonly [string, PermissionDecider, unknown, string]
     () => Promise.reject(new Error("x")),
     {
       behavior: "deny",
-      message: 'Cannot call tool "Bash": the question could not be decided',
+      message: 'Cannot call tool "Bash": the request could not be decided',
     },
     "denied",
   ],
