@@ -25,7 +25,7 @@ import {
   isOperator,
 } from "core/verbs/caller.ts";
 import { printReport, type Report, reportJson } from "units/reconcile/report.ts";
-import type { TakeLate } from "units/reconcile/execute.ts";
+import type { OnLate } from "units/reconcile/execute.ts";
 import { reconcile, type StepProgress, type Vendor } from "units/reconcile/run.ts";
 import type { Scope } from "units/reconcile/scope.ts";
 import { vendorAll } from "units/reconcile/vendor_all.ts";
@@ -39,7 +39,7 @@ export interface PlanOptions {
   /** Agents whose accounts a dry run assumes to exist. */
   readonly comingAccounts?: readonly AgentName[];
   /** Receives slow units, as passed by `underAgentLock`. */
-  readonly late?: TakeLate;
+  readonly late?: OnLate;
   /** Puts trees in place. When absent, missing trees are installed. */
   readonly vendor?: Vendor;
 }
@@ -124,7 +124,7 @@ export async function underVerbLock<T>(
  */
 export async function underAgentLock(
   context: VerbContext,
-  work: (late: TakeLate) => Promise<Result<VerbReport>>,
+  work: (late: OnLate) => Promise<Result<VerbReport>>,
 ): Promise<Result<VerbReport>> {
   const late: Promise<Refusal | undefined>[] = [];
   const done = await underVerbLock(context, () => work((one) => void late.push(one)));

@@ -17,7 +17,7 @@ import {
   collisionHint,
   lostClaims,
   ownerText,
-  unitHolders,
+  unitOwners,
 } from "units/reconcile/server_claims.ts";
 
 /**
@@ -36,7 +36,7 @@ export async function collisionOf(
 ): Promise<Refusal | undefined> {
   const record = parseRecord(await ports.files.readText(recordPath(paths)) ?? "") ?? EMPTY_RECORD;
   const wired = of.mcp === undefined ? facts.wired.get(of.agent) ?? [] : [of.mcp];
-  const lost = lostClaims(claimsOfHost(facts), unitHolders(record, paths)).find((claim) =>
+  const lost = lostClaims(claimsOfHost(facts), unitOwners(record, paths)).find((claim) =>
     wired.includes(claim.mcp) && (claim.agent === undefined || claim.agent === of.agent)
   );
   if (lost === undefined) return undefined;
@@ -44,7 +44,7 @@ export async function collisionOf(
   return refusal(
     "mcp-names-collide",
     `${of.cannot(lost.mcp)}: its unit "${lost.unit}" is that of ` +
-      `${isTold ? ownerText(lost.holder) : "another MCP"}, must be its own`,
+      `${isTold ? ownerText(lost.owner) : "another MCP"}, must be its own`,
     { hints: [isTold ? collisionHint(lost) : "fleetctl mcp catalog list"] },
   );
 }

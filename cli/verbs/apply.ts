@@ -25,7 +25,7 @@ import { defined } from "core/defined.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
-import type { TakeLate } from "units/reconcile/execute.ts";
+import type { OnLate } from "units/reconcile/execute.ts";
 import { describeState, repairPaths, wrongPaths } from "units/reconcile/own_state.ts";
 import type { Vendor } from "units/reconcile/ports.ts";
 import { scopeOf } from "units/reconcile/scope.ts";
@@ -63,7 +63,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 /** A run for a single agent. */
 interface OwnRun {
   readonly agent: AgentName;
-  readonly late: TakeLate;
+  readonly late: OnLate;
   readonly vendor?: Vendor;
 }
 

@@ -17,8 +17,8 @@ export function callLine(
 ): Readonly<Record<string, string>> {
   const keys = Object.keys(isRecord(params["arguments"]) ? params["arguments"] : {});
   const meta = params["_meta"];
-  const ours = isRecord(meta) ? meta["fleetctl"] : undefined;
-  const origin = isRecord(ours) ? readOrigin(ours["origin"]) : undefined;
+  const own = isRecord(meta) ? meta["fleetctl"] : undefined;
+  const origin = isRecord(own) ? readOrigin(own["origin"]) : undefined;
   return {
     tool: String(params["name"]).slice(0, NAME_LENGTH_MAX),
     arguments: keys.slice(0, ARGUMENTS_MAX).map((key) => key.slice(0, NAME_LENGTH_MAX)).join(","),

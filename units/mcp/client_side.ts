@@ -117,8 +117,8 @@ function readCall(
 }
 
 function originOf(meta: unknown): CallOrigin {
-  const ours = isRecord(meta) ? meta["fleetctl"] : undefined;
-  return isRecord(ours) ? readOrigin(ours["origin"]) : DIRECT;
+  const own = isRecord(meta) ? meta["fleetctl"] : undefined;
+  return isRecord(own) ? readOrigin(own["origin"]) : DIRECT;
 }
 
 function refused(message: Message, reason: Refusal): ClientVerdict {

@@ -23,7 +23,7 @@ const TEXT_LENGTH_MAX = 64 * 1024;
  * Logs each denial in a failed answer, and returns the answer with a line for each. Returns
  * undefined when nothing was denied.
  */
-export function tellDenied(
+export function explainDenied(
   gate: Gate,
   value: Readonly<Record<string, unknown>>,
   log: Pick<Log, "warning">,

@@ -29,13 +29,13 @@ export interface Handshake {
 
 /** Creates an empty record. */
 export function createHandshake(): Handshake {
-  let asked: { readonly id: MessageId; readonly params: unknown } | undefined;
+  let requested: { readonly id: MessageId; readonly params: unknown } | undefined;
   let agreed: { readonly params: unknown; readonly version: unknown } | undefined;
   let isConfirmed = false;
   return {
     onForwarded(message) {
       if (message.kind === "request" && message.method === "initialize") {
-        asked = { id: message.id, params: message.params };
+        requested = { id: message.id, params: message.params };
       } else if (
         message.kind === "notification" && message.method === "notifications/initialized"
       ) {
@@ -43,13 +43,13 @@ export function createHandshake(): Handshake {
       }
     },
     onAnswered(id, value) {
-      if (asked === undefined || asked.id !== id) return;
+      if (requested === undefined || requested.id !== id) return;
       const { result } = value;
       if (isRecord(result)) {
-        agreed = { params: asked.params, version: result["protocolVersion"] };
+        agreed = { params: requested.params, version: result["protocolVersion"] };
         isConfirmed = false;
       }
-      asked = undefined;
+      requested = undefined;
     },
     isAgreed: () => agreed !== undefined,
     replay: (id) =>

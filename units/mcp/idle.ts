@@ -27,11 +27,11 @@ export function createIdleWatch(
   let limit = 0;
   let stop: (() => void) | undefined;
 
-  const look = () => {
+  const check = () => {
     stop = undefined;
     if (since === undefined) return;
     const left = since + limit - clock.monotonic();
-    if (left > 0) stop = clock.after(left, look);
+    if (left > 0) stop = clock.after(left, check);
     else {
       since = undefined;
       onIdle();
@@ -43,7 +43,7 @@ export function createIdleWatch(
       // If the new limit is shorter than that of the running timer, replace the timer.
       if (ms < limit) stop = void stop?.();
       limit = ms;
-      stop ??= clock.after(ms, look);
+      stop ??= clock.after(ms, check);
     },
     interrupt() {
       since = undefined;

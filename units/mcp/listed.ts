@@ -10,7 +10,7 @@ import type { Log } from "core/ports/log.ts";
 import { reviewCommand } from "core/risk/accepted.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 import type { Gate } from "core/risk/rules.ts";
-import { isFailed, tellDenied } from "units/mcp/denied_answer.ts";
+import { explainDenied, isFailed } from "units/mcp/denied_answer.ts";
 import { printError, printMessage, RPC_CODES } from "units/mcp/message.ts";
 import type { Pending } from "units/mcp/pending.ts";
 import { withoutBlocked } from "units/mcp/server_side.ts";
@@ -55,7 +55,7 @@ export async function changedAnswer(
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const gate = await reader.current();
   if (entry.method !== "tools/list") {
-    return gate.ok ? tellDenied(gate.value, value, readers.log) : undefined;
+    return gate.ok ? explainDenied(gate.value, value, readers.log) : undefined;
   }
   if (!gate.ok) return printError(entry.id, RPC_CODES.internal, gate.error);
   await readList(readers, gate.value, value);

@@ -53,7 +53,7 @@ const OPEN_OBJECT = 0x7b;
 const decoder = strictUtf8();
 const encoder = new TextEncoder();
 /** Line breaks for some readers but not for JSON: NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR. */
-const FOREIGN_BREAKS = /[\r\u0085\u2028\u2029]/;
+const NON_JSON_LINE_BREAKS = /[\r\u0085\u2028\u2029]/;
 
 /** A parsed line, and the bytes to forward for it. */
 export interface ParsedLine {
@@ -137,7 +137,7 @@ export function findAmbiguity(text: string): string | undefined {
  * part of an argument could pass for a separate message.
  */
 function oneLine(text: string, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (!FOREIGN_BREAKS.test(text)) return bytes;
+  if (!NON_JSON_LINE_BREAKS.test(text)) return bytes;
   // A raw CR can occur only between tokens, the others only inside strings.
   const safe = text.replace(/\r/g, " ").replace(
     /[\u0085\u2028\u2029]/g,

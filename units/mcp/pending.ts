@@ -60,14 +60,14 @@ export function createPendingTable(
   let stop: (() => void) | undefined;
   let isHeld = false;
 
-  const look = () => {
+  const check = () => {
     stop = undefined;
     if (isHeld) return;
     const now = clock.monotonic();
     for (const entry of [...entries.values()]) {
       if (entry.due === Infinity) continue;
       if (entry.due > now) {
-        stop = clock.after(entry.due - now, look);
+        stop = clock.after(entry.due - now, check);
         break;
       }
       if (take(entry.id) !== undefined) onExpired(entry);
@@ -76,7 +76,7 @@ export function createPendingTable(
   const arm = (entry: Entry) => {
     if (OPEN_ENDED.has(entry.method)) return;
     entry.due = clock.monotonic() + limitMs;
-    stop ??= clock.after(limitMs, look);
+    stop ??= clock.after(limitMs, check);
   };
   const take = (id: MessageId): Pending | undefined => {
     const entry = entries.get(id);

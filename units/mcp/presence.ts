@@ -22,17 +22,17 @@ export interface Presence {
 const LINE_BYTES_MAX = 64 * 1024;
 
 /** Creates the presence of the proxy of `mcp`. */
-export function createPresence(parts: {
+export function createPresence(deps: {
   readonly mcp: string;
   readonly socket: string;
   readonly log: Log;
   connect(path: string): Promise<ByteStream>;
 }): Presence {
-  const { mcp, socket, log } = parts;
+  const { mcp, socket, log } = deps;
   let opened: Promise<() => void> | undefined;
 
   async function open(): Promise<() => void> {
-    const line = await openLocalLine(socket, parts.connect, LINE_BYTES_MAX);
+    const line = await openLocalLine(socket, deps.connect, LINE_BYTES_MAX);
     if (!line.ok) {
       log.debug("presence_not_told", { why: line.error });
       return () => {};

@@ -72,7 +72,7 @@ class ProxySession {
   readonly #handshake = createHandshake();
   readonly #pending: PendingTable;
   /** Requests of the server to the client; their answers belong to this link only. */
-  readonly #asked = new Set<MessageId>();
+  readonly #serverRequests = new Set<MessageId>();
   #link: ServerLink | undefined;
   #opening: Promise<unknown> | undefined;
   readonly #waiting: WaitingCalls;
@@ -97,7 +97,7 @@ class ProxySession {
     });
   }
 
-  async #tellClient(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  async #writeClient(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     try {
       await this.#ports.client.write(bytes);
     } catch (thrown) {
@@ -113,7 +113,7 @@ class ProxySession {
     if (verdict.kind === "drop") return this.#log.warning("message_dropped", { why: verdict.why });
     if (verdict.kind === "answer") {
       this.#log.info("message_refused", { why: verdict.why });
-      return await this.#tellClient(verdict.bytes);
+      return await this.#writeClient(verdict.bytes);
     }
     if (verdict.kind === "ask") return this.#ask(verdict);
     const { message, bytes } = verdict;
@@ -135,9 +135,9 @@ class ProxySession {
   }
 
   #onReply(id: MessageId): boolean {
-    const isAsked = this.#asked.delete(id);
-    if (this.#asked.size === 0) this.#pending.resume();
-    return isAsked;
+    const isOpen = this.#serverRequests.delete(id);
+    if (this.#serverRequests.size === 0) this.#pending.resume();
+    return isOpen;
   }
 
   #isKnown(id: unknown): id is MessageId {
@@ -145,9 +145,9 @@ class ProxySession {
   }
 
   async #forwardRequest(request: Request, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const refused = this.#unfit(request);
+    const refused = this.#rejectionOf(request);
     if (refused !== undefined) {
-      return await this.#tellClient(printError(request.id, RPC_CODES.invalidRequest, refused));
+      return await this.#writeClient(printError(request.id, RPC_CODES.invalidRequest, refused));
     }
     // A tool that is not accepted must not start a server.
     const known = await this.#reviewState(request);
@@ -159,7 +159,7 @@ class ProxySession {
     const ready = await this.#readyServer(request);
     if (!ready.ok) {
       this.#log.warning("mcp_unreachable", { why: ready.error.message });
-      return await this.#tellClient(
+      return await this.#writeClient(
         printError(request.id, RPC_CODES.connectionClosed, ready.error),
       );
     }
@@ -201,7 +201,7 @@ class ProxySession {
 
   async #refuse(request: Request, reason: Refusal): Promise<void> {
     this.#log.info("message_refused", { why: reason.code });
-    await this.#tellClient(printRefusal(request, reason));
+    await this.#writeClient(printRefusal(request, reason));
   }
 
   /** Returns the review state of a call's tool, or the refusal of the call. */
@@ -215,7 +215,7 @@ class ProxySession {
     return err(unreviewedRefusal({ ...this.#target, tool }, state));
   }
 
-  #unfit(request: Request): Refusal | undefined {
+  #rejectionOf(request: Request): Refusal | undefined {
     const { id } = request;
     if ([this.#pending, this.#waiting, this.#unlisted].some((one) => one.has(id)) || isOwnId(id)) {
       return refusal(
@@ -229,17 +229,17 @@ class ProxySession {
   }
 
   /** Requests approval. Other messages continue meanwhile, and the call has no deadline. */
-  #ask(asked: Extract<ClientVerdict, { kind: "ask" }>): void {
-    const { message } = asked;
-    const refused = this.#unfit(message);
+  #ask(verdict: Extract<ClientVerdict, { kind: "ask" }>): void {
+    const { message } = verdict;
+    const refused = this.#rejectionOf(message);
     if (refused !== undefined) {
-      void this.#tellClient(printError(message.id, RPC_CODES.invalidRequest, refused));
+      void this.#writeClient(printError(message.id, RPC_CODES.invalidRequest, refused));
       return;
     }
-    this.#waiting.ask(asked, {
+    this.#waiting.ask(verdict, {
       isDestructive: (tool) => this.#shown.isDestructive(tool),
-      onAlive: (bytes) => void this.#tellClient(bytes),
-      onAnswer: (bytes) => void this.#tellClient(bytes),
+      onAlive: (bytes) => void this.#writeClient(bytes),
+      onAnswer: (bytes) => void this.#writeClient(bytes),
       // Printed from the parsed form: what the approver saw, without duplicate keys.
       onApproved: () => void this.#forwardRequest(message, printRequest(message)),
     });
@@ -293,7 +293,7 @@ class ProxySession {
       this.#log.warning("server_garbage", { why: line.why, bytes: line.size });
       for (const entry of takeGarbled(line, this.#pending, this.#unlisted)) {
         const reason = serverGarbled(this.#target.mcp, entry, line.why);
-        await this.#tellClient(printError(entry.id, RPC_CODES.internal, reason));
+        await this.#writeClient(printError(entry.id, RPC_CODES.internal, reason));
       }
       return this.#armIdle();
     }
@@ -301,19 +301,19 @@ class ProxySession {
       this.#log.warning("answer_too_large", { bytes: line.size });
       const entry = line.id === undefined ? undefined : this.#pending.take(line.id);
       if (entry !== undefined) {
-        await this.#tellClient(printOversize(entry.id, this.#target.mcp, line.size));
+        await this.#writeClient(printOversize(entry.id, this.#target.mcp, line.size));
       }
       return this.#armIdle();
     }
     const { message } = line;
     if (message.kind === "response") return await this.#onAnswer(message, line.bytes);
     if (message.kind === "request") {
-      this.#asked.add(message.id);
+      this.#serverRequests.add(message.id);
       if (message.method === "elicitation/create") this.#pending.hold();
     } else if (message.method === "notifications/progress") {
       this.#pending.onProgress(message.params["progressToken"]);
     } else if (message.method === "notifications/tools/list_changed") this.#watch.onChanged();
-    await this.#tellClient(line.bytes);
+    await this.#writeClient(line.bytes);
   }
 
   async #onAnswer(
@@ -329,12 +329,12 @@ class ProxySession {
     const changed = mayChange(entry, message.value)
       ? await changedAnswer(this.#readers, this.#ports.gate, entry, message.value)
       : undefined;
-    if (changed !== undefined || !this.#tellNow(bytes)) await this.#tellClient(changed ?? bytes);
+    if (changed !== undefined || !this.#writeNow(bytes)) await this.#writeClient(changed ?? bytes);
     this.#armIdle();
   }
 
   /** Writes synchronously if this was the client's only open request: the client must wait. */
-  #tellNow(bytes: Uint8Array): boolean {
+  #writeNow(bytes: Uint8Array): boolean {
     const { writeNow } = this.#ports.client;
     if (writeNow === undefined || this.#pending.size + this.#unlisted.size > 0) return false;
     return writeNow(bytes);
@@ -345,7 +345,7 @@ class ProxySession {
     this.#link?.close();
     this.#link = undefined;
     this.#unlisted.end("it was given up");
-    this.#asked.clear();
+    this.#serverRequests.clear();
     this.#pending.resume();
     this.#idle.end();
   }
@@ -358,17 +358,17 @@ class ProxySession {
     const open = this.#pending.takeAll();
     if (open.length === 0) return;
     this.#log.warning("server_ended", { why, open: open.length });
-    const refused = end.hasSpoken ? undefined : await refusedStart(this.#ports);
+    const refused = end.hasOutput ? undefined : await refusedStart(this.#ports);
     for (const entry of open) {
       const reason = refused ?? serverEnded(this.#target.mcp, why, entry);
-      void this.#tellClient(printError(entry.id, RPC_CODES.connectionClosed, reason));
+      void this.#writeClient(printError(entry.id, RPC_CODES.connectionClosed, reason));
     }
   }
 
   #onExpired(entry: Pending): void {
     const reason = requestExpired(this.#target.mcp, entry);
     this.#log.warning("call_expired", { method: entry.method });
-    void this.#tellClient(printError(entry.id, RPC_CODES.timeout, reason));
+    void this.#writeClient(printError(entry.id, RPC_CODES.timeout, reason));
     if (this.#link === undefined) return;
     // A server that does not answer its only request is stuck: the next request starts a new one.
     if (this.#pending.size === 0) return this.#dropLink();
@@ -385,7 +385,7 @@ class ProxySession {
   }
 
   #onIdle(): void {
-    if (this.#link === undefined || this.#asked.size > 0) return;
+    if (this.#link === undefined || this.#serverRequests.size > 0) return;
     if (this.#pending.size + this.#unlisted.size > 0) return;
     this.#log.info("idle_stop");
     this.#dropLink();

@@ -27,7 +27,7 @@ export interface ServerLink {
 export interface LinkHandlers {
   /** The next line is not read before this resolves. */
   readonly onLine: (line: ServerLine) => Promise<void>;
-  /** Called once, after the last line; `hasSpoken` is true if there was any line. */
+  /** Called once, after the last line; `hasOutput` is true if there was any line. */
   readonly onEnd: (end: LinkEnd) => void;
 }
 
@@ -35,7 +35,7 @@ export interface LinkHandlers {
 export interface LinkEnd {
   /** A sentence part. */
   readonly why: string;
-  readonly hasSpoken: boolean;
+  readonly hasOutput: boolean;
 }
 
 /** Connects to the socket of an MCP; a refusal names what was found at its path. */
@@ -115,11 +115,11 @@ async function readLines(
 ): Promise<void> {
   const framer = createLineFramer(MCP_LIMITS.messageBytesMax);
   let why = "it ended";
-  let hasSpoken = false;
+  let hasOutput = false;
   try {
     for (let chunk = await wire.read(); chunk !== undefined; chunk = await wire.read()) {
       for (const frame of framer.push(chunk)) {
-        hasSpoken = true;
+        hasOutput = true;
         const line = readServerFrame(frame);
         if (line !== undefined) await handlers.onLine(line);
       }
@@ -131,5 +131,8 @@ async function readLines(
     if (!isReset(thrown)) why = `its connection broke: ${errorText(thrown)}`;
   }
   if (!isClosed()) wire.close();
-  handlers.onEnd({ why: isClosed() ? "the proxy closed the connection" : why, hasSpoken });
+  handlers.onEnd({
+    why: isClosed() ? "the proxy closed the connection" : why,
+    hasOutput: hasOutput,
+  });
 }

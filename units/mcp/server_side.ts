@@ -56,13 +56,13 @@ export function readServerFrame(frame: Frame): ServerLine | undefined {
 function readGarbage(bytes: Uint8Array, why: string): Garbage {
   const { id, keys } = scanEnvelope(bytes);
   // Requests of the server have ids in a separate id space.
-  const isAsking = keys.some(({ depth, name }) => depth === 1 && name === "method");
+  const isRequest = keys.some(({ depth, name }) => depth === 1 && name === "method");
   return {
     kind: "garbage",
     why,
     size: bytes.length,
-    id: isAsking ? undefined : id,
-    isBroken: !isAsking && (id !== undefined || brokenMessage(bytes) !== undefined),
+    id: isRequest ? undefined : id,
+    isBroken: !isRequest && (id !== undefined || brokenMessage(bytes) !== undefined),
   };
 }
 

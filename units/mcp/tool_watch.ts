@@ -43,7 +43,7 @@ export interface ToolWatch {
 /** Maximum number of tools in memory; a server with more has the rest held back. */
 const TOOLS_MAX = 2_000;
 /** Marks a tool that one list defines twice, differently. */
-const TWICE = "listed twice";
+const DUPLICATE = "listed twice";
 
 /** Creates an empty memory. */
 export function createToolWatch(): ToolWatch {
@@ -55,7 +55,7 @@ export function createToolWatch(): ToolWatch {
   /** Whether the current server has listed its tools since it last reported a change. */
   let isListed = false;
   let isStale = false;
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
 
   const measure = (gate: Gate) => gate.accepted ?? first;
   const stateOf = (gate: Gate, tool: string) => reviewState(measure(gate), tool, listed.get(tool));
@@ -75,8 +75,8 @@ export function createToolWatch(): ToolWatch {
       const held: { tool: string; state: ReviewState }[] = [];
       for (const [tool, hash] of now) {
         const state = stateOf(gate, tool);
-        if (state === "as-accepted" || told.get(tool) === hash) continue;
-        if (told.size < TOOLS_MAX) told.set(tool, hash);
+        if (state === "as-accepted" || reported.get(tool) === hash) continue;
+        if (reported.size < TOOLS_MAX) reported.set(tool, hash);
         held.push({ tool, state });
       }
       return { held, first: first.size - before };
@@ -121,7 +121,7 @@ async function hashes({ result }: Readonly<Record<string, unknown>>) {
     if (!isRecord(tool) || typeof tool["name"] !== "string") continue;
     const { name } = tool;
     const hash = await toolHash(tool);
-    found.set(name, (found.get(name) ?? hash) === hash ? hash : TWICE);
+    found.set(name, (found.get(name) ?? hash) === hash ? hash : DUPLICATE);
   }
   return found;
 }

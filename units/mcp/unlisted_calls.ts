@@ -48,8 +48,11 @@ export function createUnlistedCalls(
   async function list(meta: unknown, send: Send): Promise<Result<void, string>> {
     let cursor: string | undefined;
     for (let page = 0; page < PAGES_MAX; page++) {
-      const asked = cursor;
-      const answer = await own.ask((id) => printListRequest(id, protocolMeta(meta), asked), send);
+      const requested = cursor;
+      const answer = await own.ask(
+        (id) => printListRequest(id, protocolMeta(meta), requested),
+        send,
+      );
       if (!answer.ok) return answer;
       const { result } = answer.value;
       if (!isRecord(result) || !Array.isArray(result["tools"])) return err("it refused to");

@@ -38,14 +38,14 @@ export interface WaitingHandlers {
 /** The table. */
 export interface WaitingCalls {
   has(id: MessageId): boolean;
-  ask(asked: Extract<ClientVerdict, { kind: "ask" }>, handlers: WaitingHandlers): void;
+  ask(verdict: Extract<ClientVerdict, { kind: "ask" }>, handlers: WaitingHandlers): void;
   /** The client no longer wants the answer. */
   withdraw(id: unknown): void;
   /** Withdraws all calls; resolves when no request is in progress. */
   close(): Promise<void>;
 }
 
-type Asked = Extract<ClientVerdict, { kind: "ask" }>;
+type AskVerdict = Extract<ClientVerdict, { kind: "ask" }>;
 
 /** Creates an empty table. */
 export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
@@ -54,9 +54,9 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
     { readonly stop: AbortController; readonly done: Promise<void> }
   >();
 
-  async function run(asked: Asked, stop: AbortController, handlers: WaitingHandlers) {
-    const { message, call } = asked;
-    const stopSigns = signsOfLife(asked, ports.clock, handlers);
+  async function run(verdict: AskVerdict, stop: AbortController, handlers: WaitingHandlers) {
+    const { message, call } = verdict;
+    const stopProgress = sendProgress(verdict, ports.clock, handlers);
     const askHuman = humanAsker({
       socket: ports.dialSocket,
       connect: ports.connect,
@@ -66,7 +66,7 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
       onAsked: ({ id }) => ports.log.info("approval_asked", { id, tool: call.tool }),
     });
     const allowed = await askHuman(call);
-    stopSigns();
+    stopProgress();
     open.delete(message.id);
     if (stop.signal.aborted) return;
     if (allowed.ok) return handlers.onApproved();
@@ -76,9 +76,9 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
 
   return {
     has: (id) => open.has(id),
-    ask: (asked, handlers) => {
+    ask: (verdict, handlers) => {
       const stop = new AbortController();
-      open.set(asked.message.id, { stop, done: run(asked, stop, handlers) });
+      open.set(verdict.message.id, { stop, done: run(verdict, stop, handlers) });
     },
     withdraw: (id) => {
       if (isId(id)) open.get(id)?.stop.abort();
@@ -94,8 +94,8 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
 /**
  * Sends progress notifications to a client that requested them, so that its own deadline restarts.
  */
-function signsOfLife(
-  { message }: Asked,
+function sendProgress(
+  { message }: AskVerdict,
   clock: Pick<Clock, "after">,
   { onAlive }: WaitingHandlers,
 ): () => void {
@@ -105,15 +105,15 @@ function signsOfLife(
   // Fractions, far below any number that the server will send: progress must keep increasing.
   let progress = 0;
   let stop = () => {};
-  const tell = () => {
+  const send = () => {
     const params = {
       progressToken: token,
       progress: ++progress / 1e6,
       message: "waits for approval",
     };
     onAlive(printMessage({ jsonrpc: "2.0", method: "notifications/progress", params }));
-    stop = clock.after(APPROVAL_LIMITS.progressSeconds * 1000, tell);
+    stop = clock.after(APPROVAL_LIMITS.progressSeconds * 1000, send);
   };
-  stop = clock.after(APPROVAL_LIMITS.progressSeconds * 1000, tell);
+  stop = clock.after(APPROVAL_LIMITS.progressSeconds * 1000, send);
   return () => stop();
 }

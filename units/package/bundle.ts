@@ -10,7 +10,7 @@
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { byteLength } from "core/text/cut_text.ts";
-import { runStep, type Shop } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/shop.ts";
 
 /** A program, with the fields that bundling needs. */
 export interface Bundled {
@@ -37,14 +37,14 @@ const COMPUTED_IMPORT = /(?<![\w.$])import\((?!\s*["'])[^)\n]{1,80}/g;
 
 /** Bundles one program into `lib`. */
 export async function bundleProgram(
-  shop: Shop,
+  context: BuildContext,
   program: Bundled,
   lib: string,
 ): Promise<Result<Bundle>> {
   const folder = `${lib}/programs/${program.name}`;
-  await shop.files.remove(folder, { recursive: true });
-  const made = await runStep(shop, `bundle "${program.name}"`, [
-    shop.deno,
+  await context.files.remove(folder, { recursive: true });
+  const made = await runStep(context, `bundle "${program.name}"`, [
+    context.deno,
     "bundle",
     "-q",
     "--platform=deno",
@@ -54,15 +54,15 @@ export async function bundleProgram(
   ]);
   if (!made.ok) return made;
   const texts = new Map<string, string>();
-  for (const name of await shop.files.list(folder)) {
-    const text = await shop.files.readText(`${folder}/${name}`) ?? "";
+  for (const name of await context.files.list(folder)) {
+    const text = await context.files.readText(`${folder}/${name}`) ?? "";
     texts.set(name, withLightRequire(text));
     if (texts.get(name) !== text) {
-      await shop.files.write(`${folder}/${name}`, texts.get(name) ?? "");
+      await context.files.write(`${folder}/${name}`, texts.get(name) ?? "");
     }
   }
-  const graph = await runStep(shop, `read the bundle of "${program.name}"`, [
-    shop.deno,
+  const graph = await runStep(context, `read the bundle of "${program.name}"`, [
+    context.deno,
     "info",
     "--json",
     "--no-config",
@@ -81,7 +81,7 @@ export async function bundleProgram(
     ));
   }
   const front = frontText(program.name, await hashOf(texts));
-  await shop.files.write(`${lib}/${program.name}.js`, front);
+  await context.files.write(`${lib}/${program.name}.js`, front);
   const sizes = [...texts.values(), front].map((text) => byteLength(text));
   return ok({
     name: program.name,

@@ -8,7 +8,7 @@
 
 import type { Files } from "core/ports/files.ts";
 import { ok, type Result } from "core/result.ts";
-import { runStep, type Shop } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/shop.ts";
 import type { Program } from "units/render/launchers.ts";
 import { EXEC_SET } from "units/render/permissions.ts";
 
@@ -38,12 +38,12 @@ export async function findStub(
 
 /** Compiles a program together with its permission set; returns its size. */
 export async function compileProgram(
-  shop: Shop,
+  context: BuildContext,
   program: Program,
   to: { readonly bundle: string; readonly config: string; readonly output: string },
 ): Promise<Result<number>> {
-  const made = await runStep(shop, `compile "${program.name}"`, [
-    shop.deno,
+  const made = await runStep(context, `compile "${program.name}"`, [
+    context.deno,
     "compile",
     "-q",
     "--no-check",
@@ -55,5 +55,5 @@ export async function compileProgram(
     // The bundle, not the entry: the entry would include all packages of the project.
     to.bundle,
   ]);
-  return made.ok ? ok((await shop.files.stat(to.output))?.size ?? 0) : made;
+  return made.ok ? ok((await context.files.stat(to.output))?.size ?? 0) : made;
 }

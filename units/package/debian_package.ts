@@ -19,7 +19,7 @@ import {
   SCRIPTS,
 } from "units/package/debian.ts";
 import { packageFiles, plain } from "units/package/package_files.ts";
-import { runStep, type Shop } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/shop.ts";
 
 /** Input of the package. */
 export interface Staged {
@@ -32,7 +32,7 @@ export interface Staged {
 }
 
 /** Output of `fleetctl`, with the paths where shells and `man` look for it. */
-const SAID = [
+const GENERATED = [
   ["/usr/share/bash-completion/completions/fleetctl", "completion", "bash"],
   ["/usr/share/zsh/vendor-completions/_fleetctl", "completion", "zsh"],
   ["/usr/share/fish/vendor_completions.d/fleetctl.fish", "completion", "fish"],
@@ -42,14 +42,14 @@ const SAID = [
 const CHANGELOG = "/usr/share/doc/fleetctl/changelog";
 
 /** Writes all files of the package except the programs into the stage. */
-export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<void>> {
+export async function stageFiles(context: BuildContext, staged: Staged): Promise<Result<void>> {
   const rendered = packageFiles();
   if (!rendered.ok) return rendered;
   const files: RenderedFile[] = [...rendered.value];
-  for (const [path, ...words] of SAID) {
+  for (const [path, ...words] of GENERATED) {
     const program = `${staged.stage}/usr/lib/fleetctl/fleetctl.js`;
-    const said = await runStep(shop, `ask fleetctl for "${words.join(" ")}"`, [
-      shop.deno,
+    const printed = await runStep(context, `ask fleetctl for "${words.join(" ")}"`, [
+      context.deno,
       "run",
       "-q",
       "--no-config",
@@ -58,35 +58,35 @@ export async function stageFiles(shop: Shop, staged: Staged): Promise<Result<voi
       program,
       ...words,
     ]);
-    if (!said.ok) return said;
-    files.push(plain(path, said.value));
+    if (!printed.ok) return printed;
+    files.push(plain(path, printed.value));
   }
   files.push(
-    ...await documents(shop),
+    ...await documents(context),
     plain("/usr/share/lintian/overrides/fleetctl", LINTIAN_OVERRIDES),
     plain(CHANGELOG, changelog),
   );
-  const ingredients = await ingredientsOf(shop, staged.bundles);
+  const ingredients = await ingredientsOf(context, staged.bundles);
   files.push(plain("/usr/share/doc/fleetctl/copyright", copyrightText(ingredients)));
   for (const file of files) {
     const path = `${staged.stage}${file.path}`;
-    await shop.files.ensureDir(path.slice(0, path.lastIndexOf("/")));
-    await shop.files.write(path, file.content, { mode: file.mode });
+    await context.files.ensureDir(path.slice(0, path.lastIndexOf("/")));
+    await context.files.write(path, file.content, { mode: file.mode });
   }
-  await shop.files.ensureDir(`${staged.stage}/usr/bin`);
-  await shop.files.symlink("../lib/fleetctl/fleetctl", `${staged.stage}/usr/bin/fleetctl`);
-  const zipped = await runStep(shop, "compress the manual page and the changelog", [
+  await context.files.ensureDir(`${staged.stage}/usr/bin`);
+  await context.files.symlink("../lib/fleetctl/fleetctl", `${staged.stage}/usr/bin/fleetctl`);
+  const zipped = await runStep(context, "compress the manual page and the changelog", [
     ...["gzip", "-9nf"] as const,
     ...["/usr/share/man/man1/fleetctl.1", CHANGELOG].map((path) => `${staged.stage}${path}`),
   ]);
   if (!zipped.ok) return zipped;
   // The package's modes must not depend on the builder's umask.
-  const modes = await runStep(shop, "set modes", ["chmod", "-R", "u+rwX,go=rX", staged.stage]);
+  const modes = await runStep(context, "set modes", ["chmod", "-R", "u+rwX,go=rX", staged.stage]);
   return modes.ok ? ok(undefined) : modes;
 }
 
 /** Returns the documents for a host: the tree's own, with the links between them. */
-async function documents({ files, tree }: Shop): Promise<readonly RenderedFile[]> {
+async function documents({ files, tree }: BuildContext): Promise<readonly RenderedFile[]> {
   const found: RenderedFile[] = [];
   for (const folder of ["", "/docs", "/docs/adr"]) {
     for (const name of await files.list(`${tree}${folder}`)) {
@@ -99,20 +99,23 @@ async function documents({ files, tree }: Shop): Promise<readonly RenderedFile[]
 }
 
 /** Builds the package of a complete stage; returns its path. */
-export async function debianPackage(shop: Shop, staged: Staged): Promise<Result<string>> {
+export async function debianPackage(
+  context: BuildContext,
+  staged: Staged,
+): Promise<Result<string>> {
   const { stage, out, arch } = staged;
   const control = `${stage}/DEBIAN`;
-  await shop.files.remove(control, { recursive: true });
-  const used = await runStep(shop, "measure the package", ["du", "-sk", stage]);
+  await context.files.remove(control, { recursive: true });
+  const used = await runStep(context, "measure the package", ["du", "-sk", stage]);
   if (!used.ok) return used;
-  await shop.files.ensureDir(control, { mode: 0o755 });
+  await context.files.ensureDir(control, { mode: 0o755 });
   const about = { version: VERSION, arch, kilobytes: Number.parseInt(used.value, 10) };
-  await shop.files.write(`${control}/control`, controlText(about), { mode: 0o644 });
+  await context.files.write(`${control}/control`, controlText(about), { mode: 0o644 });
   for (const [name, text] of Object.entries(SCRIPTS)) {
-    await shop.files.write(`${control}/${name}`, text, { mode: 0o755 });
+    await context.files.write(`${control}/${name}`, text, { mode: 0o755 });
   }
   const path = `${out}/fleetctl_${VERSION}_${debianArchitecture(arch)}.deb`;
-  const built = await runStep(shop, "build the Debian package", [
+  const built = await runStep(context, "build the Debian package", [
     "dpkg-deb",
     "--root-owner-group",
     "-Zgzip",
@@ -126,17 +129,17 @@ export async function debianPackage(shop: Shop, staged: Staged): Promise<Result<
 
 /** Reads the license terms of each package. */
 async function ingredientsOf(
-  shop: Shop,
+  context: BuildContext,
   bundles: readonly Bundle[],
 ): Promise<readonly Ingredient[]> {
   const folders = [...new Set(bundles.flatMap((bundle) => bundle.packages))].sort();
   return await Promise.all(folders.map(async (folder) => {
-    const at = folder.startsWith("/") ? folder : `${shop.tree}/${folder}`;
-    const names = await shop.files.list(at);
+    const at = folder.startsWith("/") ? folder : `${context.tree}/${folder}`;
+    const names = await context.files.list(at);
     const file = names.find((name) => /^(licen[cs]e|copying)/i.test(name));
     return {
       name: folder.replace(/^.*?npm\/[^/]+\//, ""),
-      license: file === undefined ? undefined : await shop.files.readText(`${at}/${file}`),
+      license: file === undefined ? undefined : await context.files.readText(`${at}/${file}`),
     };
   }));
 }

@@ -13,14 +13,14 @@ import { err, ok, type Result } from "core/result.ts";
 import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { VERSION } from "core/version.ts";
 import type { Bundle } from "units/package/bundle.ts";
-import { runStep, type Shop } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/shop.ts";
 import { hostPermissions, printPermissions } from "units/render/permission_files.ts";
 
 /** Name of the image and of its program. */
 export const IMAGE = "fleetctl-teamchat";
 
 /** Input of the image. */
-export interface ImageSite {
+export interface ImageInput {
   /** Folder for the root file system and the archive. */
   readonly out: string;
   /** Folder with the build's programs and the pinned Deno. */
@@ -41,18 +41,21 @@ Deno.exit(response.ok ? 0 : 1);
 const LISTEN = "0.0.0.0:3978";
 
 /** Builds the archive `fleetctl-teamchat.tar` and returns its path. */
-export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<string>> {
-  const { files } = shop;
-  const work = `${site.out}/image`;
+export async function buildImage(
+  context: BuildContext,
+  input: ImageInput,
+): Promise<Result<string>> {
+  const { files } = context;
+  const work = `${input.out}/image`;
   await files.remove(work, { recursive: true });
-  const filled = await fillRoot(shop, site, work);
+  const filled = await fillRoot(context, input, work);
   if (!filled.ok) return filled;
-  const containerfile = await files.readText(`${shop.tree}/teamchat/Containerfile`) ?? "";
+  const containerfile = await files.readText(`${context.tree}/teamchat/Containerfile`) ?? "";
   await files.write(`${work}/Containerfile`, containerfile, { mode: 0o644 });
-  const archive = `${site.out}/${IMAGE}.tar`;
+  const archive = `${input.out}/${IMAGE}.tar`;
   await files.remove(archive);
-  for (const step of buildahSteps(work, archive, { ...shop.env, REVISION: site.revision })) {
-    const done = await runStep(shop, "build the image", step);
+  for (const step of buildahSteps(work, archive, { ...context.env, REVISION: input.revision })) {
+    const done = await runStep(context, "build the image", step);
     if (!done.ok) return done;
   }
   await files.remove(work, { recursive: true });
@@ -60,33 +63,37 @@ export async function buildImage(shop: Shop, site: ImageSite): Promise<Result<st
 }
 
 /** Writes the image's contents below `rootfs` and `state` of the work folder. */
-async function fillRoot(shop: Shop, site: ImageSite, work: string): Promise<Result<void>> {
-  const { files } = shop;
+async function fillRoot(
+  context: BuildContext,
+  input: ImageInput,
+  work: string,
+): Promise<Result<void>> {
+  const { files } = context;
   const lib = `${work}/rootfs/usr/lib/fleetctl`;
   await files.ensureDir(`${lib}/programs/${IMAGE}`, { mode: 0o755 });
   await files.ensureDir(`${work}/state/teamchat`, { mode: 0o755 });
   const programs = `programs/${IMAGE}`;
-  for (const name of await files.list(`${site.lib}/${programs}`)) {
-    await site.copy(`${site.lib}/${programs}/${name}`, `${lib}/${programs}/${name}`);
+  for (const name of await files.list(`${input.lib}/${programs}`)) {
+    await input.copy(`${input.lib}/${programs}/${name}`, `${lib}/${programs}/${name}`);
   }
-  await site.copy(`${site.lib}/deno`, `${lib}/deno`);
+  await input.copy(`${input.lib}/deno`, `${lib}/deno`);
   await files.write(`${lib}/health.js`, HEALTH, { mode: 0o644 });
   const permissions = imagePermissions();
   if (!permissions.ok) return permissions;
   await files.write(`${lib}/permissions.json`, permissions.value, { mode: 0o644 });
-  const libraries = await linkedLibraries(shop, `${lib}/deno`);
+  const libraries = await linkedLibraries(context, `${lib}/deno`);
   if (!libraries.ok) return libraries;
   for (const path of libraries.value) {
     await files.ensureDir(`${work}/rootfs${path.slice(0, path.lastIndexOf("/"))}`, { mode: 0o755 });
-    await site.copy(path, `${work}/rootfs${path}`);
+    await input.copy(path, `${work}/rootfs${path}`);
   }
   await files.ensureDir(`${work}/rootfs/etc`, { mode: 0o755 });
   const user = "fleetctl:x:65532:65532::/var/lib/fleetctl:/nonexistent\n";
   await files.write(`${work}/rootfs/etc/passwd`, user, { mode: 0o644 });
-  const contents = `${JSON.stringify(contentsOf(site, libraries.value), null, 2)}\n`;
+  const contents = `${JSON.stringify(contentsOf(input, libraries.value), null, 2)}\n`;
   await files.ensureDir(`${work}/rootfs/usr/share/fleetctl`, { mode: 0o755 });
   await files.write(`${work}/rootfs/usr/share/fleetctl/sbom.json`, contents, { mode: 0o644 });
-  await files.write(`${site.out}/${IMAGE}.sbom.json`, contents, { mode: 0o644 });
+  await files.write(`${input.out}/${IMAGE}.sbom.json`, contents, { mode: 0o644 });
   return ok(undefined);
 }
 
@@ -132,7 +139,7 @@ function buildahSteps(
 
 /** All described clouds and loopback: the settings at run time decide which one is used. */
 function imagePermissions(): Result<string> {
-  const site = {
+  const host = {
     paths: pathsUnder("/"),
     shape: DEFAULT_ROLES.shape,
     roles: {
@@ -144,18 +151,21 @@ function imagePermissions(): Result<string> {
       },
     },
   };
-  const sets = hostPermissions(site);
+  const sets = hostPermissions(host);
   if (!sets.ok) return sets;
   const { teamchat } = sets.value;
   if (teamchat === undefined) {
     return err(refusal("build-failed", "Cannot build the image: there is no set teamchat"));
   }
-  return ok(printPermissions(site, { teamchat }));
+  return ok(printPermissions(host, { teamchat }));
 }
 
 /** Returns the paths of a program's shared libraries, as the loader of this machine finds them. */
-async function linkedLibraries(shop: Shop, program: string): Promise<Result<readonly string[]>> {
-  const listed = await runStep(shop, "list the libraries of Deno", ["ldd", program]);
+async function linkedLibraries(
+  context: BuildContext,
+  program: string,
+): Promise<Result<readonly string[]>> {
+  const listed = await runStep(context, "list the libraries of Deno", ["ldd", program]);
   if (!listed.ok) return listed;
   const paths = listed.value.split("\n").flatMap((line) =>
     /(?:=> )?(\/\S+) \(0x[0-9a-f]+\)$/.exec(line.trim())?.[1] ?? []
@@ -164,8 +174,8 @@ async function linkedLibraries(shop: Shop, program: string): Promise<Result<read
 }
 
 /** Returns the list of the contents in the CycloneDX 1.6 format. */
-function contentsOf(site: ImageSite, libraries: readonly string[]): unknown {
-  const packages = site.bundle.packages.map((folder) => {
+function contentsOf(input: ImageInput, libraries: readonly string[]): unknown {
+  const packages = input.bundle.packages.map((folder) => {
     const found = /((?:@[^/]+\/)?[^/]+)\/(\d[^/]*)$/.exec(folder);
     const [, name = folder, version = ""] = found ?? [];
     return { type: "library", name, version, purl: `pkg:npm/${name}@${version}` };
@@ -177,7 +187,7 @@ function contentsOf(site: ImageSite, libraries: readonly string[]): unknown {
     metadata: { component: { type: "container", name: IMAGE, version: VERSION } },
     components: [
       { type: "application", name: IMAGE, version: VERSION },
-      { type: "framework", name: "deno", version: site.denoVersion },
+      { type: "framework", name: "deno", version: input.denoVersion },
       ...packages,
       ...libraries.map((path) => ({ type: "file", name: path })),
     ],

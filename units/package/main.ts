@@ -19,7 +19,7 @@ import { type Bundle, bundleProgram } from "units/package/bundle.ts";
 import { compileProgram, findStub, whyBundled } from "units/package/compile.ts";
 import { debianPackage, stageFiles } from "units/package/debian_package.ts";
 import { buildImage, IMAGE } from "units/package/image.ts";
-import type { Shop } from "units/package/shop.ts";
+import type { BuildContext } from "units/package/shop.ts";
 import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
 import { hostPermissions, printPermissions } from "units/render/permission_files.ts";
@@ -82,24 +82,28 @@ function line(name: string, shape: string, size: string, more: string): void {
 
 /** Returns the config with the permission sets of the compiled programs. */
 async function compileConfig(path: string): Promise<string> {
-  const site = {
+  const context = {
     paths: pathsUnder("/"),
     shape: DEFAULT_ROLES.shape,
     roles: { gateway: GATEWAY, login: LOGIN, teamchat: TEAMCHAT },
   };
-  await files.write(path, printPermissions(site, need(hostPermissions(site))));
+  await files.write(path, printPermissions(context, need(hostPermissions(context))));
   return path;
 }
 
-async function buildPrograms(shop: Shop, out: string, lib: string): Promise<readonly Bundle[]> {
+async function buildPrograms(
+  context: BuildContext,
+  out: string,
+  lib: string,
+): Promise<readonly Bundle[]> {
   const stub = await findStub(files, {
-    env: shop.env,
+    env: context.env,
     version: Deno.version.deno,
     target: Deno.build.target,
   });
-  const bundles = [need(await bundleProgram(shop, PREPARE, lib))];
+  const bundles = [need(await bundleProgram(context, PREPARE, lib))];
   for (const program of PROGRAMS) {
-    const bundle = need(await bundleProgram(shop, program, lib));
+    const bundle = need(await bundleProgram(context, program, lib));
     bundles.push(bundle);
     const why = whyBundled(program, stub);
     line(program.name, "bundled", sizeText(bundle.bytes), why ?? "");
@@ -108,27 +112,30 @@ async function buildPrograms(shop: Shop, out: string, lib: string): Promise<read
     const config = await compileConfig(`${out}/compiled/permissions.json`);
     const output = `${out}/compiled/${program.name}`;
     const from = `${lib}/programs/${program.name}/main.js`;
-    const size = need(await compileProgram(shop, program, { bundle: from, config, output }));
+    const size = need(await compileProgram(context, program, { bundle: from, config, output }));
     line(program.name, "compiled", sizeText(size), output);
   }
   return bundles;
 }
 
 /** The package uses the commit's time, so that one commit always gives the same package. */
-async function commitTime(shop: Shop): Promise<Readonly<Record<string, string>>> {
-  const said = await gitSays(shop, ["log", "-1", "--format=%ct"]);
-  return said === undefined ? {} : { SOURCE_DATE_EPOCH: said };
+async function commitTime(context: BuildContext): Promise<Readonly<Record<string, string>>> {
+  const output = await gitOutput(context, ["log", "-1", "--format=%ct"]);
+  return output === undefined ? {} : { SOURCE_DATE_EPOCH: output };
 }
 
 /** Returns undefined outside a clone, or without git. */
-async function gitSays(shop: Shop, args: readonly string[]): Promise<string | undefined> {
-  const said = await shop.processes.run({
+async function gitOutput(
+  context: BuildContext,
+  args: readonly string[],
+): Promise<string | undefined> {
+  const output = await context.processes.run({
     command: "git",
     args: [...args],
     cwd: tree,
-    env: shop.env,
+    env: context.env,
   }).catch(() => undefined);
-  return said?.code === 0 ? said.stdout.trim() : undefined;
+  return output?.code === 0 ? output.stdout.trim() : undefined;
 }
 
 /** Copies the cockpit's page, which `./dev` builds before this program runs. */
@@ -144,49 +151,49 @@ async function copyPage(lib: string): Promise<void> {
 }
 
 async function build(out: string): Promise<void> {
-  const plainShop: Shop = {
+  const baseContext: BuildContext = {
     files,
     processes: systemProcesses(),
     tree,
     deno: await Deno.realPath(Deno.execPath()),
     env: { ...Deno.env.toObject(), NO_COLOR: "1", FLEETCTL_ROOT: `${out}/no-root` },
   };
-  const shop = { ...plainShop, env: { ...plainShop.env, ...await commitTime(plainShop) } };
+  const context = { ...baseContext, env: { ...baseContext.env, ...await commitTime(baseContext) } };
   const stage = `${out}/package`;
   const lib = `${stage}/usr/lib/fleetctl`;
   await files.ensureDir(out);
   await files.remove(stage, { recursive: true });
   await files.remove(`${out}/compiled`, { recursive: true });
   await files.ensureDir(lib);
-  const bundles = await buildPrograms(shop, out, lib);
+  const bundles = await buildPrograms(context, out, lib);
   await copyPage(lib);
-  await Deno.copyFile(shop.deno, `${lib}/deno`);
+  await Deno.copyFile(context.deno, `${lib}/deno`);
   await Deno.chmod(`${lib}/deno`, 0o755);
-  line(`deno ${Deno.version.deno}`, "shipped", sizeText((await Deno.stat(shop.deno)).size), "");
+  line(`deno ${Deno.version.deno}`, "shipped", sizeText((await Deno.stat(context.deno)).size), "");
   const staged = { stage, bundles, arch: Deno.build.arch, out };
-  need(await stageFiles(shop, staged));
+  need(await stageFiles(context, staged));
   await files.symlink("package/usr/lib/fleetctl", `${out}/lib`);
   await files.write(`${out}/fleetctl`, FRONT, { mode: 0o755 });
-  const path = need(await packageHere(shop, staged));
+  const path = need(await packageHere(context, staged));
   if (path === undefined) line("package", "not built", "", "there is no dpkg-deb here");
   else line("package", "built", sizeText((await Deno.stat(path)).size), path);
-  await image(shop, { out, lib, bundles });
+  await image(context, { out, lib, bundles });
 }
 
 async function image(
-  shop: Shop,
+  context: BuildContext,
   made: { readonly out: string; readonly lib: string; readonly bundles: readonly Bundle[] },
 ): Promise<void> {
   const bundle = made.bundles.find(({ name }) => name === IMAGE);
   if (bundle === undefined || await systemProcesses().which("buildah") === undefined) {
     return line("image", "not built", "", "there is no buildah here");
   }
-  const archive = await buildImage(shop, {
+  const archive = await buildImage(context, {
     out: made.out,
     lib: made.lib,
     bundle,
     denoVersion: Deno.version.deno,
-    revision: await gitSays(shop, ["rev-parse", "HEAD"]) ?? "",
+    revision: await gitOutput(context, ["rev-parse", "HEAD"]) ?? "",
     copy: async (from, to) => {
       await Deno.copyFile(from, to);
       await Deno.chmod(to, ((await Deno.stat(from)).mode ?? 0o644) & 0o755);
@@ -198,11 +205,11 @@ async function image(
 }
 
 async function packageHere(
-  shop: Shop,
+  context: BuildContext,
   staged: Parameters<typeof debianPackage>[1],
 ): Promise<Result<string | undefined>> {
   const isHere = await systemProcesses().which("dpkg-deb") !== undefined;
-  return isHere ? await debianPackage(shop, staged) : ok(undefined);
+  return isHere ? await debianPackage(context, staged) : ok(undefined);
 }
 
 await build(outFolder());

@@ -16,7 +16,7 @@ import { hostPermissions, renderProgramPermissions } from "units/render/permissi
 import { renderDaemon } from "units/render/roles/daemon.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
-const HALF_HOME = "/var/lib/fleetctl/teamchat-receiver";
+const RECEIVER_HOME = "/var/lib/fleetctl/teamchat-receiver";
 /** Users and the group that own parts of a host. */
 const SYSUSERS = `# Accounts of fleetctl; see sysusers.d(5).
 g agents -
@@ -24,7 +24,7 @@ u fleetctl-gateway - "fleetctl gateway" /var/lib/fleetctl/gateway /usr/sbin/nolo
 u fleetctl-host - "fleetctl host unit" / /usr/sbin/nologin
 u fleetctl-login - "fleetctl login" /var/lib/fleetctl/login /usr/sbin/nologin
 u fleetctl-teamchat - "fleetctl team chat" /var/lib/fleetctl/teamchat /usr/sbin/nologin
-u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" ${HALF_HOME} /usr/sbin/nologin
+u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" ${RECEIVER_HOME} /usr/sbin/nologin
 `;
 
 /** Folders of a host; a role's unit creates the folders of that role. */
@@ -44,12 +44,12 @@ d /run/mcp 0755 root root -
 export function packageFiles(): Result<readonly RenderedFile[]> {
   const paths = pathsUnder("/");
   const { shape } = DEFAULT_ROLES;
-  const site = { paths, shape, roles: {} };
-  const sets = hostPermissions(site);
+  const context = { paths, shape, roles: {} };
+  const sets = hostPermissions(context);
   if (!sets.ok) return sets;
   return ok([
     ...renderLaunchers(shape, paths),
-    renderProgramPermissions(site, sets.value),
+    renderProgramPermissions(context, sets.value),
     // The vendor folder for units: files that an operator or `apply` writes to /etc take
     // precedence.
     { ...unitFile(renderDaemon(paths), paths), path: `/usr/lib/systemd/system/${DAEMON_UNIT}` },

@@ -11,7 +11,7 @@ import type { Processes } from "core/ports/processes.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Folders and dependencies of a build. */
-export interface Shop {
+export interface BuildContext {
   readonly files: Files;
   readonly processes: Pick<Processes, "run">;
   /** Folder of the source tree. */
@@ -28,16 +28,16 @@ const LINES_SHOWN = 12;
 
 /** Runs a build program to its end and returns its output; refuses when it failed. */
 export async function runStep(
-  shop: Shop,
+  context: BuildContext,
   what: string,
   argv: readonly [string, ...string[]],
 ): Promise<Result<string>> {
   const [command, ...args] = argv;
-  const ended = await shop.processes.run({
+  const ended = await context.processes.run({
     command,
     args,
-    cwd: shop.tree,
-    env: shop.env,
+    cwd: context.tree,
+    env: context.env,
     timeoutMs: STEP_MS_MAX,
     outputBytesMax: OUTPUT_BYTES_MAX,
   });

@@ -10,14 +10,14 @@ import type { Step, UnitStep } from "units/reconcile/step.ts";
 import type { UnitVerb } from "core/ports/unit.ts";
 
 /** A step and its index in the plan. */
-export type PlacedStep = readonly [step: Step, index: number];
+export type IndexedStep = readonly [step: Step, index: number];
 
 /** Steps that are executed together. */
 export type Batch =
-  | { readonly how: "beside"; readonly steps: readonly PlacedStep[] }
+  | { readonly how: "parallel"; readonly steps: readonly IndexedStep[] }
   /** One call of the service manager for each of `verbs`. */
   | {
-    readonly how: "together";
+    readonly how: "combined";
     readonly verbs: readonly UnitVerb[];
     readonly steps: readonly (readonly [step: UnitStep, index: number])[];
   };
@@ -26,7 +26,7 @@ export type Batch =
  * Maximum number of parallel steps of a kind, if they do not depend on one another. The disk
  * handles many files in parallel, and each write is atomic by itself.
  */
-const BESIDE_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
+const PARALLEL_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
   write: 32,
   folder: 8,
   client: 8,
@@ -34,12 +34,12 @@ const BESIDE_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
   restart: 8,
 };
 /** Maximum number of units per call, so that people see progress. */
-const TOGETHER_MAX = 200;
+const UNITS_PER_CALL_MAX = 200;
 
 /** Splits a plan into batches, in order. */
 export function batchesOf(steps: readonly Step[]): readonly Batch[] {
   const batches: Batch[] = [];
-  let open: PlacedStep[] = [];
+  let open: IndexedStep[] = [];
   const close = () => {
     if (open.length > 0) batches.push(batchOf(open));
     open = [];
@@ -57,22 +57,25 @@ function belongs(step: Step, open: readonly Step[]): boolean {
   const [first] = open;
   if (first === undefined) return true;
   if (verbsOf(first) !== undefined) {
-    return open.length < TOGETHER_MAX && step.kind === first.kind && verbsOf(step) !== undefined;
+    return open.length < UNITS_PER_CALL_MAX && step.kind === first.kind &&
+      verbsOf(step) !== undefined;
   }
   const isSame = step.kind === first.kind || ("unit" in step && "unit" in first);
-  return isSame && open.length < (BESIDE_MAX[step.kind] ?? 1) && isBeside(step) &&
-    isBeside(first) && !open.some((other) => isBelow(step, other));
+  return isSame && open.length < (PARALLEL_MAX[step.kind] ?? 1) && isParallel(step) &&
+    isParallel(first) && !open.some((other) => isBelow(step, other));
 }
 
-function batchOf(steps: readonly PlacedStep[]): Batch {
-  const units = steps.filter((placed): placed is readonly [UnitStep, number] =>
-    "unit" in placed[0]
+function batchOf(steps: readonly IndexedStep[]): Batch {
+  const units = steps.filter((indexed): indexed is readonly [UnitStep, number] =>
+    "unit" in indexed[0]
   );
   const verbs = units.length === 0 ? undefined : verbsOf(units[0]?.[0] as UnitStep);
-  return verbs === undefined ? { how: "beside", steps } : { how: "together", verbs, steps: units };
+  return verbs === undefined
+    ? { how: "parallel", steps }
+    : { how: "combined", verbs, steps: units };
 }
 
-function isBeside(step: Step): boolean {
+function isParallel(step: Step): boolean {
   return !("unit" in step) || (step.isIndependent === true && verbsOf(step) === undefined);
 }
 

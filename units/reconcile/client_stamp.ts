@@ -14,14 +14,14 @@ import { FileFault, type Files } from "core/ports/files.ts";
 import type { ClientConfig } from "units/render/client_config.ts";
 
 /** File operations that a stamp needs. */
-export type LookFiles = Pick<Files, "stat" | "readLink">;
+export type StampFiles = Pick<Files, "stat" | "readLink">;
 
 /**
  * Returns the current stamp of a config; undefined when no content is desired or the file is
  * absent.
  */
 export async function stampOf(
-  files: LookFiles,
+  files: StampFiles,
   config: ClientConfig | undefined,
   of: { readonly held: ReadonlySet<McpName>; readonly paths: Paths },
 ): Promise<string | undefined> {
@@ -41,7 +41,7 @@ export async function stampOf(
  * shown.
  */
 export async function statInHome(
-  files: LookFiles,
+  files: StampFiles,
   home: string,
   path: string,
 ): Promise<FileStat | undefined> {

@@ -16,7 +16,7 @@ import { desiredMcps } from "units/reconcile/desired_mcps.ts";
 import type { DesiredPart } from "units/reconcile/desired_part.ts";
 import { desiredRoles } from "units/reconcile/desired_roles.ts";
 import type { Facts } from "units/reconcile/facts.ts";
-import type { UnitHolders } from "units/reconcile/server_claims.ts";
+import type { UnitOwners } from "units/reconcile/server_claims.ts";
 
 /** The complete desired state. */
 export interface Desired extends DesiredPart {
@@ -34,20 +34,20 @@ export interface Held {
 }
 
 /**
- * Computes the desired state. `failed` are MCPs whose trees could not be installed. `holders` are
+ * Computes the desired state. `failed` are MCPs whose trees could not be installed. `owners` are
  * the owners of the existing socket units.
  */
 export function desire(
   facts: Facts,
-  { failed = new Set(), holders = new Map() }: {
+  { failed = new Set(), owners = new Map() }: {
     readonly failed?: ReadonlySet<McpName>;
-    readonly holders?: UnitHolders;
+    readonly owners?: UnitOwners;
   } = {},
 ): Desired {
   const paths = [facts.paths.root, facts.shape.dir, facts.shape.denoDir];
   const unusable = paths.filter((path) => UNUSABLE_IN_PATHS.test(path) || !path.startsWith("/"));
   if (unusable.length > 0) return nothing(unusable);
-  const mcps = desiredMcps(facts, failed, holders);
+  const mcps = desiredMcps(facts, failed, owners);
   const agents = desiredAgents(facts, mcps.usable);
   const roles = desiredRoles(facts);
   const parts: readonly DesiredPart[] = [roles, mcps, agents, desiredLimits(facts)];

@@ -161,14 +161,14 @@ function clientConfig(
   const { paths } = from.facts;
   const home = paths.home(agent.name);
   const { shape, path } = runtime.clientConfig;
-  const site = { paths, agent: agent.name, shape };
+  const context = { paths, agent: agent.name, shape };
   return {
     agent: agent.name,
     path: fillIn(path, agent.name, from.facts),
     shape,
     at: mcpEntriesPath(shape, home),
     entries: new Map(
-      from.manifests.map((manifest) => [manifest.name, renderClientEntry(manifest, site)]),
+      from.manifests.map((manifest) => [manifest.name, renderClientEntry(manifest, context)]),
     ),
   };
 }
@@ -228,18 +228,18 @@ function workFolders(
   { manifests, facts }: { readonly manifests: readonly Manifest[]; readonly facts: Facts },
 ): readonly DesiredFolder[] {
   const { paths } = facts;
-  const place = { paths, agent: agent.name, workdir: workspace, closed: [] };
+  const context = { paths, agent: agent.name, workdir: workspace, closed: [] };
   const own = manifests.filter((manifest) =>
     manifest.sharing === "per_user" && manifest.transport === "stdio"
   );
-  const inHome = own.flatMap((manifest) => writableFolders(manifest, place))
+  const inHome = own.flatMap((manifest) => writableFolders(manifest, context))
     .filter((path) => path.startsWith(`${paths.home(agent.name)}/`));
   return [...new Set([workspace, ...inHome])].sort().map((path) => ({
     path,
     mode: 0o700,
     owner: { user: agent.name, group: agent.name },
     home: agent.name,
-    isModeTheirs: true,
+    keepsMode: true,
   }));
 }
 

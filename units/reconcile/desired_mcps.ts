@@ -30,7 +30,7 @@ import {
   claimsOf,
   lostClaims,
   namesCollide,
-  type UnitHolders,
+  type UnitOwners,
 } from "units/reconcile/server_claims.ts";
 import { closedPaths } from "units/render/mcp/closed_paths.ts";
 import { renderGate } from "units/render/mcp/gate.ts";
@@ -49,7 +49,7 @@ export interface DesiredMcps extends DesiredPart {
 export function desiredMcps(
   facts: Facts,
   failed: ReadonlySet<McpName>,
-  holders: UnitHolders,
+  owners: UnitOwners,
 ): DesiredMcps {
   const faults = new Map<Refusal, readonly Tag[]>();
   const held = new Set([...failed, ...facts.held?.mcps ?? []]);
@@ -72,7 +72,7 @@ export function desiredMcps(
   const wanted = ordered.filter(([name]) => !held.has(name));
   const lost = lostClaims(
     wanted.flatMap(([, { manifest, agents }]) => claimsOf(manifest, agents)),
-    holders,
+    owners,
   );
   for (const claim of lost) {
     const { mcp, agent } = claim;
@@ -160,7 +160,7 @@ function addServer(
     runtimes: facts.runtimes.values(),
     providers: [...facts.catalog.values()].flatMap(({ oauth }) => oauth?.provider ?? []),
   });
-  const place = {
+  const context = {
     paths: facts.paths,
     agent,
     workdir,
@@ -170,7 +170,7 @@ function addServer(
   };
   const socket = renderMcpSocket(manifest, agent, facts.paths);
   const files = [
-    unitFile(renderMcpService(manifest, place), facts.paths),
+    unitFile(renderMcpService(manifest, context), facts.paths),
     unitFile(socket, facts.paths),
   ];
   const tag = { mcp: manifest.name, ...defined({ agent }) };

@@ -30,7 +30,7 @@ export interface DesiredFolder {
   readonly owner: FileOwner;
   readonly home?: AgentName;
   /** The mode applies to a new folder only; an existing one keeps its owner's mode. */
-  readonly isModeTheirs?: boolean;
+  readonly keepsMode?: boolean;
 }
 
 /** A unit that should be active. Templates are files only; they belong to their socket's inputs. */

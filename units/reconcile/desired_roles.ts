@@ -38,7 +38,7 @@ import {
 } from "units/render/roles/role_env.ts";
 
 /** Results collected while the roles are computed. */
-interface Parts {
+interface RoleResults {
   readonly files: TaggedFile[];
   readonly units: DesiredUnit[];
   readonly faults: Refusal[];
@@ -51,7 +51,7 @@ interface Parts {
 export function desiredRoles(facts: Facts): DesiredPart {
   const launchers = renderLaunchers(facts.shape, facts.paths);
   const sets = hostPermissions(facts);
-  const parts: Parts = {
+  const results: RoleResults = {
     files: [],
     units: [],
     faults: [],
@@ -61,47 +61,47 @@ export function desiredRoles(facts: Facts): DesiredPart {
       JSON.stringify(sets.ok ? sets.value[set] : undefined),
     ],
   };
-  if (!sets.ok) parts.faults.push(sets.error);
-  else parts.files.push({ file: renderHostPermissions(facts, sets.value) });
+  if (!sets.ok) results.faults.push(sets.error);
+  else results.files.push({ file: renderHostPermissions(facts, sets.value) });
   // Under `/` the package owns the programs and their files, and /usr is read-only.
   if (facts.paths.root !== "/") {
-    parts.files.push(...launchers.map((file) => ({ file })));
-    if (sets.ok) parts.files.push({ file: renderProgramPermissions(facts, sets.value) });
+    results.files.push(...launchers.map((file) => ({ file })));
+    if (sets.ok) results.files.push({ file: renderProgramPermissions(facts, sets.value) });
   }
-  parts.files.push(...envFiles(facts).map((file) => ({ file })));
-  addDaemon(facts, parts);
-  addGateway(facts, parts);
-  addHostDial(facts, parts);
-  addLogin(facts, parts);
-  const teamchat = desiredTeamchat(facts, parts.inputsOf);
+  results.files.push(...envFiles(facts).map((file) => ({ file })));
+  addDaemon(facts, results);
+  addGateway(facts, results);
+  addHostDial(facts, results);
+  addLogin(facts, results);
+  const teamchat = desiredTeamchat(facts, results.inputsOf);
   return {
-    files: [...parts.files, ...teamchat.files],
+    files: [...results.files, ...teamchat.files],
     folders: [...hostFolders(facts), ...teamchat.folders],
     clients: [],
-    units: [...parts.units, ...teamchat.units],
-    faults: [...parts.faults, ...teamchat.faults],
+    units: [...results.units, ...teamchat.units],
+    faults: [...results.faults, ...teamchat.faults],
     faultTags: new Map(),
-    heldPaths: [...parts.heldPaths],
+    heldPaths: [...results.heldPaths],
   };
 }
 
 /** Env files of the host. `desired_agents.ts` adds the channel to those of agents. */
 function envFiles({ agents, env, paths }: Facts): readonly RenderedFile[] {
   const merged = new Set(agents.map((agent) => paths.agentEnv(agent.name)));
-  const isSharedThere = env.some((file) => file.path === paths.sharedEnv);
+  const hasShared = env.some((file) => file.path === paths.sharedEnv);
   return [
-    ...(isSharedThere ? [] : [renderEmptySharedEnv(paths)]),
+    ...(hasShared ? [] : [renderEmptySharedEnv(paths)]),
     ...env.filter((file) => !merged.has(file.path)),
   ];
 }
 
 /** Holds a file. Reports the fault only if the code that built the facts has not reported it. */
-function hold({ faults, heldPaths }: Parts, fault: Refusal, path: string): void {
+function hold({ faults, heldPaths }: RoleResults, fault: Refusal, path: string): void {
   if (!heldPaths.has(path)) faults.push(fault);
   heldPaths.add(path);
 }
 
-function addDaemon({ roles, paths }: Facts, { files, units, inputsOf }: Parts): void {
+function addDaemon({ roles, paths }: Facts, { files, units, inputsOf }: RoleResults): void {
   if (roles.daemon === undefined) return;
   const unit = renderDaemon(paths);
   const file = unitFile(unit, paths);
@@ -118,24 +118,24 @@ function addDaemon({ roles, paths }: Facts, { files, units, inputsOf }: Parts): 
   });
 }
 
-function addGateway({ roles: { gateway }, paths }: Facts, parts: Parts): void {
+function addGateway({ roles: { gateway }, paths }: Facts, results: RoleResults): void {
   if (gateway === undefined) return;
   const env = renderGatewayEnv(gateway, paths);
-  if (!env.ok) hold(parts, env.error, paths.env(GATEWAY_ENV));
+  if (!env.ok) hold(results, env.error, paths.env(GATEWAY_ENV));
   const unit = renderGateway(paths);
   const file = unitFile(unit, paths);
-  parts.files.push({ file }, { file: renderDialKeys(gateway.dialKeys, paths) });
+  results.files.push({ file }, { file: renderDialKeys(gateway.dialKeys, paths) });
   if (!env.ok) return;
   const maps = ledgerSetting(gateway, paths).files;
-  parts.files.push({ file: env.value }, ...maps.map((map) => ({ file: map })));
-  parts.units.push({
+  results.files.push({ file: env.value }, ...maps.map((map) => ({ file: map })));
+  results.units.push({
     name: unit.name,
     kind: "gateway",
     inputs: [
       file.content,
       env.value.content,
       ...maps.map(({ content }) => content),
-      ...parts.inputsOf("fleetctl-gateway", "gateway"),
+      ...results.inputsOf("fleetctl-gateway", "gateway"),
     ],
     softInputs: [],
     programs: ["fleetctl-gateway"],
@@ -144,15 +144,15 @@ function addGateway({ roles: { gateway }, paths }: Facts, parts: Parts): void {
   });
 }
 
-function addHostDial({ roles: { host }, paths, hostname }: Facts, parts: Parts): void {
+function addHostDial({ roles: { host }, paths, hostname }: Facts, results: RoleResults): void {
   if (host === undefined) return;
   const unit = renderHostDial({ paths, hostname, registerUrl: host.registerUrl });
   const file = unitFile(unit, paths);
-  parts.files.push({ file });
-  parts.units.push({
+  results.files.push({ file });
+  results.units.push({
     name: unit.name,
     kind: "host",
-    inputs: [file.content, host.publicKey ?? "", ...parts.inputsOf("fleetctl-dial", "host-dial")],
+    inputs: [file.content, host.publicKey ?? "", ...results.inputsOf("fleetctl-dial", "host-dial")],
     softInputs: [],
     programs: ["fleetctl-dial"],
     links: [],
@@ -160,20 +160,20 @@ function addHostDial({ roles: { host }, paths, hostname }: Facts, parts: Parts):
   });
 }
 
-function addLogin({ roles: { login, gateway }, paths }: Facts, parts: Parts): void {
+function addLogin({ roles: { login, gateway }, paths }: Facts, results: RoleResults): void {
   if (login === undefined) return;
   const env = renderLoginEnv(login, { paths, cockpit: gateway?.cockpitListen });
-  if (!env.ok) hold(parts, env.error, paths.env(LOGIN_ENV));
+  if (!env.ok) hold(results, env.error, paths.env(LOGIN_ENV));
   const unit = renderLogin(paths);
   const file = unitFile(unit, paths);
-  parts.files.push({ file });
+  results.files.push({ file });
   // A key that could not be read must not count as unwanted.
-  if (!env.ok || parts.heldPaths.has(paths.env(LOGIN_ENV))) return;
-  parts.files.push({ file: env.value });
-  parts.units.push({
+  if (!env.ok || results.heldPaths.has(paths.env(LOGIN_ENV))) return;
+  results.files.push({ file: env.value });
+  results.units.push({
     name: unit.name,
     kind: "login",
-    inputs: [file.content, env.value.content, ...parts.inputsOf("fleetctl-login", "login")],
+    inputs: [file.content, env.value.content, ...results.inputsOf("fleetctl-login", "login")],
     softInputs: [],
     programs: ["fleetctl-login"],
     links: [],

@@ -47,7 +47,7 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
   const { paths, roles: { teamchat, gateway } } = facts;
   if (teamchat === undefined) return { files: [], folders: [], units: [], faults: [] };
   const isApart = isReceiverSeparate(teamchat);
-  const halves = [
+  const programs = [
     partOf({
       unit: renderTeamchat(paths, isApart),
       env: renderTeamchatEnv(teamchat, paths),
@@ -80,11 +80,11 @@ export function desiredTeamchat(facts: Facts, inputsOf: InputsOf): TeamchatPart 
       ...(gateway === undefined ? [{ file: renderDialKeys(teamchat.dialKeys, paths) }] : []),
       // Not an input of a unit: receiver and sender both watch the file.
       { file: agentsFile(teamchat, paths) },
-      ...halves.flatMap(({ files }) => files),
+      ...programs.flatMap(({ files }) => files),
     ],
-    folders: halves.flatMap(({ folders }) => folders),
-    units: halves.flatMap(({ units }) => units),
-    faults: halves.flatMap(({ faults }) => faults),
+    folders: programs.flatMap(({ folders }) => folders),
+    units: programs.flatMap(({ units }) => units),
+    faults: programs.flatMap(({ faults }) => faults),
   };
 }
 

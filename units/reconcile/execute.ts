@@ -19,7 +19,7 @@ import { err, ok, type Result } from "core/result.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { printRecord, recordPath } from "units/reconcile/record.ts";
 import type { UnitLine } from "units/reconcile/report.ts";
-import { type Batch, batchesOf, type PlacedStep } from "units/reconcile/batches.ts";
+import { type Batch, batchesOf, type IndexedStep } from "units/reconcile/batches.ts";
 import { type Step, stepSubject, type UnitStep } from "units/reconcile/step.ts";
 
 /** Dependencies of the execution. */
@@ -40,14 +40,14 @@ export interface Executed {
 }
 
 /** Receives work in progress; the promise resolves with its refusal, if any, and never rejects. */
-export type TakeLate = (work: Promise<Refusal | undefined>) => void;
+export type OnLate = (work: Promise<Refusal | undefined>) => void;
 
 /** How long a run waits for units. A caller that must release a lock soon awaits the rest later. */
 export interface UnitPatience {
   /** For all steps together. */
   readonly msMax: number;
   readonly clock: Pick<Clock, "after" | "monotonic">;
-  readonly take: TakeLate;
+  readonly onLate: OnLate;
 }
 
 const UNIT_CHANGES = {
@@ -61,7 +61,7 @@ const UNIT_CHANGES = {
 export async function execute(
   steps: readonly Step[],
   ports: ExecutePorts,
-  site: {
+  context: {
     readonly paths: Paths;
     readonly onStep: (step: Step, index: number, state: "begin" | "done" | "failed") => void;
     /** Without it, the run waits for every step. */
@@ -72,14 +72,14 @@ export async function execute(
   const faults: Refusal[] = [];
   const failed = new Set<string>();
   const late = new Set<string>();
-  const isInTime = waitFor(site.patience);
-  const goOnWithout = (step: UnitStep, work: Promise<ServiceFault | undefined | void>) => {
+  const isInTime = waitFor(context.patience);
+  const finishLater = (step: UnitStep, work: Promise<ServiceFault | undefined | void>) => {
     late.add(step.unit);
-    site.patience?.take(outcomeOf(step, work, ports.services, site.paths));
+    context.patience?.onLate(outcomeOf(step, work, ports.services, context.paths));
   };
   const fail = (step: Step, fault: ServiceFault | FileFault) => {
     failed.add(stepSubject(step));
-    faults.push(faultOfOne(step, fault, { services: ports.services, paths: site.paths }));
+    faults.push(faultOfOne(step, fault, { services: ports.services, paths: context.paths }));
   };
   const note = (step: Step) => {
     if (!("unit" in step) || !(step.kind in UNIT_CHANGES)) return;
@@ -89,26 +89,26 @@ export async function execute(
   // A unit that could not be enabled is not started; one that could not be stopped is not removed.
   const isOff = (step: Step) =>
     failed.has("unit" in step ? step.unit : stepSubject(step).split("/").at(-1) ?? "");
-  const one = async ([step, index]: PlacedStep): Promise<Refusal | undefined> => {
+  const one = async ([step, index]: IndexedStep): Promise<Refusal | undefined> => {
     if (isOff(step)) return undefined;
-    site.onStep(step, index, "begin");
+    context.onStep(step, index, "begin");
     try {
-      const work = act(step, ports, site.paths);
+      const work = act(step, ports, context.paths);
       if (!("unit" in step)) await work;
-      else if (!await isInTime(work)) goOnWithout(step, work);
+      else if (!await isInTime(work)) finishLater(step, work);
       note(step);
-      site.onStep(step, index, "done");
+      context.onStep(step, index, "done");
       return undefined;
     } catch (thrown) {
-      site.onStep(step, index, "failed");
-      if (!isOfOne(step, thrown)) return stopsAll(step, thrown, site.paths);
+      context.onStep(step, index, "failed");
+      if (!isOfOne(step, thrown)) return stopsAll(step, thrown, context.paths);
       fail(step, thrown as ServiceFault | FileFault);
       return undefined;
     }
   };
-  const together = async (batch: Batch & { readonly how: "together" }) => {
+  const runCombined = async (batch: Batch & { readonly how: "combined" }) => {
     const todo = batch.steps.filter(([step]) => !isOff(step));
-    for (const [step, index] of todo) site.onStep(step, index, "begin");
+    for (const [step, index] of todo) context.onStep(step, index, "begin");
     const bad = new Map<string, ServiceFault>();
     const work = (async () => {
       for (const verb of batch.verbs) {
@@ -119,15 +119,15 @@ export async function execute(
     const isOver = await isInTime(work);
     for (const [step, index] of todo) {
       const fault = isOver ? bad.get(step.unit) : undefined;
-      if (!isOver) goOnWithout(step, work.then(() => bad.get(step.unit)));
+      if (!isOver) finishLater(step, work.then(() => bad.get(step.unit)));
       if (fault === undefined) note(step);
       else fail(step, fault);
-      site.onStep(step, index, fault === undefined ? "done" : "failed");
+      context.onStep(step, index, fault === undefined ? "done" : "failed");
     }
   };
   for (const batch of batchesOf(steps)) {
-    if (batch.how === "together") {
-      await together(batch);
+    if (batch.how === "combined") {
+      await runCombined(batch);
       continue;
     }
     const stopped = await Promise.all(batch.steps.map(one));

@@ -144,8 +144,8 @@ function usable(answer: Answer, { operation, path }: Request): Answer | undefine
   if (code === "kind") {
     throw new FileFault(CODE_OF_KIND[text] ?? "EIO", path, `it is a ${text}, must be a plain file`);
   }
-  const isFolderLook = operation === "mode" || operation === "is-filled";
-  if (code === "ENOTDIR" && isFolderLook) return undefined;
+  const isFolderQuery = operation === "mode" || operation === "is-filled";
+  if (code === "ENOTDIR" && isFolderQuery) return undefined;
   // For a caller, an exceeded quota is the same as a full disk.
   throw new FileFault(
     code === "EDQUOT" ? "ENOSPC" : code,
@@ -178,7 +178,7 @@ async function startHelper({ processes }: HomePorts): Promise<Helper> {
     env: ENV,
     cwd: "/",
   });
-  const said = tailOf(child.stderr);
+  const stderr = tailOf(child.stderr);
   const writer = child.stdin.getWriter();
   const answers = readerOf(child);
   return {
@@ -190,11 +190,11 @@ async function startHelper({ processes }: HomePorts): Promise<Helper> {
         const bytes = await answers.bytes(Number(length));
         return { code, mode: parseInt(mode, 8), text: new TextDecoder().decode(bytes) };
       } catch {
-        const words = (await said).trim().split("\n").at(-1);
+        const lastLine = (await stderr).trim().split("\n").at(-1);
         throw new FileFault(
           "EIO",
           path,
-          `the helper for homes ended: ${words || "without a word"}`,
+          `the helper for homes ended: ${lastLine || "without a word"}`,
         );
       }
     },
@@ -202,7 +202,7 @@ async function startHelper({ processes }: HomePorts): Promise<Helper> {
     close: async () => {
       await writer.close().catch(() => {});
       await child.exited;
-      await said;
+      await stderr;
       await answers.close();
     },
   };

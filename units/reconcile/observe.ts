@@ -82,7 +82,7 @@ const PARALLEL_READS = 32;
 export async function observe(
   desired: Desired,
   record: RenderRecord,
-  site: {
+  context: {
     readonly paths: Paths;
     readonly ports: ObservePorts;
     readonly owners: ReadonlyMap<string, OwnerIds>;
@@ -90,7 +90,7 @@ export async function observe(
     readonly bundleDir: string | undefined;
   },
 ): Promise<Observed> {
-  const { files } = site.ports;
+  const { files } = context.ports;
   const paths = new Set([
     ...desired.files.map((tagged) => tagged.file.path),
     ...desired.folders.filter((folder) => folder.home === undefined).map((folder) => folder.path),
@@ -101,25 +101,25 @@ export async function observe(
     const entry = await readEntry(files, path);
     if (entry !== undefined) entries.set(path, entry);
   });
-  const homes = await observeHomes(desired, record, site);
-  const isManagerRunning = await site.ports.services.isRunning();
-  const names = unitNames(desired, record, site.paths);
-  const statuses = isManagerRunning ? await site.ports.services.status(names) : [];
+  const homes = await observeHomes(desired, record, context);
+  const isManagerRunning = await context.ports.services.isRunning();
+  const names = unitNames(desired, record, context.paths);
+  const statuses = isManagerRunning ? await context.ports.services.status(names) : [];
   const unready = new Set<string>();
   await inParallel(statuses, async ({ unit, active }) => {
     if (active !== "active" || record.units[unit]?.unready !== true) return;
     // If the manager has no readiness check, an active unit counts as ready.
-    if (await site.ports.services.isReady?.(unit) === false) unready.add(unit);
+    if (await context.ports.services.isReady?.(unit) === false) unready.add(unit);
   });
   const units = new Map(statuses.map((status) => [status.unit, status]));
-  const sockets = wantedSockets(desired, site.owners);
-  const socketFaults = await observeSockets(sockets, units, site.ports);
+  const sockets = wantedSockets(desired, context.owners);
+  const socketFaults = await observeSockets(sockets, units, context.ports);
   const enabled = new Set<string>();
   await inParallel(desired.units, async (unit) => {
-    const link = `${site.paths.units}/${unit.wantedBy}.wants/${unit.name}`;
+    const link = `${context.paths.units}/${unit.wantedBy}.wants/${unit.name}`;
     if (await files.stat(link) !== undefined) enabled.add(unit.name);
   });
-  const programs = await readPrograms(desired, files, site.bundleDir);
+  const programs = await readPrograms(desired, files, context.bundleDir);
   const hashes = new Map<string, InputHashes>();
   for (const unit of desired.units) {
     const links = await Promise.all(unit.links.map((path) => files.readLink(path)));
@@ -128,7 +128,7 @@ export async function observe(
   return {
     entries,
     ...homes,
-    owners: site.owners,
+    owners: context.owners,
     units,
     enabled,
     isManagerRunning,

@@ -69,8 +69,8 @@ export async function wrongPaths(
   paths: Paths,
 ): Promise<readonly WrongPath[]> {
   if (paths.root !== "/" || users.currentUid() !== 0) return [];
-  const uidOf = askedOncePerName(async (name) => (await users.byName(name))?.uid);
-  const gidOf = askedOncePerName((name) => users.groupId(name));
+  const uidOf = cachedByName(async (name) => (await users.byName(name))?.uid);
+  const gidOf = cachedByName((name) => users.groupId(name));
   const idsOf = async ({ user, group }: FileOwner): Promise<OwnerIds | undefined> => {
     const uid = await uidOf(user);
     const gid = await gidOf(group);
@@ -86,7 +86,7 @@ export async function wrongPaths(
     if (ids === undefined) continue;
     if (isWrong(stat, ids, own.modeMax)) found.push({ own, stat, ids });
     else if (own.isTree === true && stat.kind === "directory") {
-      const entry = await foreignEntry(files, own.path, ids);
+      const entry = await otherUsersEntry(files, own.path, ids);
       if (entry !== undefined) found.push({ own, stat, ids, entry });
     }
   }
@@ -167,7 +167,7 @@ function isReadableByOthers(stat: FileStat, ids: OwnerIds): boolean {
     ((stat.mode & 0o040) !== 0 && stat.gid !== ids.gid);
 }
 
-async function foreignEntry(files: Files, folder: string, ids: OwnerIds) {
+async function otherUsersEntry(files: Files, folder: string, ids: OwnerIds) {
   for (const name of await files.list(folder)) {
     const path = `${folder}/${name}`;
     const stat = await files.stat(path);
@@ -177,12 +177,12 @@ async function foreignEntry(files: Files, folder: string, ids: OwnerIds) {
 }
 
 /** Caches lookups by name: root owns nearly every path, so its account is looked up once. */
-function askedOncePerName<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
+function cachedByName<T>(lookUp: (name: string) => Promise<T>): (name: string) => Promise<T> {
   const known = new Map<string, Promise<T>>();
   return (name) => {
-    const answer = known.get(name) ?? ask(name);
-    known.set(name, answer);
-    return answer;
+    const result = known.get(name) ?? lookUp(name);
+    known.set(name, result);
+    return result;
   };
 }
 

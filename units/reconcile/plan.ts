@@ -24,7 +24,7 @@ import { isLeft, type Scope } from "units/reconcile/scope.ts";
 import type { Step } from "units/reconcile/step.ts";
 
 /** Context of a plan besides the desired and the observed state. */
-export interface PlanSite {
+export interface PlanContext {
   readonly paths: Paths;
   readonly record: RenderRecord;
   readonly restartAgents: boolean;
@@ -48,25 +48,25 @@ export interface Plan {
 }
 
 /** Plans everything. */
-export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan {
-  const writes = planWrites(desired, observed, site);
-  const removals = planRemovals(desired, observed, site);
-  const clients = planClients(desired, observed, site);
+export function plan(desired: Desired, observed: Observed, context: PlanContext): Plan {
+  const writes = planWrites(desired, observed, context);
+  const removals = planRemovals(desired, observed, context);
+  const clients = planClients(desired, observed, context);
   const created = new Set(
     writes.files.filter((file) => file.change === "created")
-      .map((file) => unitOfPath(file.path, site.paths)).filter((name) => name !== undefined),
+      .map((file) => unitOfPath(file.path, context.paths)).filter((name) => name !== undefined),
   );
   const units = planUnits(desired, observed, {
-    ...site,
+    ...context,
     created,
     unsettled: clients.unsettled,
     changedEntries: clients.changedEntries,
   });
   const isUnitFile = (step: Step) =>
-    "path" in step && step.path.startsWith(`${site.paths.units}/`) && step.kind !== "folder";
+    "path" in step && step.path.startsWith(`${context.paths.units}/`) && step.kind !== "folder";
   const changesUnits = [...writes.steps, ...removals.steps].some(isUnitFile) ||
     units.enabling.some((step) => step.kind !== "stop");
-  const isReloadDue = changesUnits || site.record.isReloadDue;
+  const isReloadDue = changesUnits || context.record.isReloadDue;
   const owned = sorted([...desired.files.map(recordedFile), ...removals.kept]);
   const files = [...writes.files, ...clients.files, ...removals.files];
   const changes: readonly Step[] = [
@@ -77,7 +77,7 @@ export function plan(desired: Desired, observed: Observed, site: PlanSite): Plan
   ];
   return {
     steps: [
-      ...intent(site.record, { owned, clients: clients.recorded, isReloadDue, changes }),
+      ...intent(context.record, { owned, clients: clients.recorded, isReloadDue, changes }),
       ...changes,
       ...units.enabling,
       ...(isReloadDue && observed.isManagerRunning ? [{ kind: "reload" } as const] : []),
@@ -141,12 +141,12 @@ function planFolders(folders: readonly DesiredFolder[], observed: Observed): rea
     const step = { kind: "folder", path: folder.path, mode: folder.mode, owner } as const;
     if (folder.home !== undefined) {
       const mode = observed.homeFolders.get(folder.path);
-      return mode === folder.mode || (folder.isModeTheirs === true && mode !== undefined)
+      return mode === folder.mode || (folder.keepsMode === true && mode !== undefined)
         ? []
         : [{ ...step, home: folder.home }];
     }
     const entry = observed.entries.get(folder.path);
-    if (entry?.kind === "directory" && folder.isModeTheirs === true) return [];
+    if (entry?.kind === "directory" && folder.keepsMode === true) return [];
     const isSame = entry?.kind === "directory" && entry.mode === folder.mode &&
       (owner === undefined || (entry.uid === owner.uid && entry.gid === owner.gid));
     return isSame ? [] : [step];
@@ -156,11 +156,11 @@ function planFolders(folders: readonly DesiredFolder[], observed: Observed): rea
 function planWrites(
   desired: Desired,
   observed: Observed,
-  site: PlanSite,
+  context: PlanContext,
 ): { readonly steps: readonly Step[]; readonly files: readonly FileLine[] } {
   const steps: Step[] = [];
   const files: FileLine[] = [];
-  const isUnit = (path: string) => path.startsWith(`${site.paths.units}/`);
+  const isUnit = (path: string) => path.startsWith(`${context.paths.units}/`);
   const ordered = [...desired.files].sort((a, b) =>
     Number(isUnit(a.file.path)) - Number(isUnit(b.file.path))
   );
@@ -179,7 +179,7 @@ function planWrites(
     files.push({
       path: file.path,
       change,
-      ...(site.withDiffs && !isSame ? { diff: compare(entry?.text ?? "", file.content) } : {}),
+      ...(context.withDiffs && !isSame ? { diff: compare(entry?.text ?? "", file.content) } : {}),
     });
   }
   return { steps, files };
@@ -192,19 +192,19 @@ interface Removals {
   readonly kept: readonly RecordedFile[];
 }
 
-function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Removals {
+function planRemovals(desired: Desired, observed: Observed, context: PlanContext): Removals {
   const wanted = new Set(desired.files.map((tagged) => tagged.file.path));
   const { agents, mcps, paths: heldPaths } = desired.held;
   const isHeld = (file: RecordedFile) =>
-    isLeft(site.scope, file) || heldPaths.has(file.path) ||
+    isLeft(context.scope, file) || heldPaths.has(file.path) ||
     (agents as ReadonlySet<string>).has(file.agent ?? "") ||
     (mcps as ReadonlySet<string>).has(file.mcp ?? "");
-  const unwanted = site.record.files.filter((file) => !wanted.has(file.path));
+  const unwanted = context.record.files.filter((file) => !wanted.has(file.path));
   const kept = unwanted.filter(isHeld);
   const gone = unwanted.filter((file) =>
-    !isHeld(file) && isOurs(file.path, site.paths) && observed.entries.has(file.path)
+    !isHeld(file) && isOwn(file.path, context.paths) && observed.entries.has(file.path)
   );
-  const units = gone.flatMap((file) => unitOfPath(file.path, site.paths) ?? [])
+  const units = gone.flatMap((file) => unitOfPath(file.path, context.paths) ?? [])
     .filter((unit) => observed.isManagerRunning && observed.units.get(unit)?.load === "loaded");
   return {
     steps: [
@@ -219,9 +219,9 @@ function planRemovals(desired: Desired, observed: Observed, site: PlanSite): Rem
 }
 
 /** The record is fleetctl's own file, but its paths are trusted only where fleetctl writes. */
-function isOurs(path: string, paths: Paths): boolean {
-  const ours = [paths.units, paths.etc, paths.permissionsDir];
-  const isBelow = [...ours, ...(paths.root === "/" ? [] : [paths.lib])].some((folder) =>
+function isOwn(path: string, paths: Paths): boolean {
+  const own = [paths.units, paths.etc, paths.permissionsDir];
+  const isBelow = [...own, ...(paths.root === "/" ? [] : [paths.lib])].some((folder) =>
     path.startsWith(`${folder}/`)
   );
   return isBelow && !path.split("/").includes("..");

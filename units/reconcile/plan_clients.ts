@@ -32,7 +32,7 @@ export interface ClientPlan {
 const CLIENT_MODE = 0o600;
 
 /** Context of the edits. */
-interface ClientSite {
+interface ClientContext {
   readonly record: RenderRecord;
   readonly withDiffs: boolean;
   readonly scope: Scope | undefined;
@@ -49,7 +49,11 @@ interface Gathered extends ClientPlan {
 }
 
 /** Plans the edits. */
-export function planClients(desired: Desired, observed: Observed, site: ClientSite): ClientPlan {
+export function planClients(
+  desired: Desired,
+  observed: Observed,
+  context: ClientContext,
+): ClientPlan {
   const gathered: Gathered = {
     steps: [],
     files: [],
@@ -60,13 +64,13 @@ export function planClients(desired: Desired, observed: Observed, site: ClientSi
   };
   const { recorded, files, unsettled } = gathered;
   const wanted = new Set(desired.clients.map((config) => config.path));
-  const recordedByPath = new Map(site.record.clients.map((client) => [client.path, client]));
-  const abandoned = site.record.clients.filter((client) => !wanted.has(client.path));
+  const recordedByPath = new Map(context.record.clients.map((client) => [client.path, client]));
+  const abandoned = context.record.clients.filter((client) => !wanted.has(client.path));
   for (const config of [...desired.clients, ...abandoned.map(emptied)]) {
     const before = recordedByPath.get(config.path);
     const now = observed.clients.get(config.path);
     const isHeld = desired.held.agents.has(config.agent) || observed.unreadable.has(config.path) ||
-      isOutside(site.scope, { agent: config.agent });
+      isOutside(context.scope, { agent: config.agent });
     // A home that cannot be read (for example, the account is gone) is not edited.
     if (observed.unreadable.has(config.path)) unsettled.add(config.agent);
     if (isHeld || (now === undefined && !wanted.has(config.path))) {
@@ -78,7 +82,7 @@ export function planClients(desired: Desired, observed: Observed, site: ClientSi
       files.push({ path: config.path, change: "unchanged" });
       continue;
     }
-    planEdit(gathered, { config, before, now, held: desired.held.mcps }, site.withDiffs);
+    planEdit(gathered, { config, before, now, held: desired.held.mcps }, context.withDiffs);
   }
   return gathered;
 }
@@ -105,7 +109,7 @@ function planEdit(
   const names = [...new Set([...keptNames, ...config.entries.keys()])].sort();
   const isSame = edited.value === now?.text && now.mode === CLIENT_MODE;
   const settled = isSame && now.stamp !== undefined ? { settled: now.stamp } : {};
-  if (names.length > 0) recorded.push({ ...siteOf(config), names, ...settled });
+  if (names.length > 0) recorded.push({ ...locationOf(config), names, ...settled });
   // Do not create a file that would contain no entries.
   if (now?.text === undefined && config.entries.size === 0) return;
   const changed = isSame
@@ -132,7 +136,7 @@ function emptied(client: RecordedClient): ClientConfig {
   return { ...client, agent: client.agent as AgentName, entries: new Map() };
 }
 
-function siteOf(config: ClientConfig): Omit<RecordedClient, "names"> {
+function locationOf(config: ClientConfig): Omit<RecordedClient, "names"> {
   return { path: config.path, agent: config.agent, shape: config.shape, at: config.at };
 }
 

@@ -61,7 +61,7 @@ const START_ORDER: Readonly<Record<DesiredUnit["kind"], number>> = {
 export function planUnits(
   desired: Desired,
   observed: Observed,
-  site: {
+  context: {
     readonly record: RenderRecord;
     readonly restartAgents: boolean;
     readonly keepDaemon: boolean;
@@ -88,25 +88,25 @@ export function planUnits(
       }
       // A boot starts enabled units.
       if (observed.enabled.has(unit.name)) links.push({ kind: "disable", unit: unit.name });
-      const stopped = stateOf(unit, observed, site.record);
+      const stopped = stateOf(unit, observed, context.record);
       recorded.set(unit.name, recordOf(stopped, { isFresh: true, before: undefined, changed: [] }));
       continue;
     }
     if (!observed.enabled.has(unit.name)) links.push({ kind: "enable", unit: unit.name });
-    const state = stateOf(unit, observed, site.record);
+    const state = stateOf(unit, observed, context.record);
     const isUnsettled = unit.agent !== undefined && unit.kind === "dial" &&
-      site.unsettled.has(unit.agent);
+      context.unsettled.has(unit.agent);
     const act = decideAct(unit, state, {
-      ...site,
-      restartAgents: site.restartAgents && !(isUnsettled && state.isRunning),
+      ...context,
+      restartAgents: context.restartAgents && !(isUnsettled && state.isRunning),
     });
     if (act !== undefined) {
       steps.push({ kind: act, unit: unit.name, isIndependent: unit.kind === "dial" });
     }
     const isFresh = act !== undefined || !state.isRunning;
-    const before = site.record.units[unit.name];
+    const before = context.record.units[unit.name];
     const changed = unit.kind === "dial" && unit.agent !== undefined
-      ? site.changedEntries.get(unit.agent) ?? []
+      ? context.changedEntries.get(unit.agent) ?? []
       : [];
     if (!isUnsettled) recorded.set(unit.name, recordOf(state, { isFresh, before, changed }));
     else if (before !== undefined) recorded.set(unit.name, before);
@@ -155,9 +155,10 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   const isRunning = isUp(status);
   const isUnready = isRunning && observed.unready.has(unit.name);
   // Only a restart of the unit recreates the socket.
-  const isCutOff = observed.socketFaults.has(unit.name);
+  const isSocketBroken = observed.socketFaults.has(unit.name);
   const isHardStale = isRunning &&
-    (isUnready || isCutOff || before?.inputs !== hashes.inputs || isSameRun(before.stale, run));
+    (isUnready || isSocketBroken || before?.inputs !== hashes.inputs ||
+      isSameRun(before.stale, run));
   const isSoftStale = isRunning &&
     (before?.softInputs !== hashes.softInputs || isSameRun(before.softStale, run));
   const isStale = isHardStale || isSoftStale;
@@ -172,21 +173,22 @@ function isUp(status: UnitStatus | undefined): boolean {
 function decideAct(
   unit: DesiredUnit,
   state: UnitState,
-  site: {
+  context: {
     readonly restartAgents: boolean;
     readonly keepDaemon: boolean;
     readonly created: ReadonlySet<string>;
   },
 ): "start" | "restart" | "bounce" | undefined {
   if (!state.isRunning) {
-    const isWoken = unit.kind !== "dial" || site.restartAgents || site.created.has(unit.name);
-    return isWoken ? "start" : undefined;
+    const mayStart = unit.kind !== "dial" || context.restartAgents ||
+      context.created.has(unit.name);
+    return mayStart ? "start" : undefined;
   }
   switch (unit.kind) {
     case "mcp":
       return state.isHardStale ? "bounce" : undefined;
     case "dial":
-      return state.isHardStale && site.restartAgents ? "restart" : undefined;
+      return state.isHardStale && context.restartAgents ? "restart" : undefined;
     case "gateway":
     case "login":
     case "teamchat":
@@ -194,7 +196,7 @@ function decideAct(
     case "host":
       return state.isHardStale ? "restart" : undefined;
     case "daemon":
-      return state.isHardStale && !site.keepDaemon ? "restart" : undefined;
+      return state.isHardStale && !context.keepDaemon ? "restart" : undefined;
   }
 }
 

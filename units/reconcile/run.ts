@@ -14,12 +14,7 @@ import { ServiceFault } from "units/manager/service_manager.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { desire, type Desired } from "units/reconcile/desired.ts";
-import {
-  execute,
-  type Executed,
-  type ExecutePorts,
-  type TakeLate,
-} from "units/reconcile/execute.ts";
+import { execute, type Executed, type ExecutePorts, type OnLate } from "units/reconcile/execute.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { finalRecord } from "units/reconcile/final_record.ts";
 import { type HomeFiles, type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";
@@ -36,7 +31,7 @@ import {
 } from "units/reconcile/record.ts";
 import type { Report, UnitLine } from "units/reconcile/report.ts";
 import { narrow, narrowRecord, type Scope } from "units/reconcile/scope.ts";
-import { unitHolders } from "units/reconcile/server_claims.ts";
+import { unitOwners } from "units/reconcile/server_claims.ts";
 import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
 import { stampWritten } from "units/reconcile/stamp_written.ts";
 import { vendorAll, type Vendored } from "units/reconcile/vendor_all.ts";
@@ -69,7 +64,7 @@ export interface ReconcileOptions {
   /**
    * Receives units that are slow to start or stop, so that the caller can release its lock first.
    */
-  readonly late?: TakeLate;
+  readonly late?: OnLate;
 }
 
 /** Time limit per home in an operator's run. A disk may be slow. */
@@ -160,8 +155,8 @@ async function reconcileLocked(
     scope: options.scope,
   });
   const executed = isDry
-    ? ok(imagined(planned))
-    : await execute(planned.steps, machine, siteOf(planned, paths, ports, options));
+    ? ok(simulated(planned))
+    : await execute(planned.steps, machine, executionContext(planned, paths, ports, options));
   if (!executed.ok) return executed;
   const done = { planned, executed: executed.value, desired };
   if (!isDry) await writeRecord(ports.files, paths, record, done);
@@ -191,20 +186,20 @@ async function desireVendored(
   { record, vendor }: { readonly record: RenderRecord } & Pick<ReconcilePorts, "vendor">,
   { dryRun, scope, onStep }: ReconcileOptions,
 ): Promise<{ readonly vendored: Vendored; readonly whole: Desired; readonly desired: Desired }> {
-  const holders = unitHolders(record, facts.paths);
-  const first = desire(facts, { holders });
+  const owners = unitOwners(record, facts.paths);
+  const first = desire(facts, { owners });
   const vendored = dryRun === true ? NOTHING_VENDORED : await vendorAll(
     narrow(first, facts, scope).vendors,
     vendor,
     (progress) => onStep?.(progress),
   );
   const { failed } = vendored;
-  const whole = failed.size === 0 ? first : desire(facts, { failed, holders });
+  const whole = failed.size === 0 ? first : desire(facts, { failed, owners });
   return { vendored, whole, desired: narrow(whole, facts, scope) };
 }
 
 /** Returns the dependencies and callbacks for the execution of a plan. */
-function siteOf(
+function executionContext(
   { steps }: Plan,
   paths: Paths,
   { clock }: Pick<ReconcilePorts, "clock">,
@@ -212,7 +207,7 @@ function siteOf(
 ): Parameters<typeof execute>[2] {
   return {
     paths,
-    patience: late && { msMax: UNITS_MS_MAX, clock, take: late },
+    patience: late && { msMax: UNITS_MS_MAX, clock, onLate: late },
     onStep: (step, index, state) =>
       onStep?.({
         kind: progressKind(step),
@@ -268,7 +263,7 @@ function homeOf(
 }
 
 /** Returns the unit results that a dry run reports. */
-function imagined(planned: Plan): Executed {
+function simulated(planned: Plan): Executed {
   const changes: Partial<Record<Step["kind"], UnitLine["change"]>> = {
     start: "started",
     restart: "restarted",

@@ -64,11 +64,11 @@ export function isLeft(scope: Scope | undefined, owned: Owned): boolean {
 export function narrow(desired: Desired, facts: Facts, scope: Scope | undefined): Desired {
   if (scope === undefined) return desired;
   const isInside = (tag: Tag) => !isOutside(scope, tag);
-  const takesSharedKeys = [...scope.mcps].some((name) => takesKeys(facts, name));
+  const hasSharedKeys = [...scope.mcps].some((name) => hasKeys(facts, name));
   return {
     ...desired,
     files: desired.files.filter((tagged) =>
-      isInside(tagged) || (takesSharedKeys && tagged.file.path === facts.paths.sharedEnv)
+      isInside(tagged) || (hasSharedKeys && tagged.file.path === facts.paths.sharedEnv)
     ),
     folders: desired.folders.flatMap((folder) => folderInside(folder, scope)),
     clients: desired.clients.filter((client) => client.agent === scope.agent),
@@ -91,7 +91,7 @@ export function narrowRecord(record: RenderRecord, scope: Scope | undefined): Re
 }
 
 /** `mcp add`, step 1: both env files are rebuilt if the manifest declares keys. */
-function takesKeys(facts: Facts, name: McpName): boolean {
+function hasKeys(facts: Facts, name: McpName): boolean {
   const manifest = facts.catalog.get(name);
   if (manifest === undefined) return false;
   const keys = [...manifest.requiredEnv, ...manifest.userEnv, ...manifest.optionalEnv];
@@ -100,6 +100,6 @@ function takesKeys(facts: Facts, name: McpName): boolean {
 
 /** Folders of the host are created if missing, and otherwise left unchanged. */
 function folderInside(folder: DesiredFolder, scope: Scope): readonly DesiredFolder[] {
-  if (folder.home === undefined) return [{ ...folder, isModeTheirs: true }];
+  if (folder.home === undefined) return [{ ...folder, keepsMode: true }];
   return folder.home === scope.agent ? [folder] : [];
 }

@@ -31,14 +31,14 @@ export interface Claim {
 /** A claim that collides with another owner's. */
 export interface LostClaim extends Claim {
   readonly unit: string;
-  readonly holder: ServerOwner;
+  readonly owner: ServerOwner;
 }
 
 /** Existing socket units and their owners. */
-export type UnitHolders = ReadonlyMap<string, ServerOwner>;
+export type UnitOwners = ReadonlyMap<string, ServerOwner>;
 
 /** Reads the owners from the record of the last run. */
-export function unitHolders(record: RenderRecord, paths: Paths): UnitHolders {
+export function unitOwners(record: RenderRecord, paths: Paths): UnitOwners {
   return new Map(record.files.flatMap(({ path, mcp, agent }) => {
     const name = path.startsWith(`${paths.units}/`) ? path.slice(paths.units.length + 1) : "";
     return mcp === undefined || !name.endsWith(".socket") ? [] : [[name, { mcp, agent }] as const];
@@ -68,19 +68,19 @@ export function claimsOfHost(facts: Pick<Facts, "agents" | "catalog" | "wired">)
 /** Returns the claims that do not get their unit, in claim order. */
 export function lostClaims(
   claims: readonly Claim[],
-  holders: UnitHolders,
+  owners: UnitOwners,
 ): readonly LostClaim[] {
   const winners = new Map<string, Claim>();
-  const isHolder = (claim: Claim, unit: string) => {
-    const holder = holders.get(unit);
-    return holder?.mcp === claim.mcp && holder.agent === claim.agent;
+  const isOwner = (claim: Claim, unit: string) => {
+    const owner = owners.get(unit);
+    return owner?.mcp === claim.mcp && owner.agent === claim.agent;
   };
   const units = claims.map((claim) => ({ claim, unit: mcpSocketUnit(claim.mcp, claim.agent) }));
-  for (const { claim, unit } of units) if (isHolder(claim, unit)) winners.set(unit, claim);
+  for (const { claim, unit } of units) if (isOwner(claim, unit)) winners.set(unit, claim);
   for (const { claim, unit } of units) if (!winners.has(unit)) winners.set(unit, claim);
   return units.flatMap(({ claim, unit }) => {
-    const holder = winners.get(unit);
-    return holder === undefined || holder === claim ? [] : [{ ...claim, unit, holder }];
+    const owner = winners.get(unit);
+    return owner === undefined || owner === claim ? [] : [{ ...claim, unit, owner }];
   });
 }
 
@@ -91,18 +91,18 @@ export function ownerText({ mcp, agent }: ServerOwner): string {
 
 /** Returns the refusal of an MCP that does not get its unit. */
 export function namesCollide(claim: LostClaim): Refusal {
-  const { mcp, agent, unit, holder } = claim;
+  const { mcp, agent, unit, owner } = claim;
   return refusal(
     "mcp-names-collide",
     `Cannot render ${ownerText({ mcp, agent })}: its unit "${unit}" is that of ` +
-      `${ownerText(holder)}, must be its own`,
+      `${ownerText(owner)}, must be its own`,
     { hints: [collisionHint(claim)] },
   );
 }
 
 /** Returns the command that shows the owner of the unit. */
-export function collisionHint({ holder }: LostClaim): string {
-  return holder.agent === undefined
+export function collisionHint({ owner }: LostClaim): string {
+  return owner.agent === undefined
     ? "fleetctl mcp catalog list"
-    : `fleetctl mcp wired ${holder.agent}`;
+    : `fleetctl mcp wired ${owner.agent}`;
 }

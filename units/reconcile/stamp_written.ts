@@ -6,7 +6,7 @@
 
 import { byteLength } from "core/text/cut_text.ts";
 import type { Paths } from "core/paths.ts";
-import { type LookFiles, stampOf } from "units/reconcile/client_stamp.ts";
+import { type StampFiles, stampOf } from "units/reconcile/client_stamp.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { Executed } from "units/reconcile/execute.ts";
 import type { Plan } from "units/reconcile/plan.ts";
@@ -14,7 +14,7 @@ import type { RecordedClient } from "units/reconcile/record.ts";
 
 /** Returns the recorded clients, with stamps for those that this run has written. */
 export async function stampWritten(
-  files: LookFiles,
+  files: StampFiles,
   of: {
     readonly paths: Paths;
     readonly planned: Plan;

@@ -27,7 +27,7 @@ export async function vendorAll(
   const failed = new Set<McpName>();
   const faults: Refusal[] = [];
   for (const [index, manifest] of manifests.entries()) {
-    const tell = (state: StepProgress["state"]) =>
+    const report = (state: StepProgress["state"]) =>
       onStep({
         kind: "vendor",
         subject: manifest.name,
@@ -35,14 +35,14 @@ export async function vendorAll(
         index,
         total: manifests.length,
       });
-    tell("begin");
+    report("begin");
     const ensured = await vendor.ensure(manifest);
     if (ensured.ok && ensured.value.changed) changed.add(manifest.name);
     if (!ensured.ok) {
       failed.add(manifest.name);
       faults.push(ensured.error);
     }
-    tell(ensured.ok ? "done" : "failed");
+    report(ensured.ok ? "done" : "failed");
   }
   return { changed, failed, faults };
 }

@@ -32,7 +32,7 @@ export interface ClientConfig {
 }
 
 /** Context of an entry. */
-export interface ClientEntrySite {
+export interface ClientEntryContext {
   readonly paths: Paths;
   readonly agent: AgentName;
   readonly shape: ClientConfigShape;
@@ -45,21 +45,21 @@ const PROXY_SUFFIX = "/usr/lib/fleetctl/fleetctl-mcp";
 /** Renders the entry of one MCP. */
 export function renderClientEntry(
   manifest: Manifest,
-  site: ClientEntrySite,
+  context: ClientEntryContext,
 ): Readonly<Record<string, unknown>> {
-  const exposure = site.shape === "runtime-b" ? renderExposure(manifest) : {};
+  const exposure = context.shape === "runtime-b" ? renderExposure(manifest) : {};
   if (manifest.source.kind === "http" && !needsProxy(manifest)) {
     const { headers } = manifest;
     const plain = Object.keys(headers).length === 0 ? {} : { headers };
     return { type: "http", url: manifest.source.url, ...plain, ...exposure };
   }
-  const owner = manifest.sharing === "per_user" ? site.agent : undefined;
+  const owner = manifest.sharing === "per_user" ? context.agent : undefined;
   return {
-    command: site.paths.program("fleetctl-mcp"),
+    command: context.paths.program("fleetctl-mcp"),
     args: manifest.source.kind === "http"
       ? ["proxy", manifest.name, "--url"]
-      : ["proxy", manifest.name, "--socket", mcpSocketPath(site.paths, manifest.name, owner)],
-    env: ourEnv(site.paths, site.agent),
+      : ["proxy", manifest.name, "--socket", mcpSocketPath(context.paths, manifest.name, owner)],
+    env: ourEnv(context.paths, context.agent),
     ...exposure,
   };
 }
@@ -106,17 +106,17 @@ export function editClientConfig(
   const changes = new Map<string, unknown>();
   for (const [name, entry] of Object.entries(present.value)) {
     if (known.held.has(name)) continue;
-    const isOurs = isOurProxy(entry) || known.recorded.has(name);
+    const isOwn = isOwnProxy(entry) || known.recorded.has(name);
     const wanted = config.entries.get(name as McpName);
-    if (isOurs && wanted === undefined) changes.set(name, undefined);
-    if (!isOurs && wanted !== undefined) return foreign(config, name);
+    if (isOwn && wanted === undefined) changes.set(name, undefined);
+    if (!isOwn && wanted !== undefined) return entryConflict(config, name);
   }
   for (const [name, entry] of config.entries) changes.set(name, entry);
   const edited = editJson(text, config.at, changes);
   return edited.ok ? ok(edited.value) : unusable(config);
 }
 
-function isOurProxy(entry: unknown): boolean {
+function isOwnProxy(entry: unknown): boolean {
   const command = (entry as { command?: unknown } | null)?.command;
   return typeof command === "string" && command.endsWith(PROXY_SUFFIX);
 }
@@ -130,7 +130,7 @@ function unusable(config: ClientConfig): Result<never> {
   ));
 }
 
-function foreign(config: ClientConfig, name: string): Result<never> {
+function entryConflict(config: ClientConfig, name: string): Result<never> {
   return err(refusal(
     "client-entry-foreign",
     `Cannot wire MCP ${JSON.stringify(name)} for agent ${JSON.stringify(config.agent)}: ` +

@@ -81,7 +81,7 @@ const VERB_CAPABILITIES: UnitEntry = {
  */
 const COVERS_PROC = ["ProtectKernelLogs", "ProtectKernelTunables", "ProtectHostname"];
 
-const NO_FOREIGN_PROCESSES: readonly UnitEntry[] = [
+const OTHER_PROCESSES_HIDDEN: readonly UnitEntry[] = [
   { key: "ProtectProc", value: "invisible", why: "Other users' processes are not listed" },
   { key: "ProcSubset", value: "pid", why: "Nor what /proc tells about the machine" },
 ];
@@ -117,7 +117,7 @@ export function roleHardening(): readonly UnitEntry[] {
     STRICT_SYSTEM,
     { key: "ProtectHome", value: "yes", why: "A role reads no home" },
     { key: "RemoveIPC", value: "yes", why: "Nothing outlives the service" },
-    ...NO_FOREIGN_PROCESSES,
+    ...OTHER_PROCESSES_HIDDEN,
     INET_FAMILIES,
     ...NO_OWN_SANDBOX,
   ];
@@ -227,7 +227,7 @@ function serverEntries(of: ServerSandbox): readonly UnitEntry[] {
     home,
     ...paths("ReadWritePaths", of.writable, "What its manifest lets it write"),
     ...paths("InaccessiblePaths", of.closed, "State and sign-ins of others in the same home"),
-    ...(startsPrograms ? [] : NO_FOREIGN_PROCESSES),
+    ...(startsPrograms ? [] : OTHER_PROCESSES_HIDDEN),
     ...network,
     ...(startsPrograms
       ? [...NO_MACHINE_CALLS, of.buildsView ? VIEW_NAMESPACES : SANDBOX_NAMESPACES]
@@ -248,7 +248,7 @@ export function tryHardening(): readonly UnitEntry[] {
     { key: "PrivateNetwork", value: "yes", why: "It reaches nobody, this host included" },
     { key: "PrivateIPC", value: "yes", why: "Nor by shared memory" },
     { key: "RemoveIPC", value: "yes", why: "Nothing outlives the try" },
-    ...NO_FOREIGN_PROCESSES,
+    ...OTHER_PROCESSES_HIDDEN,
     INET_FAMILIES,
     ...NO_OWN_SANDBOX,
   ];

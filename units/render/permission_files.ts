@@ -32,7 +32,7 @@ import {
 type Sets = Readonly<Record<string, PermissionSet>>;
 
 /** Input of a host's sets. */
-export interface HostSite {
+export interface HostContext {
   readonly paths: Paths;
   readonly shape: LauncherShape;
   /** Agents of this host; absent before its ledger is read. */
@@ -63,8 +63,8 @@ export interface HostSite {
 }
 
 /** Input of one agent's sets. */
-export interface AgentSite {
-  readonly facts: HostSite;
+export interface AgentContext {
+  readonly facts: HostContext;
   readonly runtime: Pick<RuntimeDefinition, "command" | "clientConfig">;
   readonly manifests: readonly Manifest[];
   /** Values of the agent's env file; they determine which model endpoint its runtime may reach. */
@@ -87,11 +87,11 @@ const DEMO_HOST = "127.0.0.1";
 const COCKPIT_DEFAULT = "127.0.0.1:8731";
 
 /** Expands the sets of the host's roles; those of gateway and login proxy only where they run. */
-export function hostPermissions(site: HostSite): Result<Sets> {
-  const { gateway, login, teamchat, host } = site.roles;
+export function hostPermissions(context: HostContext): Result<Sets> {
+  const { gateway, login, teamchat, host } = context.roles;
   const register = hostPort(host?.registerUrl ?? "");
   const values: PermissionValues = {
-    ...hostValues(site),
+    ...hostValues(context),
     // The host's `mcp` set is for shared servers, which belong to no agent.
     home: NO_HOME,
     mcp_nets: [],
@@ -109,7 +109,7 @@ export function hostPermissions(site: HostSite): Result<Sets> {
       ],
     }),
     ...defined({ register_host: register }),
-    ...(teamchat === undefined ? {} : teamchatValues(teamchat, site.paths)),
+    ...(teamchat === undefined ? {} : teamchatValues(teamchat, context.paths)),
   };
   const names = Object.keys(permissionTemplates()).filter((name) =>
     (!AGENT_SETS.includes(name) || name === "mcp") &&
@@ -126,7 +126,7 @@ export function hostPermissions(site: HostSite): Result<Sets> {
  * listener and the host of the keys, and both get the socket between them.
  */
 function teamchatValues(
-  teamchat: NonNullable<HostSite["roles"]["teamchat"]>,
+  teamchat: NonNullable<HostContext["roles"]["teamchat"]>,
   paths: Paths,
 ): PermissionValues {
   const { listen, registerListen, hosts, cloudFile } = teamchat;
@@ -145,17 +145,17 @@ function teamchatValues(
 }
 
 /** Renders the file of the host's roles, and of verbs that run as root: they access its agents. */
-export function renderHostPermissions(site: HostSite, sets: Sets): RenderedFile {
+export function renderHostPermissions(context: HostContext, sets: Sets): RenderedFile {
   const isRendered = (name: string) => name === EXEC_SET || !isProgramSet(name);
-  return configFile(site.paths.permissions, site, chooseSets(sets, isRendered));
+  return configFile(context.paths.permissions, context, chooseSets(sets, isRendered));
 }
 
 /**
  * Renders the sets that the package ships with its programs. A host whose rendered files are lost
  * or damaged can therefore still start `fleetctl` and its daemon. Every user's `fleetctl` reads it.
  */
-export function renderProgramPermissions(site: HostSite, sets: Sets): RenderedFile {
-  return configFile(site.paths.programPermissions, site, chooseSets(sets, isProgramSet));
+export function renderProgramPermissions(context: HostContext, sets: Sets): RenderedFile {
+  return configFile(context.paths.programPermissions, context, chooseSets(sets, isProgramSet));
 }
 
 function isProgramSet(name: string): boolean {
@@ -169,12 +169,12 @@ function chooseSets(sets: Sets, isChosen: (name: string) => boolean): Sets {
 /** Renders the file of one agent. */
 export function renderAgentPermissions(
   agent: AgentRecord,
-  site: AgentSite,
+  context: AgentContext,
 ): Result<RenderedFile> {
-  const { facts } = site;
+  const { facts } = context;
   const { paths } = facts;
   const home = paths.home(agent.name);
-  const places = { lib: paths.lib, home, agent: agent.name };
+  const placeholders = { lib: paths.lib, home, agent: agent.name };
   const register = hostPort(facts.roles.dial?.registerUrl ?? "ws://127.0.0.1:8735");
   if (register === undefined) {
     return err(refusal(
@@ -187,20 +187,20 @@ export function renderAgentPermissions(
   // changes.
   const isInTeams = agent.channel === "teamchat";
   const teamchat = isInTeams ? hostPort(facts.roles.dial?.teamchatUrl ?? "") : undefined;
-  const stdio = site.manifests.filter((manifest) => manifest.transport === "stdio");
+  const stdio = context.manifests.filter((manifest) => manifest.transport === "stdio");
   const sockets = stdio.map((manifest) =>
     mcpSocketPath(paths, manifest.name, manifest.sharing === "shared" ? undefined : agent.name)
   );
-  const urlHosts = mcpHosts(site.manifests);
+  const urlHosts = mcpHosts(context.manifests);
   const values: PermissionValues = {
     ...hostValues(facts),
     agent: agent.name,
     home,
     register_host: register,
     teamchat_host: teamchat === undefined ? [] : [teamchat],
-    runtime_command: fillPlaceholders(site.runtime.command, places),
-    client_config: fillPlaceholders(site.runtime.clientConfig.path, places),
-    model_hosts: modelHosts(agent, site),
+    runtime_command: fillPlaceholders(context.runtime.command, placeholders),
+    client_config: fillPlaceholders(context.runtime.clientConfig.path, placeholders),
+    model_hosts: modelHosts(agent, context),
     mcp_sockets: sockets,
     mcp_nets: [...sockets.map((path) => `unix:${path}`), ...urlHosts],
     // Only where a URL needs the agent's keys: servers on sockets get their keys from their unit.
@@ -210,8 +210,8 @@ export function renderAgentPermissions(
   return sets.ok ? ok(configFile(paths.agentPermissions(agent.name), facts, sets.value)) : sets;
 }
 
-function hostValues(site: HostSite): PermissionValues {
-  const { paths } = site;
+function hostValues(context: HostContext): PermissionValues {
+  const { paths } = context;
   return {
     root: paths.root === "/" ? "" : paths.root,
     // Where verbs may write: everything below a separate root, only fleetctl's folders under `/`.
@@ -221,7 +221,7 @@ function hostValues(site: HostSite): PermissionValues {
     // Verbs send requests to dial units. Their sockets are in homes, where verbs write nothing
     // else.
     dial_sockets: paths.root === "/"
-      ? (site.agents ?? []).map(({ name }) => paths.dialSocket(name))
+      ? (context.agents ?? []).map(({ name }) => paths.dialSocket(name))
       : [],
     lib: paths.lib,
     etc: paths.etc,
@@ -229,12 +229,12 @@ function hostValues(site: HostSite): PermissionValues {
     run: paths.run,
     logs: paths.logs,
     mcp_run: paths.mcpRun,
-    tree: site.shape.dir,
-    deno_dir: site.shape.denoDir,
+    tree: context.shape.dir,
+    deno_dir: context.shape.denoDir,
     // `fleetctl` loads a verb's code at run time, for which Deno needs the read permission.
-    programs: site.shape.kind === "tree"
-      ? [site.shape.dir, site.shape.denoDir]
-      : [`${site.shape.dir}/programs/fleetctl`],
+    programs: context.shape.kind === "tree"
+      ? [context.shape.dir, context.shape.denoDir]
+      : [`${context.shape.dir}/programs/fleetctl`],
     daemon_socket: paths.daemonSocket,
     manager_socket: paths.managerSocket,
     libc: LIBC,
@@ -252,8 +252,8 @@ function expandAll(names: readonly string[], values: PermissionValues): Result<S
   return ok(sets);
 }
 
-function configFile(path: string, site: HostSite, sets: Sets): RenderedFile {
-  const content = printPermissions(site, sets);
+function configFile(path: string, context: HostContext, sets: Sets): RenderedFile {
+  const content = printPermissions(context, sets);
   return { path, content, mode: 0o644, owner: ROOT_OWNER, secret: false };
 }
 
@@ -261,8 +261,8 @@ function configFile(path: string, site: HostSite, sets: Sets): RenderedFile {
  * Prints a Deno config with these sets, and with the other entries that a program of the tree
  * needs.
  */
-export function printPermissions(site: Pick<HostSite, "shape">, sets: Sets): string {
-  const { shape } = site;
+export function printPermissions(context: Pick<HostContext, "shape">, sets: Sets): string {
+  const { shape } = context;
   const source = shape.kind === "bundle" ? { lock: false } : {
     imports: Object.fromEntries(
       Object.entries(projectImports()).map(([name, target]) => [
@@ -281,10 +281,10 @@ function fileUrl(path: string): string {
 }
 
 /** Returns the hosts of the model endpoint, and of MCPs that the runtime reaches by URL. */
-function modelHosts(agent: AgentRecord, site: AgentSite): readonly string[] {
-  const dial = site.facts.roles.dial;
+function modelHosts(agent: AgentRecord, context: AgentContext): readonly string[] {
+  const dial = context.facts.roles.dial;
   const settings = dial?.settings?.get(agent.name) ?? {};
-  const value = (name: string) => settings[name] ?? site.secrets.get(name);
+  const value = (name: string) => settings[name] ?? context.secrets.get(name);
   const baseUrl = value("FLEETCTL_BASE_URL");
   const keyed = Object.keys(PROVIDER_HOSTS)
     .filter((name) => value(`${name.toUpperCase()}_API_KEY`) !== undefined);
@@ -294,7 +294,7 @@ function modelHosts(agent: AgentRecord, site: AgentSite): readonly string[] {
     : [hostPort(baseUrl)];
   const hosts = [
     ...endpoint,
-    ...mcpHosts(site.manifests),
+    ...mcpHosts(context.manifests),
     ...dial?.modelHosts?.get(agent.name) ?? [],
   ];
   return [...new Set([DEMO_HOST, ...hosts.filter((host) => host !== undefined)])];

@@ -29,7 +29,7 @@ const EVERY_AGENT = "fleetctl-agents-.slice";
 const SWAP_SHARE = 1 / 4;
 
 /** Returns the keys that place a service in its agent's slice. */
-export function agentPlace(agent: AgentName | undefined): readonly UnitEntry[] {
+export function agentSliceEntries(agent: AgentName | undefined): readonly UnitEntry[] {
   return [
     {
       key: "Slice",

@@ -28,7 +28,7 @@ import { lastLines, missingAddon } from "core/catalog/try_words.ts";
 import type { McpTool, ProgramEndpoint } from "core/ports/mcp_client.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { expandPlaceholders, serverCommand, type ServerPlace } from "units/render/mcp/command.ts";
+import { expandPlaceholders, serverCommand, type ServerContext } from "units/render/mcp/command.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
 import { escapeWord, TRY_SLICE, tryUnitWords } from "units/render/mcp/try_unit.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
@@ -215,7 +215,7 @@ async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): 
   return { audit: audit.file, program };
 }
 
-function placeOf({ paths }: VerbContext, home: string): ServerPlace {
+function placeOf({ paths }: VerbContext, home: string): ServerContext {
   const workdir = workdirOf(home);
   return { paths: { ...paths, home: () => home }, agent: HOUSE, workdir, closed: [] };
 }

@@ -15,7 +15,7 @@ import { HOST_DIAL_SETTINGS } from "units/dial/host_config.ts";
 import type { AgentName } from "core/names.ts";
 import { agent, facts, manifest, RUNTIME_B } from "tests/units/reconcile/fixture.ts";
 import {
-  type AgentSite,
+  type AgentContext,
   hostPermissions,
   renderAgentPermissions,
 } from "units/render/permission_files.ts";
@@ -167,7 +167,7 @@ function site(
     readonly modelHosts?: readonly string[];
     readonly http?: string;
   } = {},
-): AgentSite {
+): AgentContext {
   const given = facts({ [name]: ["git"] }, { root: more.root ?? "/" });
   const http = more.http === undefined ? [] : [
     manifest("remote", { source: { kind: "http", url: more.http }, transport: "http" }),

@@ -39,9 +39,9 @@ export interface ControlDeps {
 export function serveControl(deps: ControlDeps): Promise<{ close(): Promise<void> }> {
   let open = 0;
   return deps.sockets.serveUnix(deps.path, SOCKET_MODE, (stream) => {
-    const isForeign = stream.peer.uid !== deps.ownUid;
-    if (isForeign || open >= CONTROL_LIMITS.connectionsMax) {
-      const reason = isForeign ? "another user" : "too many connections";
+    const isOtherUser = stream.peer.uid !== deps.ownUid;
+    if (isOtherUser || open >= CONTROL_LIMITS.connectionsMax) {
+      const reason = isOtherUser ? "another user" : "too many connections";
       deps.log.warning("control_refused", { reason, uid: stream.peer.uid, pid: stream.peer.pid });
       stream.close();
       return;

@@ -127,7 +127,7 @@ async function startWith(
     onEvent,
     onLogFault: (unit, thrown) => log.error("unit_log_failed", { unit, error: errorText(thrown) }),
   });
-  const parts: Parts = {
+  const deps: ManagerDeps = {
     options,
     kernel,
     records,
@@ -138,7 +138,7 @@ async function startWith(
     earlier,
     lock,
   };
-  const manager = createManager(parts, cleaning.ended);
+  const manager = createManager(deps, cleaning.ended);
   try {
     await manager.reload();
     await manager.open();
@@ -149,7 +149,7 @@ async function startWith(
   return ok(manager);
 }
 
-interface Parts {
+interface ManagerDeps {
   readonly options: EmbeddedOptions;
   readonly kernel: Kernel;
   readonly records: ChildRecords;
@@ -162,10 +162,10 @@ interface Parts {
 }
 
 function createManager(
-  parts: Parts,
+  deps: ManagerDeps,
   leftovers: readonly Leftover[],
 ): EmbeddedManager & { open(): Promise<void> } {
-  const { options, store, supervisor, running, lingering, kernel } = parts;
+  const { options, store, supervisor, running, lingering, kernel } = deps;
   const killing = new AbortController();
   const { clock, paths } = options;
   killing.signal.addEventListener("abort", () => supervisor.killAll());
@@ -217,7 +217,7 @@ function createManager(
     startEnabled: async () => await supervisor.startEach(await store.enabled()),
     kill: () => killing.abort(),
     close: () =>
-      closing ??= closeManager(parts, killing, async () => {
+      closing ??= closeManager(deps, killing, async () => {
         await control?.close();
         endSweep();
       }),
@@ -226,11 +226,11 @@ function createManager(
 }
 
 async function closeManager(
-  parts: Parts,
+  deps: ManagerDeps,
   killing: AbortController,
   endService: () => Promise<void>,
 ): Promise<void> {
-  const { options, supervisor, lingering, records, lock, kernel, earlier } = parts;
+  const { options, supervisor, lingering, records, lock, kernel, earlier } = deps;
   const { paths, files, clock, log } = options;
   // The first Ctrl-C starts the close; a second one means that the person does not want to wait.
   const killNow = () => killing.abort();

@@ -235,12 +235,12 @@ export class Supervisor {
     return new ServiceRun(spec, {
       ...this.#deps,
       log: this.#logOf(spec.unit),
-      onRest: () => this.#followRest(spec.unit),
+      onEnded: () => this.#stopBoundUnits(spec.unit),
     });
   }
 
   /** Stops the units that are bound to a unit that has ended without a stop request. */
-  #followRest(unit: string): void {
+  #stopBoundUnits(unit: string): void {
     for (const [other, run] of this.#runs) {
       if (!run.spec.relations.bindsTo.includes(unit) || !this.#isUp(other)) continue;
       void this.stop(other);

@@ -139,8 +139,8 @@ async function readStatus(
   let files: ReadonlyMap<string, UnitFileKind> | undefined;
   const filesOnce = () => files ??= readUnitFiles(folders);
   const known = new Map(names.map((unit) => [unit, statusFromList(unit, listed, filesOnce)]));
-  const asked = [...known.keys()].filter((unit) => known.get(unit) === undefined);
-  for (const status of await showUnits(asked, run)) known.set(status.unit, status);
+  const requested = [...known.keys()].filter((unit) => known.get(unit) === undefined);
+  for (const status of await showUnits(requested, run)) known.set(status.unit, status);
   return names.map((unit) => known.get(unit) as UnitStatus);
 }
 

@@ -19,7 +19,7 @@ export type RunProgram = (
 /** For a host without a journal: a run that lasts this long counts as ready. */
 const SILENT_MS_MAX = 15_000;
 /** The interval grows, so that many services that start together are not polled constantly. */
-const LOOK: Backoff = { firstMs: 100, maxMs: 1_000 };
+const POLL: Backoff = { firstMs: 100, maxMs: 1_000 };
 const READY_KEY = /^X-FleetctlReady=log$/m;
 const READY_LINE = '"event":"ready"';
 
@@ -30,22 +30,22 @@ export async function awaitReady(unit: string, run: RunProgram): Promise<void> {
   const limitMs = await readyLimitMs(unit, run);
   const began = performance.now();
   let first: string | undefined;
-  for (let looks = 0;; looks++) {
+  for (let polls = 0;; polls++) {
     const state = await stateOf(unit, run);
     first ??= state.invocation;
     // A new invocation means that systemd has already restarted the unit.
     if (state.active === "failed" || state.active === "inactive" || state.invocation !== first) {
       throw new ServiceFault(unit, `Cannot start ${unit}: it ended before it was ready`);
     }
-    const said = await saidBy(first, run);
-    if (said.includes(READY_LINE)) return;
+    const output = await journalOf(first, run);
+    if (output.includes(READY_LINE)) return;
     const waitedMs = performance.now() - began;
-    if (said.trim() === "" && waitedMs > SILENT_MS_MAX) return;
+    if (output.trim() === "" && waitedMs > SILENT_MS_MAX) return;
     if (waitedMs > limitMs) {
       const seconds = limitMs / 1000;
       throw new ServiceFault(unit, `Cannot start ${unit}: it was not ready within ${seconds} s`);
     }
-    await new Promise((resolve) => setTimeout(resolve, backoffMs(LOOK, looks)));
+    await new Promise((resolve) => setTimeout(resolve, backoffMs(POLL, polls)));
   }
 }
 
@@ -58,8 +58,8 @@ export async function isReady(unit: string, run: RunProgram): Promise<boolean> {
   if (text.code !== 0 || !READY_KEY.test(text.stdout)) return true;
   const state = await stateOf(unit, run);
   if (state.active !== "active") return false;
-  const said = await saidBy(state.invocation, run);
-  return said.includes(READY_LINE) || said.trim() === "";
+  const output = await journalOf(state.invocation, run);
+  return output.includes(READY_LINE) || output.trim() === "";
 }
 
 /** The unit's start timeout: the limit that systemd would use for a service that notifies it. */
@@ -95,7 +95,7 @@ async function stateOf(unit: string, run: RunProgram) {
   };
 }
 
-async function saidBy(invocation: string, run: RunProgram): Promise<string> {
+async function journalOf(invocation: string, run: RunProgram): Promise<string> {
   const { stdout } = await run("journalctl", [
     "--no-pager",
     "--quiet",

@@ -15,7 +15,7 @@ import { credentialFolder } from "units/manager/os/runs/surroundings.ts";
 import { relaxedKeysOf } from "units/manager/units/unit_reader.ts";
 import {
   readUnitSpec,
-  type SpecifierPlaces,
+  type SpecifierPaths,
   splitUnitName,
   type UnitSpec,
 } from "units/manager/units/unit_spec.ts";
@@ -39,7 +39,7 @@ export function isUnitName(text: string): boolean {
 export class UnitStore {
   readonly #paths: Paths;
   readonly #files: Files;
-  readonly #places: SpecifierPlaces;
+  readonly #specifierPaths: SpecifierPaths;
   #units: ReadonlyMap<string, Unit> = new Map();
   #specs = new Map<string, UnitSpec>();
   #faults = new Map<string, readonly string[]>();
@@ -47,7 +47,7 @@ export class UnitStore {
   constructor(paths: Paths, files: Files) {
     this.#paths = paths;
     this.#files = files;
-    this.#places = { at: paths.at, credentials: (unit) => credentialFolder(paths, unit) };
+    this.#specifierPaths = { at: paths.at, credentials: (unit) => credentialFolder(paths, unit) };
   }
 
   /** Re-reads all unit files; a faulty file does not affect the others. */
@@ -63,7 +63,7 @@ export class UnitStore {
         faults.set(name, unit);
         continue;
       }
-      const checked = readUnitSpec(unit as Unit, checkedName(name), this.#places);
+      const checked = readUnitSpec(unit as Unit, checkedName(name), this.#specifierPaths);
       if (checked.ok) units.set(name, unit as Unit);
       else faults.set(name, checked.error);
       if (checked.ok && !isTemplate(name)) specs.set(name, checked.value);
@@ -81,7 +81,7 @@ export class UnitStore {
     if (instance === undefined || instance === "") return undefined;
     const template = this.#units.get(`${prefix}@${suffix}`);
     if (template === undefined) return undefined;
-    const spec = readUnitSpec(template, unit, this.#places);
+    const spec = readUnitSpec(template, unit, this.#specifierPaths);
     return spec.ok ? spec.value : undefined;
   }
 

@@ -48,7 +48,7 @@ export type UnitSpec =
   | TargetSpec;
 
 /** Folders that specifiers expand to. */
-export interface SpecifierPlaces {
+export interface SpecifierPaths {
   readonly at: (path: string) => string;
   /** Folder of the credentials of a unit (`%d`). */
   readonly credentials: (unit: string) => string;
@@ -72,7 +72,7 @@ export function splitUnitName(
  * Returns the values of specifiers in a unit: those of systemd.unit(5) that work under a root
  * prefix.
  */
-export function specifiersOf(name: string, places: SpecifierPlaces): Specifiers {
+export function specifiersOf(name: string, paths: SpecifierPaths): Specifiers {
   const { prefix, instance, suffix } = splitUnitName(name);
   const stem = name.slice(0, name.length - suffix.length);
   return new Map([
@@ -81,13 +81,13 @@ export function specifiersOf(name: string, places: SpecifierPlaces): Specifiers 
     ["p", prefix],
     ["i", instance ?? ""],
     ["I", unescapeInstance(instance ?? "")],
-    ["h", places.at("/root")],
-    ["t", places.at("/run")],
-    ["S", places.at("/var/lib")],
-    ["C", places.at("/var/cache")],
-    ["L", places.at("/var/log")],
-    ["E", places.at("/etc")],
-    ["d", places.credentials(name)],
+    ["h", paths.at("/root")],
+    ["t", paths.at("/run")],
+    ["S", paths.at("/var/lib")],
+    ["C", paths.at("/var/cache")],
+    ["L", paths.at("/var/log")],
+    ["E", paths.at("/etc")],
+    ["d", paths.credentials(name)],
   ]);
 }
 
@@ -95,10 +95,10 @@ export function specifiersOf(name: string, places: SpecifierPlaces): Specifiers 
 export function readUnitSpec(
   unit: Unit,
   name: string,
-  places: SpecifierPlaces,
+  paths: SpecifierPaths,
 ): Result<UnitSpec, readonly string[]> {
   const reader = createUnitReader(unit);
-  const specifiers = specifiersOf(name, places);
+  const specifiers = specifiersOf(name, paths);
   const base = readBase(reader, name, specifiers);
   const spec = readKind(reader, base, name, specifiers);
   return spec === undefined || reader.faults.length > 0 ? err(reader.faults) : ok(spec);

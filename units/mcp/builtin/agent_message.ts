@@ -44,8 +44,8 @@ export function createAgentMessageServer(
       const fault = checkMessage({ text });
       if (fault !== undefined) return textResult(`Cannot send the message: ${fault}`, true);
       const id = ports.random.uuid();
-      const asked = await askDial(socket, { type: "message", to: name.value, text, id }, ports);
-      if (!asked.ok) return textResult(asked.error.message, true);
+      const answer = await askDial(socket, { type: "message", to: name.value, text, id }, ports);
+      if (!answer.ok) return textResult(answer.error.message, true);
       const structuredContent = { accepted: true, id };
       return { ...textResult(JSON.stringify(structuredContent), false), structuredContent };
     },
@@ -60,9 +60,9 @@ export function createAgentMessageServer(
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
     async () => {
-      const asked = await askDial(socket, { type: "agents" }, ports);
-      if (!asked.ok) return textResult(asked.error.message, true);
-      const names = asked.value.type === "agents_result" ? asked.value.names : [];
+      const answer = await askDial(socket, { type: "agents" }, ports);
+      if (!answer.ok) return textResult(answer.error.message, true);
+      const names = answer.value.type === "agents_result" ? answer.value.names : [];
       const structuredContent = { agents: names.map((name) => ({ name })) };
       return { ...textResult(JSON.stringify(structuredContent), false), structuredContent };
     },

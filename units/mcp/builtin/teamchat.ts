@@ -55,12 +55,12 @@ export function createTeamchatServer(
       if (fault !== undefined) return textResult(`Cannot send the message: ${fault}`, true);
       const id = ports.random.uuid();
       const text = args.title === undefined ? args.text : `**${args.title}**\n\n${args.text}`;
-      const asked = await askDial(socket, { type: "owner_message", text, id }, ports);
-      if (!asked.ok && asked.error.code !== "teamchat-absent") {
-        return textResult(asked.error.message, true);
+      const answer = await askDial(socket, { type: "owner_message", text, id }, ports);
+      if (!answer.ok && answer.error.code !== "teamchat-absent") {
+        return textResult(answer.error.message, true);
       }
-      const isKnown = asked.ok && asked.value.type === "owner_message_result";
-      const { outcome, reason } = isKnown ? asked.value : { outcome: "shown", reason: undefined };
+      const isKnown = answer.ok && answer.value.type === "owner_message_result";
+      const { outcome, reason } = isKnown ? answer.value : { outcome: "shown", reason: undefined };
       const isUnread = UNREAD.has(outcome);
       const structuredContent = { accepted: !isUnread, id, outcome, ...defined({ reason }) };
       return { ...textResult(JSON.stringify(structuredContent), isUnread), structuredContent };
@@ -102,10 +102,10 @@ function registerSendFile(
     },
     async ({ name, description = "" }) => {
       const id = ports.random.uuid();
-      const asked = await askDial(socket, { type: "owner_file", name, description, id }, ports);
-      if (!asked.ok) return textResult(asked.error.message, true);
-      if (asked.value.type !== "owner_message_result") return textResult("No answer", true);
-      const { outcome, reason } = asked.value;
+      const answer = await askDial(socket, { type: "owner_file", name, description, id }, ports);
+      if (!answer.ok) return textResult(answer.error.message, true);
+      if (answer.value.type !== "owner_message_result") return textResult("No answer", true);
+      const { outcome, reason } = answer.value;
       const isUnread = UNREAD.has(outcome);
       const structuredContent = { accepted: !isUnread, id, outcome, ...defined({ reason }) };
       return { ...textResult(JSON.stringify(structuredContent), isUnread), structuredContent };

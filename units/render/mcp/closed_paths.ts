@@ -12,7 +12,7 @@ import type { Paths } from "core/paths.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
 
 /** Input that determines the closed paths. */
-export interface ClosedSite {
+export interface ClosedPathsContext {
   readonly paths: Paths;
   readonly agent: AgentName;
   /** Definitions of the host: an agent whose runtime was changed keeps the state of the old one. */
@@ -22,25 +22,25 @@ export interface ClosedSite {
 }
 
 /** Returns the paths that are closed to a server of this MCP, sorted. */
-export function closedPaths(manifest: Manifest, site: ClosedSite): readonly string[] {
-  const { paths, agent } = site;
+export function closedPaths(manifest: Manifest, context: ClosedPathsContext): readonly string[] {
+  const { paths, agent } = context;
   // Builtin servers connect to the dial unit; they contain no third-party code.
   if (manifest.source.kind === "builtin") return [];
   const home = paths.home(agent);
-  const states = [...site.runtimes].flatMap(({ state, clientConfig }) =>
+  const states = [...context.runtimes].flatMap(({ state, clientConfig }) =>
     [...state, clientConfig.path]
       .map((path) => fillPlaceholders(path, { lib: paths.lib, home, agent }))
   );
-  const all = [paths.dialState(agent), ...states, ...closedSignIns(manifest, site)]
+  const all = [paths.dialState(agent), ...states, ...closedSignIns(manifest, context)]
     .filter((path) => isWithin(path, home));
   return [...new Set(all)].filter((path) => !all.some((one) => one !== path && isWithin(path, one)))
     .sort();
 }
 
-function closedSignIns({ oauth }: Manifest, site: ClosedSite): readonly string[] {
-  const folder = `${site.paths.home(site.agent)}/.fleetctl/oauth`;
+function closedSignIns({ oauth }: Manifest, context: ClosedPathsContext): readonly string[] {
+  const folder = `${context.paths.home(context.agent)}/.fleetctl/oauth`;
   if (oauth === undefined) return [folder];
-  return [...new Set(site.providers)].filter((one) => one !== oauth.provider)
+  return [...new Set(context.providers)].filter((one) => one !== oauth.provider)
     .map((provider) => `${folder}/${provider}`);
 }
 

@@ -20,7 +20,7 @@ import { CREDENTIALS } from "units/render/exec_line.ts";
 import { bubblewrapWords, pythonWords, type SandboxView } from "units/render/mcp/python.ts";
 
 /** Values of a manifest's placeholders in one service. */
-export interface ServerPlace {
+export interface ServerContext {
   readonly paths: Paths;
   /** Undefined for a shared server. */
   readonly agent: AgentName | undefined;
@@ -41,22 +41,26 @@ const MIB = 1024 * 1024;
 const BASE_VARIABLES = ["HOME", "PATH", "LANG", "TMPDIR", "DENO_DIR", "DENO_NO_UPDATE_CHECK"];
 
 /** Returns the folder of `{home}` and `$HOME`: the agent's, or a shared server's own. */
-export function serverHome(manifest: Manifest, place: ServerPlace): string {
-  return place.agent === undefined
-    ? place.paths.at(`/var/cache/fleetctl/mcp-${manifest.name}`)
-    : place.paths.home(place.agent);
+export function serverHome(manifest: Manifest, context: ServerContext): string {
+  return context.agent === undefined
+    ? context.paths.at(`/var/cache/fleetctl/mcp-${manifest.name}`)
+    : context.paths.home(context.agent);
 }
 
 /** Replaces `{tree}`, `{home}`, `{workdir}`, `{project}` and `{lib}`. */
-export function expandPlaceholders(text: string, manifest: Manifest, place: ServerPlace): string {
-  const home = serverHome(manifest, place);
-  const workdir = place.workdir ?? home;
+export function expandPlaceholders(
+  text: string,
+  manifest: Manifest,
+  context: ServerContext,
+): string {
+  const home = serverHome(manifest, context);
+  const workdir = context.workdir ?? home;
   const values: Readonly<Record<string, string>> = {
-    tree: treePath(place.paths, manifest.name),
+    tree: treePath(context.paths, manifest.name),
     home,
     workdir,
-    project: place.project ?? workdir,
-    lib: place.paths.lib,
+    project: context.project ?? workdir,
+    lib: context.paths.lib,
   };
   return text.replace(
     /\{(tree|home|workdir|project|lib)\}/g,
@@ -95,9 +99,9 @@ export function startsPrograms(manifest: Manifest): boolean {
  * folder of an agent would lead into files of another user. A server with paths therefore builds
  * its view with its own rights.
  */
-export function buildsOwnView(manifest: Manifest, place: ServerPlace): boolean {
+export function buildsOwnView(manifest: Manifest, context: ServerContext): boolean {
   if (!isSandboxed(manifest)) return false;
-  if (place.paths.root !== "/") return true;
+  if (context.paths.root !== "/") return true;
   const { read, write } = manifest.permissions;
   return read.length + write.length > 0;
 }
@@ -108,32 +112,32 @@ export function buildsOwnView(manifest: Manifest, place: ServerPlace): boolean {
  */
 export function serverCommand(
   manifest: Manifest,
-  place: ServerPlace,
-  ownView: boolean = buildsOwnView(manifest, place),
+  context: ServerContext,
+  ownView: boolean = buildsOwnView(manifest, context),
 ): readonly string[] {
   if (manifest.source.kind === "builtin") {
-    return [place.paths.program("fleetctl-mcp"), "serve", manifest.source.name];
+    return [context.paths.program("fleetctl-mcp"), "serve", manifest.source.name];
   }
   const own = [
-    serverFile(manifest, place),
-    ...manifest.args.map((arg) => expandPlaceholders(arg, manifest, place)),
+    serverFile(manifest, context),
+    ...manifest.args.map((arg) => expandPlaceholders(arg, manifest, context)),
   ];
   const view = isSandboxed(manifest) && ownView
-    ? bubblewrapWords(sandboxView(manifest, place))
+    ? bubblewrapWords(sandboxView(manifest, context))
     : [];
   const words: readonly string[] = manifest.source.kind === "uvx"
-    ? [...view, ...pythonWords(treePath(place.paths, manifest.name), own)]
+    ? [...view, ...pythonWords(treePath(context.paths, manifest.name), own)]
     : manifest.engine === "node"
     ? [...view, "/usr/bin/env", "node", heapFlag(manifest), ...own]
-    : [place.paths.deno, "run", ...denoFlags(manifest, place), ...own];
+    : [context.paths.deno, "run", ...denoFlags(manifest, context), ...own];
   const checked = [
-    place.paths.program("fleetctl-checked"),
+    context.paths.program("fleetctl-checked"),
     manifest.name,
-    ...fixedWords(manifest, place),
+    ...fixedWords(manifest, context),
   ];
   if (!startsPrograms(manifest)) return [...checked, ...words];
   const keep = [...new Set([...BASE_VARIABLES, ...declaredVariables(manifest)])].join(",");
-  return [...checked, place.paths.program("fleetctl-keep-env"), keep, ...words];
+  return [...checked, context.paths.program("fleetctl-keep-env"), keep, ...words];
 }
 
 /**
@@ -141,28 +145,28 @@ export function serverCommand(
  * reads its env files after `Environment=`, so an agent's secret would replace them there. The
  * values are not secret: the catalog, the unit and the process list show them to every user.
  */
-function fixedWords(manifest: Manifest, place: ServerPlace): readonly string[] {
+function fixedWords(manifest: Manifest, context: ServerContext): readonly string[] {
   const fixed = Object.entries(manifest.environment).filter(([name]) => checkSecretKey(name).ok);
   if (fixed.length === 0) return [];
   return [
     "/usr/bin/env",
-    ...fixed.map(([name, value]) => `${name}=${expandPlaceholders(value, manifest, place)}`),
+    ...fixed.map(([name, value]) => `${name}=${expandPlaceholders(value, manifest, context)}`),
   ];
 }
 
-function serverFile(manifest: Manifest, place: ServerPlace): string {
-  return `${treePath(place.paths, manifest.name)}/${manifest.command ?? manifest.name}`;
+function serverFile(manifest: Manifest, context: ServerContext): string {
+  return `${treePath(context.paths, manifest.name)}/${manifest.command ?? manifest.name}`;
 }
 
 /** Returns the view of a server in a sandbox. */
-export function sandboxView(manifest: Manifest, place: ServerPlace): SandboxView {
+export function sandboxView(manifest: Manifest, context: ServerContext): SandboxView {
   const folders = (list: readonly string[]) =>
-    list.map((text) => expandPlaceholders(text, manifest, place));
+    list.map((text) => expandPlaceholders(text, manifest, context));
   return {
     manifest,
-    deploy: place.paths.deploy(manifest.name),
-    home: serverHome(manifest, place),
-    keepsHome: place.agent === undefined,
+    deploy: context.paths.deploy(manifest.name),
+    home: serverHome(manifest, context),
+    keepsHome: context.agent === undefined,
     reads: folders(manifest.permissions.read),
     writes: folders(manifest.permissions.write),
   };
@@ -173,10 +177,10 @@ function heapFlag({ limits }: Manifest): string {
   return `--max-old-space-size=${heapMib}`;
 }
 
-function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {
+function denoFlags(manifest: Manifest, context: ServerContext): readonly string[] {
   const granted = manifest.permissions;
   const folders = (list: readonly string[]) =>
-    list.map((text) => expandPlaceholders(text, manifest, place));
+    list.map((text) => expandPlaceholders(text, manifest, context));
   return [
     "-q",
     "--no-prompt",
@@ -187,13 +191,13 @@ function denoFlags(manifest: Manifest, place: ServerPlace): readonly string[] {
     `--v8-flags=${heapFlag(manifest)}`,
     // The folder above the link: packages also find their own files by real paths.
     ...allow("read", [
-      place.paths.deploy(manifest.name),
+      context.paths.deploy(manifest.name),
       ...folders(granted.read),
-      ...(place.agent === undefined && manifest.oauth !== undefined ? [CREDENTIALS] : []),
+      ...(context.agent === undefined && manifest.oauth !== undefined ? [CREDENTIALS] : []),
     ]),
-    ...list("--deny-read", closedWithin(place.closed, folders(granted.read))),
+    ...list("--deny-read", closedWithin(context.closed, folders(granted.read))),
     ...allow("write", folders(granted.write)),
-    ...list("--deny-write", closedWithin(place.closed, folders(granted.write))),
+    ...list("--deny-write", closedWithin(context.closed, folders(granted.write))),
     ...allow("net", granted.net),
     ...allow("env", declaredVariables(manifest)),
     "--ignore-env",

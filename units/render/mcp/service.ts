@@ -21,23 +21,23 @@ import {
   NO_COLOR,
   sandboxView,
   serverCommand,
+  type ServerContext,
   serverHome,
-  type ServerPlace,
   startsPrograms,
 } from "units/render/mcp/command.ts";
 import { closedWithin } from "units/render/mcp/closed_paths.ts";
 import { sandboxEntries } from "units/render/mcp/python.ts";
-import { agentPlace } from "units/render/slices.ts";
+import { agentSliceEntries } from "units/render/slices.ts";
 import { dialUnit, mcpServiceUnit, mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** Search path of servers that start programs. */
 export const PROGRAM_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 /** Renders the template of an MCP's servers. */
-export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
-  const whose = place.agent === undefined ? "" : ` of agent ${place.agent}`;
+export function renderMcpService(manifest: Manifest, context: ServerContext): Unit {
+  const whose = context.agent === undefined ? "" : ` of agent ${context.agent}`;
   return {
-    name: mcpServiceUnit(manifest.name, place.agent),
+    name: mcpServiceUnit(manifest.name, context.agent),
     sections: [
       {
         name: "Unit",
@@ -45,12 +45,12 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
           { key: "Description", value: `Server of MCP ${manifest.name}${whose}` },
           {
             key: "PartOf",
-            value: mcpSocketUnit(manifest.name, place.agent),
+            value: mcpSocketUnit(manifest.name, context.agent),
             why: "Bouncing the socket ends servers of the old tree",
           },
-          ...(place.agent === undefined ? [] : [{
+          ...(context.agent === undefined ? [] : [{
             key: "JoinsNamespaceOf",
-            value: dialUnit(place.agent),
+            value: dialUnit(context.agent),
             why: "The agent and its servers see one /tmp, which nobody else sees",
           }]),
           { key: "CollectMode", value: "inactive-or-failed", why: "Instances come and go" },
@@ -60,27 +60,27 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
         name: "Service",
         entries: [
           { key: "Type", value: "exec" },
-          { key: "ExecStart", value: printCommand(serverCommand(manifest, place)) },
+          { key: "ExecStart", value: printCommand(serverCommand(manifest, context)) },
           { key: "StandardInput", value: "socket" },
           { key: "StandardOutput", value: "socket" },
           { key: "StandardError", value: "journal" },
-          ...userEntries(manifest, place),
-          ...viewEntries(manifest, place),
-          ...environmentEntries(manifest, place),
+          ...userEntries(manifest, context),
+          ...viewEntries(manifest, context),
+          ...environmentEntries(manifest, context),
           { key: "TimeoutStopSec", value: "5" },
-          ...agentPlace(place.agent),
+          ...agentSliceEntries(context.agent),
           { key: "TasksMax", value: String(manifest.limits.tasksMax) },
           { key: "MemoryMax", value: String(manifest.limits.memoryBytesMax) },
           ...serverHardening({
-            isShared: place.agent === undefined,
-            isRoot: place.agent === undefined && manifest.runAs === "root",
+            isShared: context.agent === undefined,
+            isRoot: context.agent === undefined && manifest.runAs === "root",
             // Programs of a sandboxed server stay in its view, and build no further sandbox.
             startsPrograms: startsPrograms(manifest) && !isSandboxed(manifest),
-            buildsView: buildsOwnView(manifest, place),
+            buildsView: buildsOwnView(manifest, context),
             usesNetwork: manifest.permissions.net.length > 0 ||
               manifest.source.kind === "builtin",
-            writable: writableFolders(manifest, place).map(escapeSpecifiers),
-            closed: closedFolders(manifest, place).map(escapeSpecifiers),
+            writable: writableFolders(manifest, context).map(escapeSpecifiers),
+            closed: closedFolders(manifest, context).map(escapeSpecifiers),
           }),
         ],
       },
@@ -89,25 +89,25 @@ export function renderMcpService(manifest: Manifest, place: ServerPlace): Unit {
 }
 
 /** Returns the view of a sandboxed server without paths. */
-function viewEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
-  if (!isSandboxed(manifest) || buildsOwnView(manifest, place)) return [];
-  const { deploy, home, keepsHome } = sandboxView(manifest, place);
+function viewEntries(manifest: Manifest, context: ServerContext): readonly UnitEntry[] {
+  if (!isSandboxed(manifest) || buildsOwnView(manifest, context)) return [];
+  const { deploy, home, keepsHome } = sandboxView(manifest, context);
   // `fleetctl-checked` checks whether the whole MCP is held back, and may start `fleetctl-mcp`.
-  const reads = [place.paths.gate(manifest.name), permissionsOf(place)];
+  const reads = [context.paths.gate(manifest.name), permissionsOf(context)];
   return sandboxEntries({ deploy, home, keepsHome, reads });
 }
 
 /** Returns the file with the permission sets of the unit's programs. */
-function permissionsOf({ paths, agent }: ServerPlace): string {
+function permissionsOf({ paths, agent }: ServerContext): string {
   return agent === undefined ? paths.permissions : paths.agentPermissions(agent);
 }
 
-function userEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
-  const home = escapeSpecifiers(serverHome(manifest, place));
-  if (place.agent !== undefined) {
+function userEntries(manifest: Manifest, context: ServerContext): readonly UnitEntry[] {
+  const home = escapeSpecifiers(serverHome(manifest, context));
+  if (context.agent !== undefined) {
     return [
-      { key: "User", value: place.agent },
-      { key: "Group", value: place.agent },
+      { key: "User", value: context.agent },
+      { key: "Group", value: context.agent },
       { key: "WorkingDirectory", value: home },
     ];
   }
@@ -123,35 +123,35 @@ function userEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry
     ...(manifest.oauth === undefined ? [] : [{
       key: "LoadCredential",
       value: `${manifest.oauth.provider}-client.json:${
-        escapeSpecifiers(place.paths.envDir)
+        escapeSpecifiers(context.paths.envDir)
       }/${manifest.oauth.provider}-client.json`,
       why: "The file is for group agents; the manager hands this service a copy",
     }]),
   ];
 }
 
-function environmentEntries(manifest: Manifest, place: ServerPlace): readonly UnitEntry[] {
-  const home = serverHome(manifest, place);
-  const own = place.agent === undefined
+function environmentEntries(manifest: Manifest, context: ServerContext): readonly UnitEntry[] {
+  const home = serverHome(manifest, context);
+  const own = context.agent === undefined
     ? []
-    : [{ key: "EnvironmentFile", value: escapeSpecifiers(place.paths.agentEnv(place.agent)) }];
+    : [{ key: "EnvironmentFile", value: escapeSpecifiers(context.paths.agentEnv(context.agent)) }];
   const shared = manifest.auth === "env"
-    ? [{ key: "EnvironmentFile", value: escapeSpecifiers(place.paths.sharedEnv) }]
+    ? [{ key: "EnvironmentFile", value: escapeSpecifiers(context.paths.sharedEnv) }]
     : [];
   const fixed: readonly (readonly [string, string])[] = [
     ...Object.entries(manifest.environment).map(([name, value]) =>
-      [name, expandPlaceholders(value, manifest, place)] as const
+      [name, expandPlaceholders(value, manifest, context)] as const
     ),
     // fleetctl's variables come last: a manifest cannot change the permission set or the program
     // folder.
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
-    ["DENO_DIR", denoCache(manifest, place)],
+    ["DENO_DIR", denoCache(manifest, context)],
     ["DENO_NO_UPDATE_CHECK", "1"],
     NO_COLOR,
-    ["FLEETCTL_ROOT", place.paths.root],
-    ["FLEETCTL_PERMISSIONS", permissionsOf(place)],
-    ...(place.agent === undefined ? [] : [["FLEETCTL_AGENT", place.agent] as const]),
+    ["FLEETCTL_ROOT", context.paths.root],
+    ["FLEETCTL_PERMISSIONS", permissionsOf(context)],
+    ...(context.agent === undefined ? [] : [["FLEETCTL_AGENT", context.agent] as const]),
   ];
   return [
     // Order matters: a later file wins, so the agent's own key overrides the shared one.
@@ -168,9 +168,9 @@ function environmentEntries(manifest: Manifest, place: ServerPlace): readonly Un
  * Returns the server's own cache of compiled code. Each server has its own, so that code which one
  * server writes is never run by another server, nor by the dial unit, which has the model's keys.
  */
-function denoCache(manifest: Manifest, place: ServerPlace): string {
-  const home = serverHome(manifest, place);
-  return place.agent === undefined
+function denoCache(manifest: Manifest, context: ServerContext): string {
+  const home = serverHome(manifest, context);
+  return context.agent === undefined
     ? `${home}/.cache/fleetctl/deno`
     : `${home}/.cache/fleetctl/mcp-${manifest.name}`;
 }
@@ -179,21 +179,21 @@ function denoCache(manifest: Manifest, place: ServerPlace): string {
  * Returns the paths that the kernel closes: all of them for a server that starts programs, because
  * Deno does not confine those.
  */
-function closedFolders(manifest: Manifest, place: ServerPlace): readonly string[] {
+function closedFolders(manifest: Manifest, context: ServerContext): readonly string[] {
   const { read, write } = manifest.permissions;
   // A view without paths contains no part of the home.
-  if (isSandboxed(manifest) && !buildsOwnView(manifest, place)) return [];
-  if (startsPrograms(manifest)) return place.closed;
-  const granted = [...read, ...write].map((path) => expandPlaceholders(path, manifest, place));
-  return closedWithin(place.closed, granted);
+  if (isSandboxed(manifest) && !buildsOwnView(manifest, context)) return [];
+  if (startsPrograms(manifest)) return context.closed;
+  const granted = [...read, ...write].map((path) => expandPlaceholders(path, manifest, context));
+  return closedWithin(context.closed, granted);
 }
 
 /**
  * Returns the folders that an agent's server may write to: its cache, and those of its manifest.
  */
-export function writableFolders(manifest: Manifest, place: ServerPlace): readonly string[] {
+export function writableFolders(manifest: Manifest, context: ServerContext): readonly string[] {
   return [
-    ...manifest.permissions.write.map((path) => expandPlaceholders(path, manifest, place)),
-    ...(place.agent === undefined || isSandboxed(manifest) ? [] : [denoCache(manifest, place)]),
+    ...manifest.permissions.write.map((path) => expandPlaceholders(path, manifest, context)),
+    ...(context.agent === undefined || isSandboxed(manifest) ? [] : [denoCache(manifest, context)]),
   ];
 }

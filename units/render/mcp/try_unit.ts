@@ -53,7 +53,7 @@ const BROWSER_FILES = ["-/etc/fonts", "-/etc/chromium", "-/etc/chromium.d"];
 
 /** Returns the words before a server's own, the first of them `systemd-run`. */
 export function tryUnitWords(systemdRun: string, of: TryUnit): readonly string[] {
-  const settings = [...boundEntries(of), ...placeEntries(of), ...limitEntries(of)]
+  const settings = [...boundEntries(of), ...viewEntries(of), ...limitEntries(of)]
     .concat(tryHardening());
   return [
     systemdRun,
@@ -86,7 +86,7 @@ function boundEntries({ boundTo }: TryUnit): readonly UnitEntry[] {
   ];
 }
 
-function placeEntries({ root, tree, home, workdir, audit }: TryUnit): readonly UnitEntry[] {
+function viewEntries({ root, tree, home, workdir, audit }: TryUnit): readonly UnitEntry[] {
   return [
     { key: "DynamicUser", value: "yes", why: "A user that owns nothing and exists while it runs" },
     { key: "RootDirectory", value: root, why: "Of the host it sees what is named here" },

@@ -13,11 +13,11 @@ import { escapeSpecifiers, printCommand } from "units/render/exec_line.ts";
 import { agentHardening } from "units/render/hardening.ts";
 import { PROGRAM_PATH } from "units/render/mcp/service.ts";
 import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/common_entries.ts";
-import { agentPlace } from "units/render/slices.ts";
+import { agentSliceEntries } from "units/render/slices.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
 /** Input of a dial unit. */
-export interface DialSite {
+export interface DialContext {
   readonly paths: Paths;
   readonly registerUrl: string;
   /** Folder in which the runtime works. */
@@ -29,8 +29,8 @@ export interface DialSite {
 }
 
 /** Renders `fleetctl-dial-<agent>.service`. */
-export function renderDial(agent: AgentRecord, site: DialSite): Unit {
-  const { paths } = site;
+export function renderDial(agent: AgentRecord, context: DialContext): Unit {
+  const { paths } = context;
   const home = paths.home(agent.name);
   const variables: readonly (readonly [string, string | undefined])[] = [
     ["FLEETCTL_ROOT", paths.root],
@@ -38,13 +38,13 @@ export function renderDial(agent: AgentRecord, site: DialSite): Unit {
     ["FLEETCTL_RUNTIME", agent.runtime],
     ["FLEETCTL_PROVIDER", agent.provider],
     ["FLEETCTL_MODEL", agent.model],
-    ["FLEETCTL_WORKSPACE", site.workspace],
-    ["FLEETCTL_PROJECT", site.project],
+    ["FLEETCTL_WORKSPACE", context.workspace],
+    ["FLEETCTL_PROJECT", context.project],
     ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
     ["DENO_DIR", `${home}/.cache/fleetctl/deno`],
-    ...Object.entries(site.settings),
+    ...Object.entries(context.settings),
   ];
   return {
     name: dialUnit(agent.name),
@@ -80,7 +80,7 @@ export function renderDial(agent: AgentRecord, site: DialSite): Unit {
             value: "continue",
             why: "A tool that ran out of memory must not take the agent with it",
           },
-          ...agentPlace(agent.name),
+          ...agentSliceEntries(agent.name),
           ...agentHardening(),
         ],
       },

@@ -18,14 +18,14 @@ import { NEVER_GIVE_UP, READY_LOG, RESTART_ALWAYS } from "units/render/roles/com
 import { DAEMON_UNIT, HOST_UNIT } from "units/render/unit_name.ts";
 
 /** Input of the unit. */
-export interface HostDialSite {
+export interface HostDialContext {
   readonly paths: Paths;
   readonly hostname: HostName;
   readonly registerUrl: string;
 }
 
 /** Renders `fleetctl-host.service`. */
-export function renderHostDial({ paths, hostname, registerUrl }: HostDialSite): Unit {
+export function renderHostDial({ paths, hostname, registerUrl }: HostDialContext): Unit {
   const variables: readonly (readonly [string, string])[] = [
     ["FLEETCTL_ROOT", paths.root],
     ["FLEETCTL_HOST", hostname],

@@ -31,13 +31,13 @@ export interface LoginSettings {
 /** Renders `webview-login.env`, 0640 for the login proxy's group. */
 export function renderLoginEnv(
   login: LoginSettings,
-  site: {
+  context: {
     readonly paths: Paths;
     /** `host:port` of the cockpit; undefined when it is not on this host. */
     readonly cockpit: string | undefined;
   },
 ): Result<RenderedFile> {
-  const path = site.paths.env(LOGIN_ENV);
+  const path = context.paths.env(LOGIN_ENV);
   const { driver, basicUsers = "", assertionKey = "", hmacKey } = login;
   const missing = hmacKey === ""
     ? "WEBVIEW_HMAC_KEY"
@@ -59,7 +59,7 @@ export function renderLoginEnv(
   }
   const text = printEnvFile(Object.entries({
     WEBVIEW_LOGIN_LISTEN: login.listen,
-    ...(site.cockpit === undefined ? {} : { WEBVIEW_UPSTREAM: `http://${site.cockpit}` }),
+    ...(context.cockpit === undefined ? {} : { WEBVIEW_UPSTREAM: `http://${context.cockpit}` }),
     WEBVIEW_AUTH_DRIVER: driver,
     ...(basicUsers === "" ? {} : { WEBVIEW_BASIC_USERS: basicUsers }),
     WEBVIEW_HMAC_KEY: hmacKey,

@@ -34,17 +34,17 @@ export interface NetworkRole {
 }
 
 /** Renders `fleetctl-<role>.service`. */
-export function renderNetworkRole(paths: Paths, site: NetworkRole): Unit {
-  const { role, user } = site;
+export function renderNetworkRole(paths: Paths, spec: NetworkRole): Unit {
+  const { role, user } = spec;
   return {
-    name: site.unit,
+    name: spec.unit,
     sections: [
       {
         name: "Unit",
         entries: [
-          { key: "Description", value: site.description },
+          { key: "Description", value: spec.description },
           { key: "Wants", value: "network-online.target" },
-          { key: "After", value: ["network-online.target", ...site.after ?? []].join(" ") },
+          { key: "After", value: ["network-online.target", ...spec.after ?? []].join(" ") },
           NEVER_GIVE_UP,
         ],
       },
@@ -56,21 +56,21 @@ export function renderNetworkRole(paths: Paths, site: NetworkRole): Unit {
           { key: "ExecStart", value: printCommand([paths.program(`fleetctl-${role}`)]) },
           { key: "User", value: user },
           { key: "Group", value: user },
-          ...(site.group === undefined ? [] : [{ key: "SupplementaryGroups", ...site.group }]),
+          ...(spec.group === undefined ? [] : [{ key: "SupplementaryGroups", ...spec.group }]),
           ...RESTART_ALWAYS,
-          { key: "EnvironmentFile", value: escapeSpecifiers(paths.env(site.env)) },
+          { key: "EnvironmentFile", value: escapeSpecifiers(paths.env(spec.env)) },
           { key: "Environment", value: quoteAssignment("FLEETCTL_ROOT", paths.root) },
           {
             key: "Environment",
             value: quoteAssignment("DENO_DIR", paths.at(`/var/cache/fleetctl/${role}`)),
           },
           { key: "StateDirectory", value: `fleetctl/${role}` },
-          { key: "StateDirectoryMode", ...site.stateMode ?? { value: "0700" } },
+          { key: "StateDirectoryMode", ...spec.stateMode ?? { value: "0700" } },
           { key: "CacheDirectory", value: `fleetctl/${role}` },
           { key: "CacheDirectoryMode", value: "0700" },
           { key: "WorkingDirectory", value: escapeSpecifiers(paths.role(role)) },
-          { key: "TimeoutStopSec", ...site.stopTimeout },
-          { key: "LimitNOFILE", value: "65536", why: site.socketsWhy },
+          { key: "TimeoutStopSec", ...spec.stopTimeout },
+          { key: "LimitNOFILE", value: "65536", why: spec.socketsWhy },
           ...roleHardening(),
         ],
       },

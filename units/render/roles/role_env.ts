@@ -75,14 +75,14 @@ export function ledgerSetting(
 export function renderAgentEnv(
   agent: AgentRecord,
   secrets: RenderedFile | undefined,
-  site: { readonly paths: Paths; readonly registerUrl: string | undefined },
+  context: { readonly paths: Paths; readonly registerUrl: string | undefined },
 ): Result<RenderedFile> {
   const parsed = parseEnvFile(secrets?.content ?? "");
   if (!parsed.ok) return parsed;
   const values = new Map(parsed.value);
   const channel = [
     ["CHANNEL_USER_EMAIL", agent.userEmail],
-    ["CHANNEL_WEBVIEW_GATEWAY_URL", site.registerUrl],
+    ["CHANNEL_WEBVIEW_GATEWAY_URL", context.registerUrl],
   ] as const;
   if (secrets !== undefined && channel.every(([name, value]) => values.get(name) === value)) {
     return ok(secrets);
@@ -92,7 +92,7 @@ export function renderAgentEnv(
     values.delete(name);
     if (value !== undefined) values.set(name, value);
   }
-  return printed(site.paths.agentEnv(agent.name), values, { user: "root", group: agent.name });
+  return printed(context.paths.agentEnv(agent.name), values, { user: "root", group: agent.name });
 }
 
 /** Renders an empty `mcp-shared.env`, for a host whose shared shard is empty. */

@@ -51,13 +51,13 @@ export async function endLeftovers(
 ): Promise<Cleaning> {
   const { kernel, clock } = deps;
   const units = new Map<string, string>();
-  const look = () => lookForLeftovers(earlier, kernel, units);
-  const found = look();
+  const find = () => findLeftovers(earlier, kernel, units);
+  const found = find();
   if (found.length === 0) return { ended: [], survivors: [] };
   signalAll(kernel, found, SIGNALS["TERM"] as number);
-  await waitUntilNone(clock, look, { ms: TERM_MS, signal: undefined });
+  await waitUntilNone(clock, find, { ms: TERM_MS, signal: undefined });
   const survivors = await waitUntilNone(clock, () => {
-    const left = look();
+    const left = find();
     signalAll(kernel, left, SIGNALS["KILL"] as number);
     return left;
   }, { ms: KILL_MS_MAX, signal: undefined });
@@ -71,7 +71,7 @@ export async function endLeftovers(
 }
 
 /** Returns the live leftover processes; `units` collects each process seen, with its unit. */
-function lookForLeftovers(
+function findLeftovers(
   earlier: Earlier,
   kernel: Kernel,
   units: Map<string, string>,

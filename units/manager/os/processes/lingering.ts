@@ -14,7 +14,7 @@ import {
   type ProcessName,
 } from "units/manager/os/processes/process_table.ts";
 
-interface Rest {
+interface LingeringRun {
   readonly unit: string;
   readonly members: Members;
   readonly outputEnded: Promise<void>;
@@ -25,7 +25,7 @@ interface Rest {
 /** All processes that have outlived their run. */
 export class Lingering {
   readonly #records: ChildRecords;
-  readonly #rests = new Set<Rest>();
+  readonly #runs = new Set<LingeringRun>();
 
   constructor(records: ChildRecords) {
     this.#records = records;
@@ -36,18 +36,18 @@ export class Lingering {
    * pipe would end them.
    */
   add(unit: string, members: Members, outputEnded: Promise<void>): void {
-    const rest: Rest = { unit, members, outputEnded, recorded: new Map() };
-    this.#rests.add(rest);
-    this.#look(rest);
+    const run: LingeringRun = { unit, members, outputEnded, recorded: new Map() };
+    this.#runs.add(run);
+    this.#refresh(run);
   }
 
   get size(): number {
-    return this.#rests.size;
+    return this.#runs.size;
   }
 
   /** Records new and ended processes. */
   watch(table: readonly ProcessEntry[]): void {
-    for (const rest of this.#rests) this.#look(rest, table);
+    for (const run of this.#runs) this.#refresh(run, table);
   }
 
   /**
@@ -55,25 +55,25 @@ export class Lingering {
    * are gone.
    */
   async end(ms: number, kill: AbortSignal): Promise<void> {
-    await Promise.all([...this.#rests].map(async (rest) => {
-      rest.members.signal("SIGTERM");
-      await rest.members.waitGone(ms, kill);
-      const survivors = await rest.members.killAll();
-      if (survivors.length === 0) await rest.outputEnded;
-      this.#look(rest);
+    await Promise.all([...this.#runs].map(async (run) => {
+      run.members.signal("SIGTERM");
+      await run.members.waitGone(ms, kill);
+      const survivors = await run.members.killAll();
+      if (survivors.length === 0) await run.outputEnded;
+      this.#refresh(run);
     }));
   }
 
-  #look(rest: Rest, table?: readonly ProcessEntry[]): void {
-    const now = new Map(rest.members.look(table).map((one) => [processKey(one), one] as const));
+  #refresh(run: LingeringRun, table?: readonly ProcessEntry[]): void {
+    const now = new Map(run.members.refresh(table).map((one) => [processKey(one), one] as const));
     for (const [key, process] of now) {
-      if (!rest.recorded.has(key)) this.#records.add(rest.unit, process);
+      if (!run.recorded.has(key)) this.#records.add(run.unit, process);
     }
-    for (const [key, process] of rest.recorded) {
+    for (const [key, process] of run.recorded) {
       if (!now.has(key)) this.#records.remove(process);
     }
-    rest.recorded.clear();
-    for (const [key, process] of now) rest.recorded.set(key, process);
-    if (now.size === 0) this.#rests.delete(rest);
+    run.recorded.clear();
+    for (const [key, process] of now) run.recorded.set(key, process);
+    if (now.size === 0) this.#runs.delete(run);
   }
 }

@@ -54,7 +54,7 @@ export class Members {
   }
 
   /** Finds and records the processes that belong to the run now. */
-  look(table: readonly ProcessEntry[] = readTable(this.#deps.kernel)): readonly ProcessEntry[] {
+  refresh(table: readonly ProcessEntry[] = readTable(this.#deps.kernel)): readonly ProcessEntry[] {
     const leaders = new Set(this.#leads ? [this.#main.pid] : []);
     const members = findMembers(table, leaders, this.#seen);
     for (const member of members) this.#seen.add(processKey(member));
@@ -71,7 +71,7 @@ export class Members {
     this.#isMainEnded = true;
     const { kernel } = this.#deps;
     const table = readTable(kernel);
-    const members = new Set(this.look(table).map((member) => member.pid));
+    const members = new Set(this.refresh(table).map((member) => member.pid));
     const start = BigInt(this.#main.start);
     for (const entry of table) {
       if (members.has(entry.pid) || BigInt(entry.start) < start) continue;
@@ -79,7 +79,7 @@ export class Members {
         this.#seen.add(processKey(entry));
       }
     }
-    return this.look();
+    return this.refresh();
   }
 
   /**
@@ -87,7 +87,7 @@ export class Members {
    * signal.
    */
   signal(name: string, only?: number): void {
-    const members = this.look().filter((member) => only === undefined || member.pid === only);
+    const members = this.refresh().filter((member) => only === undefined || member.pid === only);
     const number = SIGNALS[name.slice("SIG".length)];
     if (number === undefined) throw new RangeError(`Cannot send ${name}: not a known signal`);
     const send = only === undefined ? signalAll : signalEach;
@@ -97,19 +97,19 @@ export class Members {
 
   /** Returns the memory of all members in bytes. */
   memoryBytes(table: readonly ProcessEntry[]): number {
-    return this.look(table)
+    return this.refresh(table)
       .reduce((sum, member) => sum + readMemoryBytes(this.#deps.kernel, member.pid), 0);
   }
 
   /** Resolves when all members are gone or `ms` have passed, with the members that are left. */
   waitGone(ms: number, signal?: AbortSignal): Promise<readonly ProcessEntry[]> {
-    return waitUntilNone(this.#deps.clock, () => this.look(), { ms, signal });
+    return waitUntilNone(this.#deps.clock, () => this.refresh(), { ms, signal });
   }
 
   /** Kills every member, and any process that they start meanwhile; returns the survivors. */
   killAll(): Promise<readonly ProcessEntry[]> {
     return waitUntilNone(this.#deps.clock, () => {
-      const members = this.look();
+      const members = this.refresh();
       signalAll(this.#deps.kernel, members, SIGNALS.KILL as number);
       return members;
     }, { ms: KILL_MS_MAX, signal: undefined });
@@ -138,13 +138,13 @@ function signalEach(kernel: Kernel, members: readonly ProcessEntry[], signal: nu
 /** Calls `look` repeatedly until it returns no process. */
 export async function waitUntilNone(
   clock: Clock,
-  look: () => readonly ProcessEntry[],
+  poll: () => readonly ProcessEntry[],
   until: { readonly ms: number; readonly signal: AbortSignal | undefined },
 ): Promise<readonly ProcessEntry[]> {
   const end = clock.monotonic() + until.ms;
-  for (let looks = 0;; looks++) {
-    const left = look();
-    const ms = Math.min(backoffMs(POLL, looks), end - clock.monotonic());
+  for (let polls = 0;; polls++) {
+    const left = poll();
+    const ms = Math.min(backoffMs(POLL, polls), end - clock.monotonic());
     if (left.length === 0 || ms <= 0 || until.signal?.aborted === true) return left;
     await clock.sleep(ms, until.signal);
   }

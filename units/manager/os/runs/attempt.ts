@@ -37,7 +37,7 @@ export interface AttemptHooks {
   onExecution(execution: Execution): void;
   /** The service is ready; called at most once. */
   onReady(): void;
-  isStopAsked(): boolean;
+  isStopRequested(): boolean;
 }
 
 const CLEAN: RunEnd = { exit: { code: 0, signal: undefined }, cause: undefined, detail: "" };
@@ -59,11 +59,11 @@ export async function runAttempt(
       return current;
     };
     for (const line of spec.execBefore) {
-      if (hooks.isStopAsked()) return CLEAN;
+      if (hooks.isStopRequested()) return CLEAN;
       const end = await (await start(line)).finished;
       if (failureOf(spec.restart, end) !== undefined && !line.mayFail) return end;
     }
-    if (hooks.isStopAsked()) return CLEAN;
+    if (hooks.isStopRequested()) return CLEAN;
     const main = await start(spec.exec);
     if (spec.type !== "oneshot") void main.ready.then(() => timers.ready(hooks.onReady));
     const end = await main.finished;

@@ -71,13 +71,13 @@ export async function startExecution(
     onStarted: (process) => deps.records.add(plan.unit, process),
     onLines: (lines, stream) => {
       plan.log.append(plan.linePrefix === "" ? lines : lines.map((it) => plan.linePrefix + it));
-      if (stream === "stderr" && lines.some(saysReady)) ready.resolve();
+      if (stream === "stderr" && lines.some(isReadyLine)) ready.resolve();
     },
   });
   return new Execution(plan, child, deps, ready.promise);
 }
 
-function saysReady(line: string): boolean {
+function isReadyLine(line: string): boolean {
   if (!line.includes('"ready"')) return false;
   try {
     const value: unknown = JSON.parse(line);
@@ -151,7 +151,7 @@ export class Execution {
   /** Updates the members and checks their memory use. */
   watch(table: readonly ProcessEntry[]): void {
     const limit = this.plan.spec.memoryBytesMax;
-    if (limit === Infinity) return void this.#members.look(table);
+    if (limit === Infinity) return void this.#members.refresh(table);
     const bytes = this.#members.memoryBytes(table);
     if (bytes > limit) this.kill("memory-limit", `${mebibytes(bytes)} of ${mebibytes(limit)}`);
   }

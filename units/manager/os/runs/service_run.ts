@@ -36,7 +36,7 @@ export interface ServiceDeps extends AttemptDeps {
   readonly log: UnitLog;
   readonly onEvent: (event: UnitEvent) => void;
   /** The service has ended, or finally failed, without a stop request. */
-  readonly onRest: () => void;
+  readonly onEnded: () => void;
 }
 
 /** One service. */
@@ -51,14 +51,14 @@ export class ServiceRun {
   #reason: string | undefined;
   #restarts = 0;
   /** Number of restarts since the last stable run. */
-  #rung = 0;
+  #backoffStep = 0;
   #readyAt = Infinity;
   /** Position in the log where the last run begins. */
   #logStart = 0;
   #execution: Execution | undefined;
   #life: Promise<void> | undefined;
   #started = Promise.withResolvers<void>();
-  #asked: "run" | "stop" | "kill" = "stop";
+  #goal: "run" | "stop" | "kill" = "stop";
   #pause = new AbortController();
 
   constructor(spec: UnitBase & ServiceSpec, deps: ServiceDeps) {
@@ -81,13 +81,13 @@ export class ServiceRun {
 
   /** Resolves when the service is ready; rejects with `ServiceFault` when its run fails first. */
   async start(): Promise<void> {
-    while (this.#asked !== "run" && this.#life !== undefined) await this.#life;
+    while (this.#goal !== "run" && this.#life !== undefined) await this.#life;
     if (this.#active === "active") return;
     if (this.#life === undefined) {
-      this.#asked = "run";
+      this.#goal = "run";
       this.#limit.reset();
       this.#restarts = 0;
-      this.#rung = 0;
+      this.#backoffStep = 0;
       this.#await();
       this.#life = this.#live().finally(() => this.#life = undefined);
     } else {
@@ -103,7 +103,7 @@ export class ServiceRun {
       if (this.#active === "active") this.#set("inactive", undefined);
       return;
     }
-    if (this.#asked === "run") this.#asked = "stop";
+    if (this.#goal === "run") this.#goal = "stop";
     this.#pause.abort();
     if (this.#execution !== undefined) {
       this.#set("deactivating", undefined);
@@ -114,7 +114,7 @@ export class ServiceRun {
 
   /** Kills every process of the service now and starts no other. */
   kill(): void {
-    this.#asked = "kill";
+    this.#goal = "kill";
     this.#pause.abort();
     this.#execution?.kill();
   }
@@ -127,13 +127,13 @@ export class ServiceRun {
         return this.#fail(`start-limit ${span}`);
       }
       const end = await this.#runOnce();
-      if (this.#asked !== "run") return this.#stopped();
+      if (this.#goal !== "run") return this.#stopped();
       const failure = failureOf(restart, end);
       if (!shouldRestart(restart, end)) {
         return failure === undefined ? this.#exited(end) : this.#fail(failure);
       }
       await this.#pauseBeforeRestart(failure ?? describeExit(end.exit));
-      if (this.#asked !== "run") return this.#stopped();
+      if (this.#goal !== "run") return this.#stopped();
       this.#restarts++;
     }
   }
@@ -149,11 +149,11 @@ export class ServiceRun {
       {
         onExecution: (execution) => {
           this.#execution = execution;
-          if (this.#asked === "kill") execution.kill();
-          else if (this.#asked === "stop") execution.stop();
+          if (this.#goal === "kill") execution.kill();
+          else if (this.#goal === "stop") execution.stop();
         },
         onReady: () => this.#ready(),
-        isStopAsked: () => this.#asked !== "run",
+        isStopRequested: () => this.#goal !== "run",
       },
     );
     this.#execution = undefined;
@@ -161,7 +161,7 @@ export class ServiceRun {
   }
 
   #ready(): void {
-    if (this.#asked !== "run") return;
+    if (this.#goal !== "run") return;
     this.#readyAt = this.#deps.clock.monotonic();
     this.#set("active", undefined);
     this.#started.resolve();
@@ -171,8 +171,8 @@ export class ServiceRun {
 
   async #pauseBeforeRestart(reason: string): Promise<void> {
     const { clock } = this.#deps;
-    if (clock.monotonic() - this.#readyAt >= RESTART_LIMITS.stableMs) this.#rung = 0;
-    const delayMs = restartDelayMs(this.spec.restart, this.#rung++);
+    if (clock.monotonic() - this.#readyAt >= RESTART_LIMITS.stableMs) this.#backoffStep = 0;
+    const delayMs = restartDelayMs(this.spec.restart, this.#backoffStep++);
     this.#note(`${reason}, starting again in ${Math.round(delayMs)} ms`);
     this.#started.reject(this.#fault(reason));
     this.#await();
@@ -194,7 +194,7 @@ export class ServiceRun {
     this.#started.reject(this.#fault(reason));
     const journal = excerptSince(this.#deps.log, this.#logStart);
     this.#deps.onEvent({ kind: "failed", unit: this.unit, reason, journal });
-    this.#deps.onRest();
+    this.#deps.onEnded();
   }
 
   #stopped(): void {
@@ -209,7 +209,7 @@ export class ServiceRun {
     this.#set("inactive", undefined);
     this.#started.reject(this.#fault("ended before it was ready"));
     this.#deps.onEvent({ kind: "exited", unit: this.unit, reason: describeExit(end.exit) });
-    this.#deps.onRest();
+    this.#deps.onEnded();
   }
 
   /** A failure without a waiting caller is reported by the status and the events. */

@@ -186,10 +186,10 @@ export class SocketRun {
     socket.destroy();
     this.#connections.delete(unit);
     const failure = end.spec === undefined ? end.detail : failureOf(end.spec.restart, end);
-    const wasAsked = connection.isStopped || connection.isKilled;
-    if (failure === undefined || wasAsked) {
+    const wasRequested = connection.isStopped || connection.isKilled;
+    if (failure === undefined || wasRequested) {
       const reason = describeExit(end.exit);
-      this.#deps.onEvent({ kind: wasAsked ? "stopped" : "exited", unit, reason });
+      this.#deps.onEvent({ kind: wasRequested ? "stopped" : "exited", unit, reason });
       return;
     }
     this.#log().append([`${unit}: ${failure}`]);
