@@ -10,7 +10,7 @@
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { byteLength } from "core/text/cut_text.ts";
-import { type BuildContext, runStep } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/build_context.ts";
 
 /** A program, with the fields that bundling needs. */
 export interface Bundled {

@@ -8,7 +8,7 @@
 
 import type { Files } from "core/ports/files.ts";
 import { ok, type Result } from "core/result.ts";
-import { type BuildContext, runStep } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/build_context.ts";
 import type { Program } from "units/render/launchers.ts";
 import { EXEC_SET } from "units/render/permissions.ts";
 

@@ -19,7 +19,7 @@ import {
   SCRIPTS,
 } from "units/package/debian.ts";
 import { packageFiles, plain } from "units/package/package_files.ts";
-import { type BuildContext, runStep } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/build_context.ts";
 
 /** Input of the package. */
 export interface Staged {

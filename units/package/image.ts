@@ -13,7 +13,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { VERSION } from "core/version.ts";
 import type { Bundle } from "units/package/bundle.ts";
-import { type BuildContext, runStep } from "units/package/shop.ts";
+import { type BuildContext, runStep } from "units/package/build_context.ts";
 import { hostPermissions, printPermissions } from "units/render/permission_files.ts";
 
 /** Name of the image and of its program. */

@@ -19,7 +19,7 @@ import { type Bundle, bundleProgram } from "units/package/bundle.ts";
 import { compileProgram, findStub, whyBundled } from "units/package/compile.ts";
 import { debianPackage, stageFiles } from "units/package/debian_package.ts";
 import { buildImage, IMAGE } from "units/package/image.ts";
-import type { BuildContext } from "units/package/shop.ts";
+import type { BuildContext } from "units/package/build_context.ts";
 import { knownClouds, reachableHosts } from "core/teamchat/cloud.ts";
 import { PREPARE, PROGRAMS } from "units/render/launchers.ts";
 import { hostPermissions, printPermissions } from "units/render/permission_files.ts";
