@@ -18,20 +18,32 @@ const COMMON: readonly UnitEntry[] = [
   { key: "ProtectKernelLogs", value: "yes", why: "The kernel log names addresses and processes" },
   { key: "ProtectKernelModules", value: "yes", why: "No service loads kernel code" },
   { key: "RestrictRealtime", value: "yes", why: "Real-time scheduling can starve the host" },
-  { key: "LockPersonality", value: "yes", why: "Only odd execution domains are lost" },
+  { key: "LockPersonality", value: "yes", why: "No service needs another execution domain" },
 ];
 
 /** Keys for services that need only files and sockets of the machine. */
 const CONFINED: readonly UnitEntry[] = [
-  { key: "CapabilityBoundingSet", value: "", why: "No capability is needed or can be regained" },
-  { key: "AmbientCapabilities", value: "", why: "Nor handed to children" },
+  {
+    key: "CapabilityBoundingSet",
+    value: "",
+    why: "No capability is needed, and none can be gained",
+  },
+  { key: "AmbientCapabilities", value: "", why: "No capability is passed to children" },
   { key: "ProtectKernelTunables", value: "yes", why: "/proc/sys and /sys are read-only" },
   { key: "ProtectControlGroups", value: "yes", why: "Limits cannot be lifted from inside" },
-  { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
-  { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
-  { key: "PrivateDevices", value: "yes", why: "No raw device" },
-  { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
-  { key: "UMask", value: "0077", why: "New files are the service's own" },
+  {
+    key: "ProtectHostname",
+    value: "yes",
+    why: "The hostname is part of the identity of this host",
+  },
+  {
+    key: "RestrictSUIDSGID",
+    value: "yes",
+    why: "No file can be created that runs with its owner's rights",
+  },
+  { key: "PrivateDevices", value: "yes", why: "No access to raw devices" },
+  { key: "PrivateTmp", value: "yes", why: "Its /tmp is private" },
+  { key: "UMask", value: "0077", why: "Only the service can access its new files" },
 ];
 
 const STRICT_SYSTEM: UnitEntry = {
@@ -42,7 +54,7 @@ const STRICT_SYSTEM: UnitEntry = {
 
 /** Seccomp and namespaces, for services whose children build no sandbox. */
 const NO_OWN_SANDBOX: readonly UnitEntry[] = [
-  { key: "RestrictNamespaces", value: "yes", why: "User namespaces open much kernel code" },
+  { key: "RestrictNamespaces", value: "yes", why: "User namespaces expose much kernel code" },
   { key: "SystemCallArchitectures", value: "native", why: "No second system-call table" },
   {
     key: "SystemCallFilter",
@@ -60,7 +72,7 @@ const NO_MACHINE_CALLS: readonly UnitEntry[] = [
   {
     key: "SystemCallFilter",
     value: "~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap",
-    why: "What acts on the machine itself; namespaces and seccomp stay for a child's own sandbox",
+    why: "No calls on the machine itself; namespaces and seccomp remain for the sandbox of a child",
   },
   { key: "SystemCallErrorNumber", value: "EPERM", why: "A refused call is an error, not a crash" },
 ];
@@ -72,7 +84,8 @@ const VERB_CAPABILITIES: UnitEntry = {
   key: "CapabilityBoundingSet",
   value: "CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_FSETID CAP_KILL " +
     "CAP_SETGID CAP_SETUID CAP_AUDIT_WRITE",
-  why: "Verbs write files of every owner, become an agent, and make accounts; no more of root",
+  why:
+    "Verbs write files of every owner, become an agent, and create accounts; no other root rights",
 };
 
 /**
@@ -83,21 +96,21 @@ const COVERS_PROC = ["ProtectKernelLogs", "ProtectKernelTunables", "ProtectHostn
 
 const OTHER_PROCESSES_HIDDEN: readonly UnitEntry[] = [
   { key: "ProtectProc", value: "invisible", why: "Other users' processes are not listed" },
-  { key: "ProcSubset", value: "pid", why: "Nor what /proc tells about the machine" },
+  { key: "ProcSubset", value: "pid", why: "Machine details in /proc are hidden" },
 ];
 
 /** A browser confines its renderers in these namespaces; its other children need no more. */
 const SANDBOX_NAMESPACES: UnitEntry = {
   key: "RestrictNamespaces",
   value: "user pid net",
-  why: "What a browser's own sandbox is built from, and no other kind",
+  why: "Only the kinds that a browser's own sandbox uses",
 };
 
 /** bubblewrap creates one of each kind, and then forbids the server to create another. */
 const VIEW_NAMESPACES: UnitEntry = {
   key: "RestrictNamespaces",
   value: "user mnt pid ipc uts net cgroup",
-  why: "What its command builds its view from; the server in it can build none",
+  why: "Its command builds its view with these; the server itself can create none",
 };
 
 function families(value: string, why: string): UnitEntry {
@@ -106,7 +119,7 @@ function families(value: string, why: string): UnitEntry {
 
 const INET_FAMILIES = families(
   "AF_UNIX AF_INET AF_INET6 AF_NETLINK",
-  "Unix sockets, IP, and asking for the addresses of this host; no raw sockets",
+  "Unix sockets, IP, and queries for the addresses of this host; no raw sockets",
 );
 
 /** Returns the block of a role that listens on IP and owns a state folder, such as the gateway. */
@@ -115,7 +128,7 @@ export function roleHardening(): readonly UnitEntry[] {
     ...COMMON,
     ...CONFINED,
     STRICT_SYSTEM,
-    { key: "ProtectHome", value: "yes", why: "A role reads no home" },
+    { key: "ProtectHome", value: "yes", why: "A role does not read homes" },
     { key: "RemoveIPC", value: "yes", why: "Nothing outlives the service" },
     ...OTHER_PROCESSES_HIDDEN,
     INET_FAMILIES,
@@ -134,16 +147,24 @@ export function agentHardening(): readonly UnitEntry[] {
     {
       key: "CapabilityBoundingSet",
       value: "",
-      why: "More rights come from the daemon, which asks",
+      why: "More rights are available only through the daemon, which requests approval",
     },
     { key: "ProtectKernelTunables", value: "yes", why: "/proc/sys and /sys are read-only" },
     { key: "ProtectControlGroups", value: "yes", why: "Limits cannot be lifted from inside" },
-    { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
-    { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
-    { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
-    { key: "ProtectSystem", value: "full", why: "Its user may not write there in any case" },
+    {
+      key: "ProtectHostname",
+      value: "yes",
+      why: "The hostname is part of the identity of this host",
+    },
+    {
+      key: "RestrictSUIDSGID",
+      value: "yes",
+      why: "No file can be created that runs with its owner's rights",
+    },
+    { key: "PrivateTmp", value: "yes", why: "Its /tmp is private" },
+    { key: "ProtectSystem", value: "full", why: "Its user cannot write there anyway" },
     { key: "ProtectProc", value: "invisible", why: "Other agents' command lines are not listed" },
-    families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "No raw, packet or odd sockets"),
+    families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "No raw, packet or other uncommon sockets"),
     ...NO_MACHINE_CALLS,
   ];
 }
@@ -156,17 +177,25 @@ export function daemonHardening(): readonly UnitEntry[] {
   return [
     ...COMMON,
     VERB_CAPABILITIES,
-    { key: "AmbientCapabilities", value: "", why: "Nor handed to children" },
+    { key: "AmbientCapabilities", value: "", why: "No capability is passed to children" },
     { key: "ProtectKernelTunables", value: "yes", why: "/proc/sys and /sys are read-only" },
     { key: "ProtectControlGroups", value: "yes", why: "Limits cannot be lifted from inside" },
-    { key: "ProtectHostname", value: "yes", why: "The hostname is part of who this host is" },
-    { key: "PrivateDevices", value: "yes", why: "No raw device" },
-    { key: "PrivateTmp", value: "yes", why: "Files in /tmp are nobody else's" },
+    {
+      key: "ProtectHostname",
+      value: "yes",
+      why: "The hostname is part of the identity of this host",
+    },
+    { key: "PrivateDevices", value: "yes", why: "No access to raw devices" },
+    { key: "PrivateTmp", value: "yes", why: "Its /tmp is private" },
     { key: "ProtectSystem", value: "yes", why: "No verb changes the programs of the host" },
     families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "No raw or packet sockets"),
-    { key: "RestrictSUIDSGID", value: "yes", why: "No file is left behind that runs as its owner" },
+    {
+      key: "RestrictSUIDSGID",
+      value: "yes",
+      why: "No file can be created that runs with its owner's rights",
+    },
     ...NO_OWN_SANDBOX,
-    { key: "UMask", value: "0077", why: "Modes are set where a file is written, never by luck" },
+    { key: "UMask", value: "0077", why: "Modes are set when a file is written, not by the umask" },
   ];
 }
 
@@ -208,16 +237,16 @@ function serverEntries(of: ServerSandbox): readonly UnitEntry[] {
   const startsPrograms = of.startsPrograms || of.buildsView;
   // ProtectSystem=strict does not cover /home, /root and /run/user.
   const home: UnitEntry = of.isShared
-    ? { key: "ProtectHome", value: "yes", why: "A shared server reads no home" }
+    ? { key: "ProtectHome", value: "yes", why: "A shared server does not read homes" }
     : {
       key: "ProtectHome",
       value: "read-only",
-      why: "Nor is a home writable, its agent's own too",
+      why: "All homes are read-only, including the agent's own",
     };
   const network: readonly UnitEntry[] = of.usesNetwork || startsPrograms
     ? [families("AF_UNIX AF_INET AF_INET6 AF_NETLINK", "IP, unix sockets and the routing table")]
     : [
-      families("AF_UNIX", "Its socket is all the network it has"),
+      families("AF_UNIX", "It uses only its own socket"),
       { key: "PrivateNetwork", value: "yes", why: "Its manifest names no host" },
     ];
   return [
@@ -225,7 +254,7 @@ function serverEntries(of: ServerSandbox): readonly UnitEntry[] {
     ...CONFINED,
     STRICT_SYSTEM,
     home,
-    ...paths("ReadWritePaths", of.writable, "What its manifest lets it write"),
+    ...paths("ReadWritePaths", of.writable, "The folders that its manifest lets it write to"),
     ...paths("InaccessiblePaths", of.closed, "State and sign-ins of others in the same home"),
     ...(startsPrograms ? [] : OTHER_PROCESSES_HIDDEN),
     ...network,
@@ -244,10 +273,10 @@ export function tryHardening(): readonly UnitEntry[] {
     ...COMMON,
     ...CONFINED,
     STRICT_SYSTEM,
-    { key: "ProtectHome", value: "yes", why: "It reads no home" },
-    { key: "PrivateNetwork", value: "yes", why: "It reaches nobody, this host included" },
-    { key: "PrivateIPC", value: "yes", why: "Nor by shared memory" },
-    { key: "RemoveIPC", value: "yes", why: "Nothing outlives the try" },
+    { key: "ProtectHome", value: "yes", why: "It does not read homes" },
+    { key: "PrivateNetwork", value: "yes", why: "It has no network, the host included" },
+    { key: "PrivateIPC", value: "yes", why: "No shared memory with other processes" },
+    { key: "RemoveIPC", value: "yes", why: "Nothing outlives the trial" },
     ...OTHER_PROCESSES_HIDDEN,
     INET_FAMILIES,
     ...NO_OWN_SANDBOX,

@@ -69,7 +69,7 @@ for name in $names; do
     *) unset "$name" ;;
   esac
 done
-# A server that names a scratch folder gets one that nobody else can read.
+# Creates the server's TMPDIR, if it sets one, as a folder that no other user can read.
 if [ -n "\${TMPDIR:-}" ] && [ ! -d "$TMPDIR" ]; then
   mkdir -p -m 700 "$TMPDIR"
 fi

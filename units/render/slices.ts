@@ -35,13 +35,13 @@ export function agentSliceEntries(agent: AgentName | undefined): readonly UnitEn
       key: "Slice",
       value: agent === undefined ? FLEET_SLICE : agentSlice(agent),
       why: agent === undefined
-        ? "Counts towards what all agents may take"
-        : "Counts towards what its agent may take",
+        ? "Counts towards the limit of all agents"
+        : "Counts towards the limit of its agent",
     },
     {
       key: "OOMScoreAdjust",
       value: "200",
-      why: "Where the host itself has no memory left, its own services end later",
+      why: "If the host runs out of memory, its own services are ended later",
     },
   ];
 }
@@ -88,7 +88,7 @@ function dropIn(slice: string, limits: FullLimits, paths: Paths): RenderedFile {
         {
           key: "MemorySwapMax",
           value: String(swap),
-          why: "What is idle may be swapped out; one command must not fill the host's swap",
+          why: "Idle memory may be swapped out; one command must not fill the host's swap",
         },
       ],
     }],

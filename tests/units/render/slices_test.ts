@@ -49,7 +49,7 @@ MemoryMax=3758096384
 TasksMax=3584
 CPUWeight=100
 IOWeight=100
-# What is idle may be swapped out; one command must not fill the host's swap
+# Idle memory may be swapped out; one command must not fill the host's swap
 MemorySwapMax=939524096
 `,
   );

@@ -127,18 +127,18 @@ export function sandboxEntries(
     {
       key: "RootDirectory",
       value: escapeSpecifiers(sandboxRoot(deploy)),
-      why: "Its engine confines nothing: of the host it sees what is named here",
+      why: "Its engine has no sandbox: it sees only the listed files of the host",
     },
     { key: "MountAPIVFS", value: "yes", why: "Its own /proc, /sys and /dev" },
     {
       key: "BindReadOnlyPaths",
       value: list([...HOST_FILES, deploy, ...optional(reads)]),
-      why: "Programs, its own tree, and files of ours; all are in folders of root",
+      why: "Programs, its own tree, and fleetctl's files; all are in folders of root",
     },
     ...(keepsHome ? [] : [{
       key: "TemporaryFileSystem",
       value: `${escapeSpecifiers(home)}:mode=1777,size=${HOME_BYTES_MAX},nr_inodes=16k`,
-      why: "A home of its own that is gone with it",
+      why: "A private home, removed at its end",
     }]),
   ];
 }

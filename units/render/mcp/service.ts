@@ -46,14 +46,14 @@ export function renderMcpService(manifest: Manifest, context: ServerContext): Un
           {
             key: "PartOf",
             value: mcpSocketUnit(manifest.name, context.agent),
-            why: "Bouncing the socket ends servers of the old tree",
+            why: "A restart of the socket also ends servers of the old tree",
           },
           ...(context.agent === undefined ? [] : [{
             key: "JoinsNamespaceOf",
             value: dialUnit(context.agent),
-            why: "The agent and its servers see one /tmp, which nobody else sees",
+            why: "The agent and its servers share one /tmp, which no other user sees",
           }]),
-          { key: "CollectMode", value: "inactive-or-failed", why: "Instances come and go" },
+          { key: "CollectMode", value: "inactive-or-failed", why: "Instances are short-lived" },
         ],
       },
       {
@@ -118,14 +118,14 @@ function userEntries(manifest: Manifest, context: ServerContext): readonly UnitE
   ];
   if (manifest.runAs === "root") return cache;
   return [
-    { key: "DynamicUser", value: "yes", why: "A user that owns nothing and exists while it runs" },
+    { key: "DynamicUser", value: "yes", why: "A temporary user that owns no files" },
     ...cache,
     ...(manifest.oauth === undefined ? [] : [{
       key: "LoadCredential",
       value: `${manifest.oauth.provider}-client.json:${
         escapeSpecifiers(context.paths.envDir)
       }/${manifest.oauth.provider}-client.json`,
-      why: "The file is for group agents; the manager hands this service a copy",
+      why: "Only group agents can read the file; the manager gives this service a copy",
     }]),
   ];
 }

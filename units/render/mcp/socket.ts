@@ -41,9 +41,9 @@ export function renderMcpSocket(
     : [
       { key: "SocketUser", value: agent },
       { key: "SocketGroup", value: agent },
-      { key: "SocketMode", value: "0600", why: "This agent alone may connect" },
+      { key: "SocketMode", value: "0600", why: "Only this agent may connect" },
     ];
-  const whose = agent === undefined ? "for every agent" : `of agent ${agent}`;
+  const whose = agent === undefined ? "for all agents" : `of agent ${agent}`;
   return {
     name: mcpSocketUnit(manifest.name, agent),
     sections: [
@@ -57,12 +57,12 @@ export function renderMcpSocket(
           },
           ...owner,
           { key: "DirectoryMode", value: "0755" },
-          { key: "Accept", value: "yes", why: "One server per connection, started when it comes" },
+          { key: "Accept", value: "yes", why: "One server per connection, started on connect" },
           { key: "MaxConnections", value: String(MCP_LIMITS.connectionsMax) },
           {
             key: "TriggerLimitIntervalSec",
             value: "0",
-            why: "A burst of connections must not put the socket out of service for everybody",
+            why: "A burst of connections must not disable the socket for all clients",
           },
           { key: "RemoveOnStop", value: "yes", why: "No socket file without a listener" },
         ],

@@ -81,15 +81,15 @@ export function escapeWord(word: string): string {
 
 function boundEntries({ boundTo }: TryUnit): readonly UnitEntry[] {
   return boundTo === undefined ? [] : [
-    { key: "BindsTo", value: boundTo, why: "Nobody would read what it answers" },
-    { key: "After", value: boundTo, why: "So that it ends first" },
+    { key: "BindsTo", value: boundTo, why: "No process would read its answers" },
+    { key: "After", value: boundTo, why: "It ends before that unit" },
   ];
 }
 
 function viewEntries({ root, tree, home, workdir, audit }: TryUnit): readonly UnitEntry[] {
   return [
-    { key: "DynamicUser", value: "yes", why: "A user that owns nothing and exists while it runs" },
-    { key: "RootDirectory", value: root, why: "Of the host it sees what is named here" },
+    { key: "DynamicUser", value: "yes", why: "A temporary user that owns no files" },
+    { key: "RootDirectory", value: root, why: "It sees only the listed files of the host" },
     { key: "MountAPIVFS", value: "yes", why: "Its own /proc, /sys and /dev" },
     {
       key: "BindReadOnlyPaths",
@@ -100,22 +100,34 @@ function viewEntries({ root, tree, home, workdir, audit }: TryUnit): readonly Un
       key: "TemporaryFileSystem",
       value: [home, workdir]
         .map((path) => `${path}:mode=1777,size=${HOME_BYTES_MAX},nr_inodes=16k`).join(" "),
-      why: "A home that is gone with it",
+      why: "A private home, removed at its end",
     },
-    { key: "BindPaths", value: `${audit.file}:${audit.seenAs}`, why: "What it asked for" },
-    { key: "WorkingDirectory", value: home, why: "Where an agent's server starts" },
+    {
+      key: "BindPaths",
+      value: `${audit.file}:${audit.seenAs}`,
+      why: "The file that records its permission requests",
+    },
+    { key: "WorkingDirectory", value: home, why: "The same folder as for an agent's server" },
   ];
 }
 
 function limitEntries({ limits }: TryUnit): readonly UnitEntry[] {
   return [
-    { key: "MemoryMax", value: String(limits.memoryBytesMax), why: "As its own unit" },
-    { key: "MemorySwapMax", value: "0", why: "And no way around it" },
-    { key: "TasksMax", value: String(limits.tasksMax), why: "As its own unit" },
-    { key: "CPUWeight", value: "20", why: "What serves people goes first" },
-    { key: "RuntimeMaxSec", value: String(TRY_SECONDS_MAX), why: "Whoever waits for it" },
-    { key: "TimeoutStopSec", value: "2", why: "It has nothing to finish" },
-    { key: "LimitCORE", value: "0", why: "No image of it is left" },
-    { key: "LimitFSIZE", value: String(AUDIT_BYTES_MAX), why: "The one file that stays is small" },
+    { key: "MemoryMax", value: String(limits.memoryBytesMax), why: "The limit of its unit" },
+    { key: "MemorySwapMax", value: "0", why: "Swap must not extend the limit" },
+    { key: "TasksMax", value: String(limits.tasksMax), why: "The limit of its unit" },
+    { key: "CPUWeight", value: "20", why: "Other services have priority" },
+    {
+      key: "RuntimeMaxSec",
+      value: String(TRY_SECONDS_MAX),
+      why: "A trial must end, because its caller waits",
+    },
+    { key: "TimeoutStopSec", value: "2", why: "It has no work to finish" },
+    { key: "LimitCORE", value: "0", why: "No core dump is written" },
+    {
+      key: "LimitFSIZE",
+      value: String(AUDIT_BYTES_MAX),
+      why: "Limits the size of the one file that remains",
+    },
   ];
 }

@@ -13,7 +13,7 @@ export const READY_LOG: UnitEntry = { key: "X-FleetctlReady", value: "log" };
 export const NEVER_GIVE_UP: UnitEntry = {
   key: "StartLimitIntervalSec",
   value: "0",
-  why: "A full disk or a network that is away may last; five starts in a row must not end it",
+  why: "A full disk or a lost network may last; five failed starts must not stop the unit for good",
 };
 
 /** A role restarts after any end, except when its settings are unusable (exit 2). */
@@ -23,6 +23,6 @@ export const RESTART_ALWAYS: readonly UnitEntry[] = [
   {
     key: "RestartPreventExitStatus",
     value: "2",
-    why: "Unusable settings do not mend themselves",
+    why: "A restart does not fix unusable settings",
   },
 ];

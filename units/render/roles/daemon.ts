@@ -22,7 +22,7 @@ export function renderDaemon(paths: Paths): Unit {
       {
         name: "Unit",
         entries: [
-          { key: "Description", value: "fleetctl daemon: verbs as root, for callers it knows" },
+          { key: "Description", value: "fleetctl daemon: verbs as root, for known callers" },
           { key: "After", value: "network.target" },
           NEVER_GIVE_UP,
         ],
@@ -40,7 +40,7 @@ export function renderDaemon(paths: Paths): Unit {
           {
             key: "KillMode",
             value: "mixed",
-            why: "The daemon lets running verbs end before it ends itself",
+            why: "The daemon waits for running verbs before it ends",
           },
           { key: "TimeoutStopSec", value: "30" },
           ...daemonHardening(),

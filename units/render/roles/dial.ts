@@ -78,7 +78,7 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
           {
             key: "OOMPolicy",
             value: "continue",
-            why: "A tool that ran out of memory must not take the agent with it",
+            why: "A tool that runs out of memory must not end the agent",
           },
           ...agentSliceEntries(agent.name),
           ...agentHardening(),

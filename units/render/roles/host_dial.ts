@@ -56,7 +56,7 @@ export function renderHostDial({ paths, hostname, registerUrl }: HostDialContext
           {
             key: "LoadCredential",
             value: `host-dial.key:${escapeSpecifiers(paths.hostDialKey)}`,
-            why: "The key is root's to read; the manager hands this unit a copy",
+            why: "Only root can read the key; the manager gives this unit a copy",
           },
           ...variables.map(([name, value]) => ({
             key: "Environment",

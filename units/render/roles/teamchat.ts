@@ -26,11 +26,13 @@ export function renderTeamchat(paths: Paths, isApart: boolean): Unit {
     user: TEAMCHAT_USER,
     env: TEAMCHAT_ENV,
     ...(isApart
-      ? { group: { value: RECEIVER_USER, why: "Fetches at the socket of the receiving half" } }
+      ? {
+        group: { value: RECEIVER_USER, why: "The sender connects to the socket of the receiver" },
+      }
       : {}),
     stopTimeout: {
       value: "20",
-      why: "Requests to the platform that are under way are waited for",
+      why: "Waits for requests to the platform that are in progress",
     },
     socketsWhy: "A socket per agent",
   });
@@ -41,14 +43,14 @@ export function renderTeamchatReceiver(paths: Paths): Unit {
   return renderNetworkRole(paths, {
     role: "teamchat-receiver",
     unit: TEAMCHAT_RECEIVER_UNIT,
-    description: "fleetctl team-chat gateway, receiving half",
+    description: "fleetctl team-chat gateway, receiver",
     user: RECEIVER_USER,
     env: RECEIVER_ENV,
     stateMode: {
       value: "0710",
-      why: "The sending half passes through to the socket, and lists nothing",
+      why: "The sender can reach the socket, but cannot list the folder",
     },
-    stopTimeout: { value: "20", why: "Deliveries that are under way are answered" },
+    stopTimeout: { value: "20", why: "Answers deliveries that are in progress" },
     socketsWhy: "A socket per delivery of the platform",
   });
 }
