@@ -43,7 +43,7 @@ export async function collisionOf(
   const isTold = isOperator(caller);
   return refusal(
     "mcp-names-collide",
-    `${of.cannot(lost.mcp)}: its unit "${lost.unit}" is that of ` +
+    `${of.cannot(lost.mcp)}: its unit "${lost.unit}" belongs to ` +
       `${isTold ? ownerText(lost.owner) : "another MCP"}, must be its own`,
     { hints: [isTold ? collisionHint(lost) : "fleetctl mcp catalog list"] },
   );

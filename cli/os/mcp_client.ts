@@ -168,7 +168,7 @@ function reachText(at: McpEndpoint, thrown: unknown): string {
   const state = name === "NotFound"
     ? "does not exist"
     : name === "ConnectionRefused"
-    ? "has nobody listening on it"
+    ? "has no listener"
     : name === "PermissionDenied"
     ? "belongs to another user"
     : `cannot be used: ${errorText(thrown)}`;

@@ -28,10 +28,10 @@ export const USAGE = `usage: fleetctl-mcp proxy <mcp> --socket <path>
        fleetctl-mcp check <mcp>
        fleetctl-mcp --check-config
 
-proxy  passes MCP messages between stdio and the socket of an MCP, through the permission gate; with
-       --url an MCP that is reached by URL, with the agent's own keys
-serve  is one of the builtin MCP servers, on stdio
-check  tells whether the installed files of an MCP are those that were installed
+proxy  forwards MCP messages between stdio and the socket of an MCP, through the permission gate;
+       with --url, an MCP that is reached by URL, with the agent's own keys
+serve  runs one of the builtin MCP servers on stdio
+check  checks that the files of an MCP are still those that were installed
 
 example: fleetctl-mcp proxy git --socket /run/mcp/git-ada.sock`;
 
@@ -53,12 +53,12 @@ export function parseProgramArguments(args: readonly string[]): Result<ProgramCo
   if (verb === "check") {
     return rest.length === 0
       ? ok({ kind: "check", mcp: mcp.value })
-      : usage("check takes one name");
+      : usage("check requires one name");
   }
   const [option, socket] = rest;
   if (option === "--url" && rest.length === 1) return ok({ kind: "proxy-url", mcp: mcp.value });
   if (option !== "--socket" || socket === undefined || rest.length !== 2) {
-    return usage("proxy takes --socket <path> or --url");
+    return usage("proxy requires --socket <path> or --url");
   }
   const size = byteLength(socket);
   if (!socket.startsWith("/") || size > DAEMON_LIMITS.socketPathLengthMax) {

@@ -77,7 +77,7 @@ export function judgeClientFrame(
   if (message.method === "tools/call") return judgeCall(message, bytes, owner, gate.value);
   // A lenient server might accept another spelling of the one gated method.
   return message.method.normalize("NFKC").trim().toLowerCase() === "tools/call"
-    ? refused(message, unusable(mcp, '"method" is spelled in another way'))
+    ? refused(message, unusable(mcp, '"method" has a non-standard spelling'))
     : { kind: "forward", message, bytes };
 }
 
@@ -146,7 +146,7 @@ function judgeOversize(
 function unusable(mcp: string, state: string): Refusal {
   return refusal(
     "message-unusable",
-    `Cannot pass the message on to MCP ${JSON.stringify(mcp)}: ${state}`,
+    `Cannot forward the message to MCP ${JSON.stringify(mcp)}: ${state}`,
   );
 }
 

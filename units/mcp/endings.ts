@@ -17,7 +17,9 @@ export function serverEnded(mcp: string, why: string, entry?: Pending): Refusal 
     : `Cannot finish ${
       entry.tool === undefined ? entry.method : `tool ${JSON.stringify(entry.tool)}`
     } of MCP ${name}`;
-  const state = entry === undefined ? why : `the server is gone, ${why}; it may have done its work`;
+  const state = entry === undefined
+    ? why
+    : `the server is gone, ${why}; the call may have taken effect`;
   return refusal("mcp-ended", `${what}: ${state}`, { hints: [doctorOf(mcp)] });
 }
 

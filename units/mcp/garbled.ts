@@ -36,7 +36,7 @@ export function serverGarbled(mcp: string, entry: Pending, why: string): Refusal
   const what = entry.tool === undefined ? entry.method : `tool ${JSON.stringify(entry.tool)}`;
   return refusal(
     "server-garbage",
-    `Cannot finish ${what} of MCP ${JSON.stringify(mcp)}: its answer is unusable, ${why}; it may ` +
-      "have done its work",
+    `Cannot finish ${what} of MCP ${JSON.stringify(mcp)}: its answer is unusable, ${why}; ` +
+      "the call may have taken effect",
   );
 }

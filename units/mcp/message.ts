@@ -118,15 +118,15 @@ function readMessage(value: Record<string, unknown>): Message | BadMessage {
  */
 export function findAmbiguity(text: string): string | undefined {
   const keys = envelopeKeys(text);
-  if (keys === undefined) return "it has more keys, or longer ones, than any method takes";
+  if (keys === undefined) return "it has more keys, or longer ones, than any method accepts";
   let seen = "";
   for (const { depth, name } of keys) {
     const known = depth === 1 ? MESSAGE_KEYS : PARAMS_KEYS;
     const folded = known.has(name) ? name : name.normalize("NFKC").trim().toLowerCase();
     if (!known.has(folded)) continue;
     const where = depth === 1 ? `"${folded}"` : `"params.${folded}"`;
-    if (folded !== name) return `${where} is spelled in another way`;
-    if (seen.includes(where)) return `${where} is there twice`;
+    if (folded !== name) return `${where} has a non-standard spelling`;
+    if (seen.includes(where)) return `${where} occurs twice`;
     seen += where;
   }
   return undefined;

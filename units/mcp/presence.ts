@@ -34,12 +34,12 @@ export function createPresence(deps: {
   async function open(): Promise<() => void> {
     const line = await openLocalLine(socket, deps.connect, LINE_BYTES_MAX);
     if (!line.ok) {
-      log.debug("presence_not_told", { why: line.error });
+      log.debug("presence_not_reported", { why: line.error });
       return () => {};
     }
     const { send, close } = line.value;
     await send({ type: "mcp_listed", mcp }).catch((thrown) => {
-      log.debug("presence_not_told", { why: errorText(thrown) });
+      log.debug("presence_not_reported", { why: errorText(thrown) });
     });
     return close;
   }

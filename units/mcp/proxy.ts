@@ -220,11 +220,14 @@ class ProxySession {
     if ([this.#pending, this.#waiting, this.#unlisted].some((one) => one.has(id)) || isOwnId(id)) {
       return refusal(
         "id-in-use",
-        "Cannot pass the request on: a request with this id is still open",
+        "Cannot forward the request: a request with this id is still open",
       );
     }
     return this.#pending.size + this.#unlisted.size >= PENDING_MAX
-      ? refusal("too-many-requests", `Cannot pass the request on: ${PENDING_MAX} are still open`)
+      ? refusal(
+        "too-many-requests",
+        `Cannot forward the request: ${PENDING_MAX} requests are still open`,
+      )
       : undefined;
   }
 
@@ -284,7 +287,7 @@ class ProxySession {
     );
     if (replayed.ok) return opened;
     this.#dropLink();
-    const why = `its new server is of no use: ${replayed.error}`;
+    const why = `its new server is unusable: ${replayed.error}`;
     return err(await refusedStart(this.#ports) ?? serverEnded(this.#target.mcp, why));
   }
 
@@ -344,7 +347,7 @@ class ProxySession {
   #dropLink(): void {
     this.#link?.close();
     this.#link = undefined;
-    this.#unlisted.end("it was given up");
+    this.#unlisted.end("the connection was closed");
     this.#serverRequests.clear();
     this.#pending.resume();
     this.#idle.end();

@@ -90,7 +90,7 @@ function unreachable(target: { readonly mcp: string; readonly socket: string }, 
   const state = name === "NotFound" || code === "ENOENT"
     ? "does not exist"
     : name === "ConnectionRefused" || code === "ECONNREFUSED"
-    ? "has nobody listening on it"
+    ? "has no listener"
     : name === "PermissionDenied" || code === "EACCES"
     ? "belongs to another user"
     : `cannot be used: ${errorText(thrown)}`;

@@ -73,8 +73,8 @@ export function printOversize(id: MessageId, mcp: string, size: number): Uint8Ar
     RPC_CODES.internal,
     refusal(
       "answer-too-large",
-      `Cannot pass on the answer of MCP ${JSON.stringify(mcp)}: it has ${size} bytes, must have ` +
-        `at most ${MCP_LIMITS.messageBytesMax}; ask for less at once`,
+      `Cannot forward the answer of MCP ${JSON.stringify(mcp)}: it has ${size} bytes, must have ` +
+        `at most ${MCP_LIMITS.messageBytesMax}; request less at once`,
     ),
   );
 }

@@ -115,9 +115,9 @@ export function withLightRequire(text: string): string {
 export function bundleFaults(texts: ReadonlyMap<string, string>): readonly string[] {
   const faults: string[] = [];
   for (const [file, text] of texts) {
-    for (const [, left] of text.matchAll(LEFT_OUT)) faults.push(`${file}: left out: ${left}`);
+    for (const [, left] of text.matchAll(LEFT_OUT)) faults.push(`${file}: omitted: ${left}`);
     if (text.includes("__deno_internal_createRequire")) {
-      faults.push(`${file}: the bundler's own require is not the one that is known here`);
+      faults.push(`${file}: the bundler's require is not the known one`);
     }
     for (const [, name = ""] of text.matchAll(REQUIRED)) {
       if (!name.startsWith("node:") && !OPTIONAL.has(name)) {

@@ -14,7 +14,7 @@ import { EXEC_SET } from "units/render/permissions.ts";
 
 /** Returns why a program is bundled and not compiled; undefined when it can be compiled. */
 export function whyBundled(program: Program, stub: string | undefined): string | undefined {
-  if (program.isAgents === true) return "its permission set is its agent's";
+  if (program.isAgents === true) return "its permission set depends on the agent";
   if (program.set === "fleetctl") return "its permission set depends on the verb";
   if (program.set === EXEC_SET) return "its permission set names the agents of its host";
   return stub === undefined ? "no runtime stub: set DENORT_BIN" : undefined;

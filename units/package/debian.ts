@@ -40,7 +40,7 @@ Section: admin
 Priority: optional
 Description: fleet of long-lived agents on your own hosts
  One command-line tool and a root daemon manage agents, their vendored MCP
- tool servers and their gateways. Holds its own pinned Deno.
+ tool servers and their gateways. Contains its own pinned Deno.
 `;
 }
 
@@ -90,7 +90,7 @@ export function copyrightText(ingredients: readonly Ingredient[]): string {
     `usr/lib/fleetctl/deno\nCopyright: the Deno authors\n\n${MIT}`,
     ...ingredients.map(({ name, license }) =>
       `usr/lib/fleetctl/programs: ${name}\n\n${
-        license === undefined ? "No file with terms came with it." : termsOf(license)
+        license === undefined ? "It contains no license file." : termsOf(license)
       }`
     ),
   ];

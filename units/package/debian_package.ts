@@ -48,7 +48,7 @@ export async function stageFiles(context: BuildContext, staged: Staged): Promise
   const files: RenderedFile[] = [...rendered.value];
   for (const [path, ...words] of GENERATED) {
     const program = `${staged.stage}/usr/lib/fleetctl/fleetctl.js`;
-    const printed = await runStep(context, `ask fleetctl for "${words.join(" ")}"`, [
+    const printed = await runStep(context, `run "fleetctl ${words.join(" ")}"`, [
       context.deno,
       "run",
       "-q",

@@ -155,7 +155,9 @@ function imagePermissions(): Result<string> {
   if (!sets.ok) return sets;
   const { teamchat } = sets.value;
   if (teamchat === undefined) {
-    return err(refusal("build-failed", "Cannot build the image: there is no set teamchat"));
+    return err(
+      refusal("build-failed", 'Cannot build the image: the permission set "teamchat" is missing'),
+    );
   }
   return ok(printPermissions(host, { teamchat }));
 }

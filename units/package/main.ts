@@ -26,7 +26,7 @@ import { hostPermissions, printPermissions } from "units/render/permission_files
 
 /** Starts `fleetctl` from any location of the build folder. */
 const FRONT = `#!/bin/sh
-# fleetctl of this build, under a root of its own: ./fleetctl up --root DIR
+# fleetctl of this build, under its own root: ./fleetctl up --root DIR
 here=$(CDPATH= cd -- "$(dirname -- "$(readlink -f -- "$0")")" && pwd -P)
 exec sh "$here/lib/fleetctl-under-root" bundle "$here/lib" "$here/lib/deno" "" fleetctl "$@"
 `;
@@ -175,7 +175,7 @@ async function build(out: string): Promise<void> {
   await files.symlink("package/usr/lib/fleetctl", `${out}/lib`);
   await files.write(`${out}/fleetctl`, FRONT, { mode: 0o755 });
   const path = need(await packageHere(context, staged));
-  if (path === undefined) line("package", "not built", "", "there is no dpkg-deb here");
+  if (path === undefined) line("package", "not built", "", "dpkg-deb is not installed");
   else line("package", "built", sizeText((await Deno.stat(path)).size), path);
   await image(context, { out, lib, bundles });
 }
@@ -186,7 +186,7 @@ async function image(
 ): Promise<void> {
   const bundle = made.bundles.find(({ name }) => name === IMAGE);
   if (bundle === undefined || await systemProcesses().which("buildah") === undefined) {
-    return line("image", "not built", "", "there is no buildah here");
+    return line("image", "not built", "", "buildah is not installed");
   }
   const archive = await buildImage(context, {
     out: made.out,

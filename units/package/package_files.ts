@@ -24,7 +24,7 @@ u fleetctl-gateway - "fleetctl gateway" /var/lib/fleetctl/gateway /usr/sbin/nolo
 u fleetctl-host - "fleetctl host unit" / /usr/sbin/nologin
 u fleetctl-login - "fleetctl login" /var/lib/fleetctl/login /usr/sbin/nologin
 u fleetctl-teamchat - "fleetctl team chat" /var/lib/fleetctl/teamchat /usr/sbin/nologin
-u fleetctl-teamchat-receiver - "fleetctl team chat, receiving half" ${RECEIVER_HOME} /usr/sbin/nologin
+u fleetctl-teamchat-receiver - "fleetctl team chat receiver" ${RECEIVER_HOME} /usr/sbin/nologin
 `;
 
 /** Folders of a host; a role's unit creates the folders of that role. */

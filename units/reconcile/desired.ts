@@ -82,7 +82,7 @@ function nothing(unusable: readonly string[]): Desired {
     faults: [refusal(
       "path-unusable",
       `Cannot render units: ${unusable.map((path) => JSON.stringify(path)).join(", ")} ` +
-        "cannot stand in a unit, must be absolute and hold none of , \" ' \\ { } :",
+        "cannot be used in a unit; must be absolute and contain none of , \" ' \\ { } :",
     )],
   };
 }

@@ -247,8 +247,8 @@ function stopsAll(step: Step, thrown: unknown, paths: Paths): Refusal {
   const verb = step.kind === "remove" ? "remove" : "write";
   const subject = `Cannot ${verb} ${JSON.stringify(thrown.path)}`;
   if (thrown.code === "ENOSPC") {
-    return refusal("disk-full", `${subject}: no space is left on the device, must have some`, {
-      details: ["What was written before stays; the next run goes on from there."],
+    return refusal("disk-full", `${subject}: no space is left on the disk`, {
+      details: ["Completed writes remain; the next run continues."],
       hints: [`df -h ${paths.state}`, "fleetctl apply"],
     });
   }

@@ -16,7 +16,7 @@ export function findings(desired: Desired, observed: Observed): readonly Refusal
     if (fault === undefined || socket === undefined) return [];
     return [refusal(
       "socket-lost",
-      `Socket ${JSON.stringify(socket.path)} of ${name} cannot be reached as it must be: ${fault}`,
+      `Socket ${JSON.stringify(socket.path)} of ${name} is not reachable as configured: ${fault}`,
       { hints: ["fleetctl apply"] },
     )];
   });

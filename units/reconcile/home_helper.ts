@@ -48,7 +48,7 @@ const END_MS_MAX = 500;
 const GRACE_MS = 50;
 /** Error codes for callers of `HomeFiles` when a file is not a regular one. */
 const CODE_OF_KIND: Readonly<Record<string, string>> = { link: "ELOOP", folder: "EISDIR" };
-const NO_FOLDER = "a folder on the way is a link or a file, must be a folder";
+const NO_FOLDER = "a parent folder is a link or a file, must be a folder";
 
 /** Opens the homes; the helper starts with the first request. */
 export function openHomeHelper(ports: HomePorts, homeMsMax: number): Homes {
@@ -60,7 +60,7 @@ export function openHomeHelper(ports: HomePorts, homeMsMax: number): Homes {
   const ends: Promise<void>[] = [];
 
   const tooSlow = (path: string) =>
-    new FileFault("EIO", path, `the home took longer than ${homeMsMax} ms, must be quicker`);
+    new FileFault("EIO", path, `the home took longer than ${homeMsMax} ms, must answer sooner`);
 
   async function askNow(of: Home, request: Request): Promise<Answer> {
     const { uid } = of.user;
@@ -133,7 +133,7 @@ function homeFiles(ask: Ask): HomeFiles {
 }
 
 function missing(path: string): FileFault {
-  return new FileFault("ENOENT", path, "the home is not there");
+  return new FileFault("ENOENT", path, "the home does not exist");
 }
 
 /** Converts the helper's answer into the result or the fault that the port defines. */
@@ -194,7 +194,7 @@ async function startHelper({ processes }: HomePorts): Promise<Helper> {
         throw new FileFault(
           "EIO",
           path,
-          `the helper for homes ended: ${lastLine || "without a word"}`,
+          `the helper for homes ended: ${lastLine || "without output"}`,
         );
       }
     },

@@ -57,10 +57,10 @@ export function socketFault(
 ): string | undefined {
   const { stat, count } = seen;
   if (stat === undefined) return "its file is gone";
-  if (stat.kind !== "other") return `a ${stat.kind} is in its place`;
+  if (stat.kind !== "other") return `a ${stat.kind} is at its path`;
   // More than one is not a fault. Any user can make the kernel list any path, with an abstract name
   // that contains a line feed, or in a mount namespace. That must not restart another user's units.
-  if (count === 0) return "nothing listens on it";
+  if (count === 0) return "it has no listener";
   const isMode = mode === undefined || stat.mode === mode;
   const isOwner = owner === undefined || (stat.uid === owner.uid && stat.gid === owner.gid);
   if (isMode && isOwner) return undefined;

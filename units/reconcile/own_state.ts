@@ -139,7 +139,7 @@ export async function describeState(
       `${JSON.stringify(path)} is ${is}, must be ${must}`,
       {
         details: isExposed
-          ? ["Others than its owner could read the secrets in it. Replace those that matter."]
+          ? ["Users other than its owner could read the secrets in it. Replace the important ones."]
           : [],
         hints: ["fleetctl apply"],
       },

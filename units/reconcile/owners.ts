@@ -94,7 +94,7 @@ function accountsMissing(absent: readonly string[]): Refusal {
   return refusal(
     "account-missing",
     `Cannot set the owners of rendered files: ${absent.join(", ")} not found on this host, ` +
-      "must be there",
+      "must exist",
     {
       hints: absent.map((each) =>
         each.startsWith("group")

@@ -319,7 +319,7 @@ function warningsOf(
 function fileRefusal(fault: FileFault, facts: Facts): Refusal {
   const path = JSON.stringify(fault.path);
   if (fault.code === "ENOSPC") {
-    return refusal("disk-full", `Cannot write ${path}: no space is left, must have some`, {
+    return refusal("disk-full", `Cannot write ${path}: no space is left on the disk`, {
       hints: [`df -h ${facts.paths.state}`, "fleetctl apply"],
     });
   }

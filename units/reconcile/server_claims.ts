@@ -94,7 +94,7 @@ export function namesCollide(claim: LostClaim): Refusal {
   const { mcp, agent, unit, owner } = claim;
   return refusal(
     "mcp-names-collide",
-    `Cannot render ${ownerText({ mcp, agent })}: its unit "${unit}" is that of ` +
+    `Cannot render ${ownerText({ mcp, agent })}: its unit "${unit}" belongs to ` +
       `${ownerText(owner)}, must be its own`,
     { hints: [collisionHint(claim)] },
   );

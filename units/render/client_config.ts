@@ -125,7 +125,7 @@ function unusable(config: ClientConfig): Result<never> {
   return err(refusal(
     "client-config-invalid",
     `Cannot edit ${JSON.stringify(config.path)} of agent ${JSON.stringify(config.agent)}: ` +
-      "it does not hold a JSON object where MCP entries go, must be valid JSON",
+      "its MCP entries are not a JSON object, must be valid JSON",
     { hints: [editHint(config.path)] },
   ));
 }
@@ -134,7 +134,7 @@ function entryConflict(config: ClientConfig, name: string): Result<never> {
   return err(refusal(
     "client-entry-foreign",
     `Cannot wire MCP ${JSON.stringify(name)} for agent ${JSON.stringify(config.agent)}: ` +
-      `${JSON.stringify(config.path)} has an entry of that name that is not ours, ` +
+      `${JSON.stringify(config.path)} has an entry of that name that fleetctl did not create, ` +
       "must be renamed or removed first",
     { hints: [`fleetctl mcp remove ${name} ${config.agent}`] },
   ));

@@ -83,7 +83,7 @@ function expandItem(
   const text = item.replace(/\{([^{}]*)\}/g, (placeholder, name: string) => {
     const value = values[name];
     if (typeof value === "string") return value;
-    fault(`${JSON.stringify(item)} holds ${placeholder}, which has no value here`);
+    fault(`${JSON.stringify(item)} contains ${placeholder}, which has no value`);
     return "";
   });
   return [text];

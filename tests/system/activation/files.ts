@@ -31,9 +31,10 @@ export async function checkHandEdits(host: BootedHost): Promise<void> {
   assert.doesNotMatch(dry.out, /stolen|a key/);
   const applied = await host.exec(["fleetctl", "apply"]);
   // An entry under the product's name that no longer starts the proxy belongs to the owner.
-  const isForeign = /client-entry-foreign|has an entry of that name that is not ours/.test(
-    applied.err,
-  );
+  const isForeign = /client-entry-foreign|has an entry of that name that fleetctl did not create/
+    .test(
+      applied.err,
+    );
   assert.equal(applied.code, isForeign ? 1 : 0, applied.err);
   const after = JSON.parse(await host.read(CLIENT));
   assert.deepEqual(after.mcpServers.own, { command: "/usr/bin/my-server" });

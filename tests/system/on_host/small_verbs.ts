@@ -96,7 +96,7 @@ export async function checkNames(scene: PackagedHost): Promise<void> {
     assert.equal(refused.code, 1, refused.text);
     assert.match(
       refused.text,
-      /its unit "mcp-note-x-ada.socket" is that of (?:another MCP|MCP "note-x")/,
+      /its unit "mcp-note-x-ada.socket" belongs to (?:another MCP|MCP "note-x")/,
     );
     assert.equal(user === "root", refused.text.includes('agent "ada"'), refused.text);
   }

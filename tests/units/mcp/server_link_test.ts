@@ -34,7 +34,7 @@ Deno.test("openLink() says what is there instead, and of a URL nothing but the f
   for (
     const [socket, thrown, want] of [
       [TARGET.socket, new Deno.errors.NotFound("x"), /its socket ".*" does not exist/],
-      [TARGET.socket, new Deno.errors.ConnectionRefused("x"), /has nobody listening on it/],
+      [TARGET.socket, new Deno.errors.ConnectionRefused("x"), /has no listener/],
       [TARGET.socket, new Deno.errors.PermissionDenied("x"), /belongs to another user/],
       [TARGET.socket, new Error("odd"), /cannot be used: odd/],
       ["", new Error("HUB_TOKEN is not set"), /^Cannot reach MCP "bench": HUB_TOKEN is not set$/],

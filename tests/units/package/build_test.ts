@@ -111,7 +111,7 @@ Deno.test("every program has an entry, a permission set and a line of the build"
     assert.ok((await Deno.stat(`${out}/lib/${name}.js`)).isFile);
   }
   assert.ok((await Deno.stat(TREE + PREPARE.entry)).isFile);
-  assert.match(built.stdout, /^image +(built .*\.tar|not built +there is no buildah here)$/m);
+  assert.match(built.stdout, /^image +(built .*\.tar|not built +buildah is not installed)$/m);
   assert.equal(built.stderr, "");
 });
 

@@ -41,21 +41,21 @@ Deno.test("batchesOf() puts neighbours of one kind into one call, in the order o
       ...many(10, "start", (index) => `dial-${index}.service`),
     ]),
     [
-      "beside write 32",
-      "beside write 8",
-      "beside remove 1",
-      "beside remove 1",
-      "together stop 3",
-      "together enable 200",
-      "together enable 200",
-      "together enable 50",
-      "beside reload 1",
-      "together start 2",
-      "together bounce 2",
-      "beside start 1",
-      "beside restart 1",
-      "beside start 8",
-      "beside start 2",
+      "parallel write 32",
+      "parallel write 8",
+      "parallel remove 1",
+      "parallel remove 1",
+      "combined stop 3",
+      "combined enable 200",
+      "combined enable 200",
+      "combined enable 50",
+      "parallel reload 1",
+      "combined start 2",
+      "combined bounce 2",
+      "parallel start 1",
+      "parallel restart 1",
+      "parallel start 8",
+      "parallel start 2",
     ],
   );
 });
@@ -63,7 +63,7 @@ Deno.test("batchesOf() puts neighbours of one kind into one call, in the order o
 Deno.test("batchesOf() makes no folder beside the one that it is in", () => {
   const folder = (path: string): Step => ({ kind: "folder", path, mode: 0o700, owner: undefined });
   const steps = ["/a", "/ab", "/a/b", "/b", "/b/c/d"].map(folder);
-  assert.deepEqual(shape(steps), ["beside folder 2", "beside folder 2", "beside folder 1"]);
+  assert.deepEqual(shape(steps), ["parallel folder 2", "parallel folder 2", "parallel folder 1"]);
 });
 
 Deno.test("batchesOf() keeps each step with its place in the plan", () => {

@@ -144,7 +144,7 @@ attack("follows no link on the way, wherever it is", async (scene) => {
   for (const at of [".runtime-b", ".runtime-b/agent"]) {
     const parent = at.includes("/") ? "mkdir -p .runtime-b;" : "";
     await scene.asAgent(`rm -rf .runtime-b; ${parent} ln -s ${scene.secret} ${at}`);
-    assert.match(await fault(scene.files.read(scene.at)), /^ENOTDIR a folder on the way is a link/);
+    assert.match(await fault(scene.files.read(scene.at)), /^ENOTDIR a parent folder is a link/);
     assert.match(await fault(scene.files.write(scene.at, "mine", 0o600)), /^ENOTDIR/);
     assert.match(await fault(scene.files.ensureFolder(`${scene.at}/new`, 0o700)), /^ENOTDIR/);
     assert.equal(await scene.files.folderMode(scene.at), undefined);
@@ -255,7 +255,7 @@ attack("says that a home is not there, and makes none", async (scene) => {
   assert.equal(await scene.files.read(scene.at), undefined);
   assert.match(
     await fault(scene.files.write(scene.at, "x", 0o600)),
-    /^ENOENT the home is not there/,
+    /^ENOENT the home does not exist/,
   );
   assert.match(await fault(scene.files.ensureFolder(scene.at, 0o700)), /^ENOENT/);
 });
@@ -317,7 +317,7 @@ attack("gives up a home that takes too long, and serves the others", async (scen
   await scene.otherFiles.write(`${scene.other}/${PATH}`, "other", 0o600);
   // Simulate a disk that does not respond.
   Deno.kill(scene.helpers[0]?.pid ?? 0, "SIGSTOP");
-  assert.match(await fault(scene.files.read(scene.at)), /longer than 1500 ms, must be quicker/);
+  assert.match(await fault(scene.files.read(scene.at)), /longer than 1500 ms, must answer sooner/);
   assert.match(await fault(scene.files.read(scene.at)), /longer than 1500 ms/, "at once");
   assert.equal((await scene.otherFiles.read(`${scene.other}/${PATH}`))?.text, "other");
 }, 1_500);

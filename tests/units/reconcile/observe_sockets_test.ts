@@ -27,8 +27,8 @@ Deno.test("a socket is in order with its file, its owner and one listener", () =
     socketFault(WANTED, { stat: stat === undefined ? undefined : { ...STAT, ...stat }, count });
   assert.equal(fault({}), undefined);
   assert.equal(fault(undefined), "its file is gone");
-  assert.equal(fault({ kind: "file" }), "a file is in its place");
-  assert.equal(fault({}, 0), "nothing listens on it");
+  assert.equal(fault({ kind: "file" }), "a file is at its path");
+  assert.equal(fault({}, 0), "it has no listener");
   assert.equal(fault({}, 2), undefined, "any user can add to the number");
   assert.equal(fault({ mode: 0o666 }), "its file is 1001:1001 0666, must be 1001:1001 0600");
   assert.equal(fault({ uid: 0 }), "its file is 0:1001 0600, must be 1001:1001 0600");

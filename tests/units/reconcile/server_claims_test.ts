@@ -32,7 +32,7 @@ for (
     assert.deepEqual(report.faults.map(({ code }) => code), ["mcp-names-collide"]);
     assert.match(
       report.faults[0]?.message ?? "",
-      /its unit "mcp-git-x-ada.socket" is that of MCP "git(?:-x)?" of agent "(?:x-)?ada"/,
+      /its unit "mcp-git-x-ada.socket" belongs to MCP "git(?:-x)?" of agent "(?:x-)?ada"/,
     );
     assert.equal(await rig.files.readText(UNIT), unit);
     assert.ok(!(await rig.files.readText(client(refused)) ?? "").includes('"git'));

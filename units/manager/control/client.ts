@@ -66,7 +66,7 @@ async function askManager(
 ): Promise<unknown> {
   const unit = "unit" in request ? request.unit : "";
   const what = `Cannot ${request.verb} ${unit === "" ? "units" : JSON.stringify(unit)}`;
-  const gone = () => new ServiceFault(unit, `${what}: the service manager went away`);
+  const gone = () => new ServiceFault(unit, `${what}: the service manager disconnected`);
   let stream: Awaited<ReturnType<Sockets["connectUnix"]>>;
   try {
     stream = await sockets.connectUnix(path);

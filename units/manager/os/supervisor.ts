@@ -198,7 +198,7 @@ export class Supervisor {
       const wantsAbsence = condition.startsWith("!");
       const stat = await this.#deps.files.stat(condition.replace(/^!/, ""));
       if ((stat === undefined) === wantsAbsence) continue;
-      this.#deps.onEvent({ kind: "exited", unit, reason: `condition ${condition} does not hold` });
+      this.#deps.onEvent({ kind: "exited", unit, reason: `condition ${condition} is not met` });
       return;
     }
     await this.#runOf(spec)?.start();

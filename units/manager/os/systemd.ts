@@ -156,7 +156,7 @@ async function showUnits(names: readonly string[], run: Run): Promise<readonly U
     ...names,
   ]);
   if (answer.code !== 0) {
-    throw new ServiceFault(names[0] ?? "", `Cannot ask for units: ${reasonOf(answer)}`);
+    throw new ServiceFault(names[0] ?? "", `Cannot query units: ${reasonOf(answer)}`);
   }
   return matchUnits(names, parseUnitStatus(answer.stdout));
 }
@@ -169,7 +169,7 @@ function matchUnits(names: readonly string[], found: readonly UnitStatus[]): Uni
   if (found.length !== names.length) {
     throw new ServiceFault(
       names[0] ?? "",
-      `Cannot ask for units: asked for ${names.length}, heard of ${found.length}`,
+      `Cannot query units: requested ${names.length}, received ${found.length}`,
     );
   }
   return names.map((unit, index) => ({ ...(found[index] as UnitStatus), unit }));
@@ -178,7 +178,10 @@ function matchUnits(names: readonly string[], found: readonly UnitStatus[]): Uni
 /** A name such as `--root=/x` must not become an option, nor a glob match many units. */
 function checkUnit(unit: string): string {
   if (UNIT_NAME.test(unit) && unit.includes(".")) return unit;
-  throw new ServiceFault(unit, `Cannot use ${JSON.stringify(unit)} as a unit: it is no unit name`);
+  throw new ServiceFault(
+    unit,
+    `Cannot use ${JSON.stringify(unit)} as a unit: not a valid unit name`,
+  );
 }
 
 function reasonOf(

@@ -93,8 +93,8 @@ export class UnitStore {
     throw new ServiceFault(
       unit,
       details.length === 0
-        ? `Cannot use unit ${JSON.stringify(unit)}: there is no such unit file`
-        : `Cannot use unit ${JSON.stringify(unit)}: its file is refused: ${details.join("; ")}`,
+        ? `Cannot use unit ${JSON.stringify(unit)}: its unit file does not exist`
+        : `Cannot use unit ${JSON.stringify(unit)}: its file is invalid: ${details.join("; ")}`,
     );
   }
 
@@ -134,7 +134,10 @@ export class UnitStore {
     const { wantedBy } = this.require(unit);
     for (const target of wantedBy) {
       if (!isUnitName(target)) {
-        throw new ServiceFault(unit, `Cannot enable ${JSON.stringify(unit)}: WantedBy is no unit`);
+        throw new ServiceFault(
+          unit,
+          `Cannot enable ${JSON.stringify(unit)}: WantedBy= is not a unit name`,
+        );
       }
       await this.#files.ensureDir(this.#wants(target), { mode: 0o755 });
       const link = `${this.#wants(target)}/${unit}`;

@@ -41,7 +41,7 @@ export function readSocket(reader: UnitReader, specifiers: Specifiers): SocketSp
     section.fault("ListenStream", `${paths.length} usable addresses, must be exactly one`);
   }
   if (!section.one("Accept", readFlag, false)) {
-    section.fault("Accept", "must be yes: a server for each connection is all that is supported");
+    section.fault("Accept", "must be yes: only one server per connection is supported");
   }
   section.one("RemoveOnStop", readFlag, true);
   return {

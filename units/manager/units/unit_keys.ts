@@ -55,11 +55,16 @@ const UNIT_RULES: ReadonlyMap<string, KeyRule> = new Map<string, KeyRule>([
   ...ignored("Description", "Documentation", "CollectMode", "SourcePath"),
   ...relaxed("folders under the root are plain folders", "RequiresMountsFor"),
   ...relaxed("units that are stopped leave no jobs behind", "JobTimeoutSec", "IgnoreOnIsolate"),
-  ...refused("two units cannot exclude each other here", "Conflicts"),
-  ...refused("use Requires", "Requisite", "Upholds"),
-  ...refused("no unit is started by a failure", "OnFailure", "OnSuccess"),
-  ...refused("nothing may act on the host", "StartLimitAction", "FailureAction", "SuccessAction"),
-  ...refused("every unit has its ordering written out", "DefaultDependencies"),
+  ...refused("units that exclude each other are not supported", "Conflicts"),
+  ...refused("use Requires instead", "Requisite", "Upholds"),
+  ...refused("starting a unit after the end of another is not supported", "OnFailure", "OnSuccess"),
+  ...refused(
+    "actions on the host are not supported",
+    "StartLimitAction",
+    "FailureAction",
+    "SuccessAction",
+  ),
+  ...refused("each unit must list its ordering", "DefaultDependencies"),
 ]);
 
 const INSTALL_RULES: ReadonlyMap<string, KeyRule> = new Map<string, KeyRule>([
@@ -86,7 +91,12 @@ const SOCKET_RULES: ReadonlyMap<string, KeyRule> = new Map<string, KeyRule>([
     "ListenFIFO",
   ),
   ...refused("the service of an Accept=yes socket is its own template", "Service"),
-  ...refused("no command runs around a socket", "ExecStartPre", "ExecStartPost", "ExecStopPre"),
+  ...refused(
+    "commands of a socket are not supported",
+    "ExecStartPre",
+    "ExecStartPost",
+    "ExecStopPre",
+  ),
 ]);
 
 const SERVICE_RULES: ReadonlyMap<string, KeyRule> = new Map<string, KeyRule>([
@@ -102,8 +112,8 @@ const SERVICE_RULES: ReadonlyMap<string, KeyRule> = new Map<string, KeyRule>([
   ...honoured("LogsDirectoryMode", "UMask"),
   ...relaxed(IDENTITY, "User", "Group", "DynamicUser", "SupplementaryGroups", "PAMName"),
   ...relaxed("run folders are kept until the root is cleaned", "RuntimeDirectoryPreserve"),
-  ...relaxed("the log file carries the unit's name", "SyslogIdentifier", "SyslogLevel"),
-  ...relaxed("there is no reload of a single unit", "ExecReload"),
+  ...relaxed("the log file has the unit's name", "SyslogIdentifier", "SyslogLevel"),
+  ...relaxed("a single unit cannot be reloaded", "ExecReload"),
   ...relaxed(RESOURCES, "MemoryHigh", "MemorySwapMax", "MemoryLow", "MemoryMin", "TasksMax"),
   ...relaxed(RESOURCES, "CPUQuota", "CPUWeight", "IOWeight", "Slice", "Delegate", "ManagedOOMSwap"),
   ...relaxed(RESOURCES, "OOMPolicy", "OOMScoreAdjust", "Nice", "CPUSchedulingPolicy"),
@@ -124,23 +134,23 @@ const SERVICE_RULES: ReadonlyMap<string, KeyRule> = new Map<string, KeyRule>([
   ...relaxed(SANDBOX, "NoExecPaths", "TemporaryFileSystem", "BindPaths", "BindReadOnlyPaths"),
   ...relaxed(SANDBOX, "IPAddressAllow", "IPAddressDeny", "SocketBindAllow", "SocketBindDeny"),
   ...relaxed(SANDBOX, "CoredumpFilter", "NetworkNamespacePath"),
-  ...refused("ending a unit is a signal", "ExecStop", "ExecStopPost", "FinalKillSignal"),
-  ...refused("every child is ended for certain", "SendSIGKILL"),
-  ...refused("nothing runs after the start", "ExecStartPost", "ExecCondition"),
+  ...refused("a unit is stopped by a signal only", "ExecStop", "ExecStopPost", "FinalKillSignal"),
+  ...refused("all processes of a unit are always killed", "SendSIGKILL"),
+  ...refused("commands after the start are not supported", "ExecStartPost", "ExecCondition"),
   ...refused(
-    "readiness is X-FleetctlReady=log",
+    "use X-FleetctlReady=log for readiness",
     "NotifyAccess",
     "PIDFile",
     "BusName",
     "GuessMainPID",
   ),
-  ...refused("no watchdog is kept", "WatchdogSec", "WatchdogSignal"),
+  ...refused("watchdogs are not supported", "WatchdogSec", "WatchdogSignal"),
   ...refused("descriptors are not passed on", "Sockets", "FileDescriptorStoreMax", "OpenFile"),
   ...refused("write the variables into the unit", "PassEnvironment"),
-  ...refused("another root would not hold the paths of the unit", "RootDirectory", "RootImage"),
+  ...refused("another root would not contain the paths of the unit", "RootDirectory", "RootImage"),
   ...refused("a credential comes from a file", "SetCredential", "LoadCredentialEncrypted"),
   ...refused("a credential comes from a file", "SetCredentialEncrypted", "ImportCredential"),
-  ...refused("there is no terminal", "TTYPath", "TTYReset", "StandardInputText"),
+  ...refused("units have no terminal", "TTYPath", "TTYReset", "StandardInputText"),
 ]);
 
 /** The table: section, key, rule. */
@@ -160,7 +170,9 @@ export function judgeKey(section: string, key: string): KeyRule {
   }
   const rule = rules.get(key);
   if (rule !== undefined) return rule;
-  if (key.startsWith("X-Fleetctl")) return { treatment: "refused", why: "not a key of ours" };
+  if (key.startsWith("X-Fleetctl")) {
+    return { treatment: "refused", why: "not a known X-Fleetctl key" };
+  }
   if (key.startsWith("X-")) return IGNORED;
   return { treatment: "refused", why: "not a known key" };
 }

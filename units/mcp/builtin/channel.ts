@@ -65,7 +65,7 @@ export function checkMessage(
 ): string | undefined {
   if (message.text.trim() === "") return "the text is empty";
   if (message.title !== undefined && /\p{Cc}/u.test(message.title)) {
-    return "the title holds control characters, must be one line";
+    return "the title contains control characters, must be one line";
   }
   const size = new TextEncoder().encode(JSON.stringify(message)).length;
   const max = TURN_LIMITS.toolArgumentsBytesMax;

@@ -81,7 +81,7 @@ function parseAnswer(
   const answer = parsed.data;
   if (answer.type === "agents_result" || answer.type === "owner_message_result") return ok(answer);
   if (answer.type === "message_result" && answer.ok) return ok(answer);
-  if (!("code" in answer)) return failed("its answer is that of another question");
+  if (!("code" in answer)) return failed("its answer belongs to another request");
   const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";
   return err({ ...refusal("dial-refused", answer.message), code });
 }

@@ -33,10 +33,10 @@ export function createTeamchatServer(
     {
       title: "Send a message by team chat",
       description:
-        "Sends a message to your owner's personal team chat, also when nobody asked. The answer " +
-        "says what became of it: delivered, ambiguous (it may have arrived; do not send it " +
-        "again), throttled, blocked, too_large, failed, pending (still on its way; you are told " +
-        "with a later turn if it fails), or shown (in the cockpit only). The message may have at " +
+        "Sends a message to your owner's personal team chat, without a request, too. The answer " +
+        "states the outcome: delivered, ambiguous (it may have arrived; do not send it again), " +
+        "throttled, blocked, too_large, failed, pending (still on its way; you are notified with " +
+        "a later turn if it fails), or shown (in the cockpit only). The message may have at " +
         `most ${MESSAGE_LIMITS.textBytesMax} bytes.`,
       inputSchema: z.object({
         text: z.string().describe("The message, Markdown"),
@@ -86,8 +86,9 @@ function registerSendFile(
       description:
         // The same text for every agent: a tool's description is compared with the reviewed one.
         "Offers a file to your owner in the personal team chat. Copy the file into " +
-        "~/.fleetctl/dial/send/ first and give its name. The owner is asked; you are told with a " +
-        `later turn whether it was taken. At most ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
+        "~/.fleetctl/dial/send/ first and give its name. The owner must approve; you are notified " +
+        "with a later turn whether it was accepted. " +
+        `At most ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
       inputSchema: z.object({
         name: z.string().describe("Name of the file in that folder"),
         description: z.string().max(1_000).optional().describe("What it is, one sentence"),

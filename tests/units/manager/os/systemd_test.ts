@@ -229,7 +229,7 @@ Deno.test("status() refuses properties of other units than those asked for", asy
   const { services } = open({
     systemctl: (call) => call.print(call.args[0] === "show" ? SHOWN : printList(LISTED)),
   });
-  await assert.rejects(services.status(["fleetctl-gateway.service"]), /asked for 1, heard of 5/);
+  await assert.rejects(services.status(["fleetctl-gateway.service"]), /requested 1, received 5/);
 });
 
 Deno.test("start() runs systemctl for exactly one unit, with no environment of ours", async () => {

@@ -106,12 +106,12 @@ const FAULTS: readonly { readonly name?: string; readonly text: string; readonly
     },
     {
       text: "[Service]\nExecStart=/a\nExecStop=/b",
-      want: "[Service] ExecStop: ending a unit is a signal",
+      want: "[Service] ExecStop: a unit is stopped by a signal only",
     },
     { text: "[Service]\nExecStart=/a\nNonsense=1", want: "[Service] Nonsense: not a known key" },
     {
       text: "[Service]\nExecStart=/a\nX-FleetctlNew=1",
-      want: "[Service] X-FleetctlNew: not a key of ours",
+      want: "[Service] X-FleetctlNew: not a known X-Fleetctl key",
     },
     {
       text: "[Service]\nExecStart=/a\n[Mount]\nWhat=x",
@@ -160,12 +160,12 @@ const FAULTS: readonly { readonly name?: string; readonly text: string; readonly
     {
       name: "a.socket",
       text: "[Socket]\nListenStream=/a",
-      want: "[Socket] Accept: must be yes: a server for each connection is all that is supported",
+      want: "[Socket] Accept: must be yes: only one server per connection is supported",
     },
     {
       name: "a.socket",
       text: "[Socket]\nListenStream=/a\nAccept=no",
-      want: "[Socket] Accept: must be yes: a server for each connection is all that is supported",
+      want: "[Socket] Accept: must be yes: only one server per connection is supported",
     },
     {
       name: "a.socket",

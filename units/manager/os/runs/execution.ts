@@ -226,7 +226,7 @@ export class Execution {
     const survivors = await this.#members.killAll();
     if (survivors.length === 0) return;
     const pids = survivors.map((member) => member.pid).join(", ");
-    this.plan.log.append([`Processes ${pids} did not end after SIGKILL and are left alone`]);
+    this.plan.log.append([`Processes ${pids} did not end after SIGKILL and were left running`]);
   }
 }
 

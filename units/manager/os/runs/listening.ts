@@ -93,6 +93,6 @@ function makeFolder(path: string, mode: number): void {
 function removeSocket(path: string, inode?: number): void {
   const info = fs.lstatSync(path, { throwIfNoEntry: false });
   if (info === undefined) return;
-  if (!info.isSocket()) throw new Error("what is there is not a socket");
+  if (!info.isSocket()) throw new Error("the existing file is not a socket");
   if (inode === undefined || info.ino === inode) fs.rmSync(path, { force: true });
 }

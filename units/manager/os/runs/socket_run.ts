@@ -153,7 +153,7 @@ export class SocketRun {
       // As in systemd: the connection is closed immediately, and no instance is started for it.
       socket.destroy();
       if (this.#listening === undefined) return;
-      this.#log().append([`${this.unit}: dropped a connection, MaxConnections are served`]);
+      this.#log().append([`${this.unit}: closed a connection: MaxConnections= is reached`]);
       return;
     }
     const unit = this.#nameInstance(socket);

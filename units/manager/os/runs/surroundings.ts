@@ -83,7 +83,7 @@ export async function prepareSurroundings(
   for (const { path, isOptional } of spec.environmentFiles) {
     const text = await files.readText(path);
     if (text === undefined && !isOptional) {
-      throw new Error(`the environment file ${JSON.stringify(path)} is not there`);
+      throw new Error(`the environment file ${JSON.stringify(path)} does not exist`);
     }
     const values = parseEnvFile(text ?? "");
     if (!values.ok) {
@@ -143,7 +143,7 @@ async function copyCredentials(
   for (const { id, path } of spec.credentials) {
     const bytes = await files.readBytes(path);
     if (bytes === undefined) {
-      throw new Error(`the credential file ${JSON.stringify(path)} is not there`);
+      throw new Error(`the credential file ${JSON.stringify(path)} does not exist`);
     }
     await files.write(`${folder}/${id}`, bytes, { mode: CREDENTIAL_MODE });
   }
@@ -160,5 +160,5 @@ async function chooseFolder(
   const path = wanted.path === "~" ? env["HOME"] ?? paths.root : wanted.path;
   if ((await files.stat(path)) !== undefined) return path;
   if (wanted.isOptional) return paths.root;
-  throw new Error(`the working directory ${JSON.stringify(path)} is not there`);
+  throw new Error(`the working directory ${JSON.stringify(path)} does not exist`);
 }

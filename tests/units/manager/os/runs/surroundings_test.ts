@@ -75,8 +75,8 @@ leakless("credentials are gone after the run, and missing files are named", asyn
   await rig.until((event) => event.kind === "exited");
   await assert.rejects(Deno.lstat(folder), Deno.errors.NotFound);
   const faults: readonly (readonly [string, RegExp])[] = [
-    ["b.service", /resources the credential file ".*\/none" is not there$/],
-    ["c.service", /resources the environment file ".*\/none.env" is not there$/],
+    ["b.service", /resources the credential file ".*\/none" does not exist$/],
+    ["c.service", /resources the environment file ".*\/none.env" does not exist$/],
     ["d.service", /resources the environment file ".*\/bad.env" is unusable: line 1: /],
     ["e.service", /resources the working directory ".*\/none" is not there$/],
   ];
