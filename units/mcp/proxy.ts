@@ -224,10 +224,7 @@ class ProxySession {
       );
     }
     return this.#pending.size + this.#unlisted.size >= PENDING_MAX
-      ? refusal(
-        "too-many-requests",
-        `Cannot forward the request: ${PENDING_MAX} requests are still open`,
-      )
+      ? refusal("too-many-requests", `Cannot forward the request: ${PENDING_MAX} are still open`)
       : undefined;
   }
 
@@ -236,8 +233,7 @@ class ProxySession {
     const { message } = verdict;
     const refused = this.#rejectionOf(message);
     if (refused !== undefined) {
-      void this.#writeClient(printError(message.id, RPC_CODES.invalidRequest, refused));
-      return;
+      return void this.#writeClient(printError(message.id, RPC_CODES.invalidRequest, refused));
     }
     this.#waiting.ask(verdict, {
       isDestructive: (tool) => this.#shown.isDestructive(tool),

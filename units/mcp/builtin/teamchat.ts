@@ -86,8 +86,8 @@ function registerSendFile(
       description:
         // The same text for every agent: a tool's description is compared with the reviewed one.
         "Offers a file to your owner in the personal team chat. Copy the file into " +
-        "~/.fleetctl/dial/send/ first and give its name. The owner must approve; you are notified " +
-        "with a later turn whether it was accepted. " +
+        "~/.fleetctl/dial/send/ first and give its name. The owner must approve; you are " +
+        "notified with a later turn whether it was accepted. " +
         `At most ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB.`,
       inputSchema: z.object({
         name: z.string().describe("Name of the file in that folder"),
