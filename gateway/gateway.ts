@@ -11,7 +11,7 @@ import { createCockpit } from "gateway/cockpit/app.ts";
 import { createStreamSet } from "gateway/cockpit/streams.ts";
 import { openWebFiles } from "gateway/cockpit/web_files.ts";
 import { ROUTES } from "gateway/cockpit/table.ts";
-import { createModelDesk } from "gateway/cockpit/model_desk.ts";
+import { createModelEndpoint } from "gateway/cockpit/model_desk.ts";
 import type { GatewayConfig } from "gateway/config.ts";
 import type { VerbRunner } from "gateway/daemon_verbs.ts";
 import { startDialListener } from "gateway/dial/app.ts";
@@ -22,7 +22,7 @@ import { openDialKeys } from "gateway/dial/keys.ts";
 import { createMessages } from "gateway/dial/messages.ts";
 import { ownNames } from "core/net/host_name.ts";
 import { createSessionRegistry } from "core/dial/sessions.ts";
-import { createHostDesk } from "gateway/hosts/desk.ts";
+import { createHostRegistry } from "gateway/hosts/desk.ts";
 import { createRouter } from "gateway/dial/router.ts";
 import { createMetrics, type Metrics } from "gateway/metrics.ts";
 import { createHub } from "gateway/transcript/hub.ts";
@@ -61,11 +61,11 @@ export async function startGateway(
   ports: GatewayPorts,
   options: GatewayOptions,
 ): Promise<Gateway> {
-  const parts = await openParts(config, ports);
-  const { store, streams, router, metrics } = parts;
-  const work = startWork(config, { ...ports, ...parts }, options);
+  const deps = await openShared(config, ports);
+  const { store, streams, router, metrics } = deps;
+  const work = startWork(config, { ...ports, ...deps }, options);
   try {
-    const { dial, cockpit } = await listen(config, { ...ports, ...parts, ...work }, options);
+    const { dial, cockpit } = await listen(config, { ...ports, ...deps, ...work }, options);
     return {
       cockpit: cockpit.address,
       dial: dial.address,
@@ -84,11 +84,11 @@ export async function startGateway(
   }
 }
 
-type Parts = Awaited<ReturnType<typeof openParts>>;
+type Shared = Awaited<ReturnType<typeof openShared>>;
 type Work = ReturnType<typeof startWork>;
 
 /** Opens the dependencies that both listeners share. */
-async function openParts({ paths, roster, agentBytesMax }: GatewayConfig, ports: GatewayPorts) {
+async function openShared({ paths, roster, agentBytesMax }: GatewayConfig, ports: GatewayPorts) {
   const { clock, random, files, databases, log } = ports;
   const folder = paths.role("gateway");
   await files.ensureDir(folder, { mode: 0o700 });
@@ -109,19 +109,27 @@ async function openParts({ paths, roster, agentBytesMax }: GatewayConfig, ports:
 /** Starts the background work: key changes, new keys, and deletion of old events. */
 function startWork(
   { paths, eventsDays }: GatewayConfig,
-  { files, clock, random, log, store, registry, router, hub }: GatewayPorts & Parts,
+  { files, clock, random, log, store, registry, router, hub }: GatewayPorts & Shared,
   { forwardKey: forward }: GatewayOptions,
 ) {
   const keys = openDialKeys({
     files,
     path: paths.dialKeys,
-    book: store.keys,
+    pending: store.keys,
     clock,
     log,
     onPending: () => forwarder?.wake(),
   });
   const listed = openKeyList(files, paths.dialKeys, clock);
-  const hosts = createHostDesk({ registry, agents: router, hub, clock, random, log, keys: listed });
+  const hosts = createHostRegistry({
+    registry,
+    agents: router,
+    hub,
+    clock,
+    random,
+    log,
+    keys: listed,
+  });
   const forwarder = forward && startKeyForwarder({ keys, forward, clock, log });
   const stopWatch = watchKeys({ keys, registry, clock, log });
   const { retention } = store;
@@ -142,18 +150,18 @@ function startWork(
 /** Listens for agents and for the cockpit. Rejects when either address is unavailable. */
 async function listen(
   config: GatewayConfig,
-  parts: GatewayPorts & Parts & Work,
+  deps: GatewayPorts & Shared & Work,
   { version, hostNames, verbs }: GatewayOptions,
 ) {
   const { roster, trust, assertionKeys } = config;
-  const { sockets, store, registry, metrics, clock, random, log } = parts;
+  const { sockets, store, registry, metrics, clock, random, log } = deps;
   const dial = await startDialListener(sockets, config.dial, {
     ledger: roster.ledger,
     isKeyRequired: config.requireKey,
-    keys: parts.keys,
+    keys: deps.keys,
     isOwnName: ownNames([...config.dialNames, config.dial.hostname, ...hostNames]),
     ackedSeq: (agent, epoch) => store.events.ackedSeq(agent, epoch),
-    router: parts.hosts.router,
+    router: deps.hosts.router,
     registry,
     metrics,
     clock,
@@ -167,14 +175,14 @@ async function listen(
     isOwnHost: config.hosts === undefined ? () => true : ownNames(config.hosts),
     assertionKeys,
     store,
-    hub: parts.hub,
+    hub: deps.hub,
     registry,
-    router: parts.router,
-    streams: parts.streams,
-    web: parts.web,
+    router: deps.router,
+    streams: deps.streams,
+    web: deps.web,
     metrics,
-    models: createModelDesk(verbs),
-    hosts: parts.hosts,
+    models: createModelEndpoint(verbs),
+    hosts: deps.hosts,
     clock,
     random,
     log,

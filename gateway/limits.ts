@@ -27,7 +27,7 @@ export const STREAM_LIMITS = {
 } as const;
 
 /** Requests from pages about models. Each one starts a program as root. */
-export const MODEL_DESK_LIMITS = {
+export const MODEL_LIMITS = {
   /** Open at the same time, for all agents of a gateway. */
   openMax: 4,
 } as const;

@@ -18,7 +18,7 @@ import type { Log } from "core/ports/log.ts";
 import type { Random } from "core/ports/random.ts";
 import { decisionFrame, ownerEventFrame, turnFrame } from "teamchat/agent_frames.ts";
 import type { CardDecision } from "teamchat/approval_card.ts";
-import { cancelEnded, endForeign, isOwned } from "teamchat/disown.ts";
+import { cancelEnded, endFormerOwnersTurn, isOwned } from "teamchat/disown.ts";
 import type { FileHooks, FileMoves } from "teamchat/files/moves.ts";
 import { createOutcomes, type Outcomes } from "teamchat/outcomes.ts";
 import { createProactive, type Proactive } from "teamchat/proactive.ts";
@@ -54,7 +54,7 @@ export interface Agents extends SessionRouter {
 }
 
 /** Dependencies. */
-export interface AgentsParts {
+export interface AgentsDeps {
   readonly store: Pick<
     TeamchatStore,
     | "turns"
@@ -94,12 +94,12 @@ const AWAY = "Your agent is not connected at the moment. The message is kept and
   "when it is back.";
 
 /** Creates it; `close` stops its timers. */
-export function createAgents(parts: AgentsParts): Agents {
-  return new ConnectedAgents(parts);
+export function createAgents(deps: AgentsDeps): Agents {
+  return new ConnectedAgents(deps);
 }
 
 class ConnectedAgents implements Agents {
-  readonly #parts: AgentsParts;
+  readonly #deps: AgentsDeps;
   readonly #takeEvent: TakeEvent;
   readonly #proactive: Proactive;
   readonly #files: FileMoves;
@@ -109,16 +109,16 @@ class ConnectedAgents implements Agents {
   #isClosed = false;
   #stopTimers: (() => void)[] = [];
 
-  constructor(parts: AgentsParts) {
-    this.#parts = parts;
-    const { store, metrics, log, clock } = parts;
+  constructor(deps: AgentsDeps) {
+    this.#deps = deps;
+    const { store, metrics, log, clock } = deps;
     this.#outcomes = createOutcomes({
       store,
-      registry: parts.registry,
+      registry: deps.registry,
       onNoted: (noted, agent) => this.#check(noted, agent),
     });
-    this.#proactive = createProactive({ ...parts, tell: (agent) => this.tell(agent) });
-    this.#files = parts.files({
+    this.#proactive = createProactive({ ...deps, tell: (agent) => this.tell(agent) });
+    this.#files = deps.files({
       onSettled: (turnId) => {
         const turn = store.turns.get(turnId);
         if (turn !== undefined && !this.#isClosed) this.wake(turn.agent);
@@ -142,13 +142,13 @@ class ConnectedAgents implements Agents {
       log,
     });
     this.#stopTimers.push(
-      every(parts, TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent()),
-      every(parts, TEAMCHAT_LIMITS.sweepMs, () => this.#expire()),
+      every(deps, TEAMCHAT_LIMITS.offlineNoticeMs, () => this.#noticeAbsent()),
+      every(deps, TEAMCHAT_LIMITS.sweepMs, () => this.#expire()),
     );
   }
 
   attach(session: DialSession, openTurns: readonly string[] | undefined): void {
-    const { registry, store } = this.#parts;
+    const { registry, store } = this.#deps;
     const { agent } = session;
     registry.put(session);
     this.#check(store.absences.clear(agent), agent);
@@ -156,7 +156,7 @@ class ConnectedAgents implements Agents {
       const isHeld = openTurns === undefined || openTurns.includes(turn.turnId);
       if (!isHeld) this.#giveUp(turn);
       else {
-        if (turn.state === "running") this.#parts.replies.resume(turn.turnId);
+        if (turn.state === "running") this.#deps.replies.resume(turn.turnId);
         if (turn.isCancelRequested) session.send({ type: "cancel", turn_id: turn.turnId });
       }
     }
@@ -167,7 +167,7 @@ class ConnectedAgents implements Agents {
   }
 
   detach(session: DialSession, code: number): void {
-    const { registry, log } = this.#parts;
+    const { registry, log } = this.#deps;
     if (registry.remove(session, code)) {
       log.info("agent disconnected", { agent: session.agent, code });
     }
@@ -179,13 +179,13 @@ class ConnectedAgents implements Agents {
         return this.#takeEvent(session, frame.event);
       case "preview": {
         const { turn_id: turnId, payload } = frame.event;
-        if (this.#parts.store.turns.get(turnId)?.agent !== session.agent) return;
+        if (this.#deps.store.turns.get(turnId)?.agent !== session.agent) return;
         const { message_id: messageId, text, offset } = payload;
-        return this.#parts.replies.delta(turnId, messageId, text, offset);
+        return this.#deps.replies.delta(turnId, messageId, text, offset);
       }
       case "turn_accepted":
         this.#confirm(session, frame.turn_id).catch((thrown) => {
-          this.#parts.log.error("turn not confirmed", { error: errorText(thrown) });
+          this.#deps.log.error("turn not confirmed", { error: errorText(thrown) });
           session.close(CLOSE.tryAgainLater, "storage");
         });
         return;
@@ -209,10 +209,10 @@ class ConnectedAgents implements Agents {
       case "owner_message":
         return this.#proactive.take(session, frame);
       case "owner_event_taken":
-        this.#check(this.#parts.store.ownerEvents.taken(session.agent, frame.id), session.agent);
+        this.#check(this.#deps.store.ownerEvents.taken(session.agent, frame.id), session.agent);
         return;
       case "bye":
-        return this.#parts.log.info("agent leaves", { agent: session.agent });
+        return this.#deps.log.info("agent leaves", { agent: session.agent });
     }
   }
 
@@ -220,14 +220,14 @@ class ConnectedAgents implements Agents {
    * Sends the oldest waiting turn to the agent. The next one follows when this one is confirmed.
    */
   wake(agent: string): void {
-    const { registry, store, owners } = this.#parts;
+    const { registry, store, owners } = this.#deps;
     const session = registry.get(agent);
     const next = session === undefined ? undefined : store.turns.nextFor(agent);
     if (session === undefined || next === undefined) return;
     const { turn, isLast, turn: { turnId } } = next;
     // A failed write may have kept this turn open after its owner was removed.
     if (!isOwned(turn, owners)) {
-      const isEnded = this.#check(endForeign(turnId, this.#parts), agent);
+      const isEnded = this.#check(endFormerOwnersTurn(turnId, this.#deps), agent);
       return isEnded ? this.wake(agent) : undefined;
     }
     const handed = this.#handed.get(session);
@@ -262,7 +262,7 @@ class ConnectedAgents implements Agents {
 
   /** Sends a turn. It may have been withdrawn during the file transfer. */
   #hand(session: DialSession, turnId: string, files: readonly TurnFile[]): void {
-    const turn = this.#parts.store.turns.get(turnId);
+    const turn = this.#deps.store.turns.get(turnId);
     if (turn?.state !== "queued") {
       this.#handed.delete(session);
       return this.wake(session.agent);
@@ -271,13 +271,13 @@ class ConnectedAgents implements Agents {
   }
 
   cancel(turn: Turn): void {
-    const { store, registry } = this.#parts;
+    const { store, registry } = this.#deps;
     this.#check(store.turns.requestCancel(turn.turnId), turn.agent);
     registry.get(turn.agent)?.send({ type: "cancel", turn_id: turn.turnId });
   }
 
   decide(agent: string, owner: string, decision: CardDecision): boolean {
-    return this.#parts.registry.get(agent)?.send(decisionFrame(owner, decision)) ?? false;
+    return this.#deps.registry.get(agent)?.send(decisionFrame(owner, decision)) ?? false;
   }
 
   tell(agent: string): void {
@@ -289,7 +289,7 @@ class ConnectedAgents implements Agents {
   }
 
   inform(agent: string): void {
-    const { registry, store, owners } = this.#parts;
+    const { registry, store, owners } = this.#deps;
     const session = registry.get(agent);
     if (session === undefined) return;
     for (const event of store.ownerEvents.waiting(agent)) {
@@ -307,7 +307,7 @@ class ConnectedAgents implements Agents {
   }
 
   async #confirm(session: DialSession, turnId: string): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const stored = await store.turns.markDelivered(session.agent, turnId, clock.now());
     if (this.#isClosed) return;
     if (!this.#check(stored, session.agent)) return session.close(CLOSE.tryAgainLater, "storage");
@@ -319,7 +319,7 @@ class ConnectedAgents implements Agents {
   }
 
   #apply(effect: TurnEffect): void {
-    const { replies } = this.#parts;
+    const { replies } = this.#deps;
     const { turnId } = effect;
     switch (effect.kind) {
       case "started":
@@ -336,13 +336,13 @@ class ConnectedAgents implements Agents {
   }
 
   #ended(turnId: string): void {
-    const { metrics, store, replies } = this.#parts;
+    const { metrics, store, replies } = this.#deps;
     metrics.count("turns", { outcome: store.turns.get(turnId)?.outcome ?? "failed" });
     replies.finish(turnId);
   }
 
   #giveUp(turn: Turn): void {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     const how = { outcome: "interrupted", reason: STATE_LOST } as const;
     const ended = store.turns.end(turn.turnId, how, clock.now());
     if (this.#check(ended, turn.agent)) this.#ended(turn.turnId);
@@ -350,18 +350,18 @@ class ConnectedAgents implements Agents {
 
   /** Notifies owners whose agents are disconnected, once for each absence. */
   #noticeAbsent(): void {
-    const { store, registry, replies, clock } = this.#parts;
+    const { store, registry, replies, clock } = this.#deps;
     const since = clock.now() - TEAMCHAT_LIMITS.offlineNoticeMs;
     for (const turn of store.turns.waitingSince(since)) {
       if (registry.get(turn.agent) !== undefined) continue;
       if (this.#check(store.absences.note(turn.agent, clock.now()), turn.agent)) {
-        replies.note(turn.site, AWAY);
+        replies.note(turn.context, AWAY);
       }
     }
   }
 
   #expire(): void {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     for (const turn of store.turns.expired(clock.now())) {
       const ended = store.turns.end(turn.turnId, { outcome: "expired" }, clock.now());
       if (this.#check(ended, turn.agent)) this.#ended(turn.turnId);
@@ -382,9 +382,9 @@ class ConnectedAgents implements Agents {
   ): boolean {
     if (stored.ok) return true;
     const { code, message } = stored.error;
-    this.#parts.log.error("not stored", { agent, code, error: message });
+    this.#deps.log.error("not stored", { agent, code, error: message });
     if (!this.#isClosed) {
-      this.#stopTimers.push(once(this.#parts, RETRY_MS, () => this.wake(agent)));
+      this.#stopTimers.push(once(this.#deps, RETRY_MS, () => this.wake(agent)));
     }
     return false;
   }

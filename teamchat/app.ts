@@ -25,7 +25,7 @@ import { isProxied } from "teamchat/register/app.ts";
 const MESSAGES_PATH = "/api/messages";
 
 /** Dependencies of the application. */
-export interface TeamchatAppParts {
+export interface TeamchatAppDeps {
   readonly messages: MessagesRoute;
   readonly isLocal: boolean;
   readonly health: () => Health | Promise<Health>;
@@ -41,10 +41,10 @@ const HEADERS: PlainAnswer["headers"] = [
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Creates the application. */
-export function createTeamchatApp(parts: TeamchatAppParts): PlainHandler {
+export function createTeamchatApp(deps: TeamchatAppDeps): PlainHandler {
   return async (request) => {
-    const id = parts.random.uuid();
-    const { status, headers, body } = await answer(request, id, parts);
+    const id = deps.random.uuid();
+    const { status, headers, body } = await answer(request, id, deps);
     return { status, headers: [...headers, ["x-request-id", id], ...HEADERS], body };
   };
 }
@@ -71,19 +71,19 @@ export function webHandler(
 async function answer(
   request: PlainRequest,
   id: string,
-  parts: TeamchatAppParts,
+  deps: TeamchatAppDeps,
 ): Promise<PlainAnswer> {
   const { method, path } = request;
   if (path === MESSAGES_PATH) {
-    if (parts.isLocal && isOfPage(request.headers)) return deny("page-refused");
-    if (method === "POST") return await parts.messages(request, id);
-    if (method === "HEAD" && parts.isLocal) return { status: 200, headers: [], body: null };
-    return deny("method-not-allowed", [["allow", parts.isLocal ? "POST, HEAD" : "POST"]]);
+    if (deps.isLocal && isOfPage(request.headers)) return deny("page-refused");
+    if (method === "POST") return await deps.messages(request, id);
+    if (method === "HEAD" && deps.isLocal) return { status: 200, headers: [], body: null };
+    return deny("method-not-allowed", [["allow", deps.isLocal ? "POST, HEAD" : "POST"]]);
   }
   const isOwn = isFromThisMachine(request.peer) && !isProxied(request.headers);
   if (!isOwn || (method !== "GET" && method !== "HEAD")) return deny("route-unknown");
-  if (path === "/healthz") return found("application/json", JSON.stringify(await parts.health()));
-  if (path === "/metrics") return found(METRICS_TYPE, await parts.metrics.render());
+  if (path === "/healthz") return found("application/json", JSON.stringify(await deps.health()));
+  if (path === "/metrics") return found(METRICS_TYPE, await deps.metrics.render());
   return deny("route-unknown");
 }
 

@@ -139,7 +139,7 @@ export interface TeamchatConfig {
 }
 
 /** Inputs from the machine that the settings depend on. */
-export interface ConfigSite {
+export interface ConfigInputs {
   /** A private address of this host; undefined when it has none. */
   readonly privateAddress: string | undefined;
   /** Text of the file that `TEAMS_CLOUD` names; undefined when there is none. */
@@ -164,14 +164,14 @@ export function cloudFilePath(env: Env): string | undefined {
  * Reads the settings. The details of the refusal list all faults of single settings or, if there
  * are none, all faults of combinations.
  */
-export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatConfig> {
+export function readTeamchatConfig(env: Env, inputs: ConfigInputs): Result<TeamchatConfig> {
   const read = readSettings(TEAMCHAT_SETTINGS, env);
-  const cloud = readCloud(env, site);
+  const cloud = readCloud(env, inputs);
   const faults = [...(read.ok ? [] : read.error.details), ...(cloud.ok ? [] : cloud.error)];
   if (!read.ok || !cloud.ok) return invalid(faults);
   const values = read.value;
   const registerListen = values.registerListen ??
-    { hostname: site.privateAddress ?? "127.0.0.1", port: values.listen.port };
+    { hostname: inputs.privateAddress ?? "127.0.0.1", port: values.listen.port };
   const ends = values.secretExpires === undefined ? undefined : Date.parse(values.secretExpires);
   faults.push(...jointFaults({ ...values, registerListen }, ends, env));
   if (faults.length > 0) return invalid(faults);
@@ -188,7 +188,7 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
     mode,
     secretEnds: ends,
     agents: values.agents,
-    agentsFile: site.agentsFile,
+    agentsFile: inputs.agentsFile,
     conversations: new Set(values.conversations),
     fileOrigins: new Set(values.fileHosts.map(fileOrigin).filter((each) => each !== undefined)),
     listen: values.listen,
@@ -205,7 +205,7 @@ export function readTeamchatConfig(env: Env, site: ConfigSite): Result<TeamchatC
 /** Reads the cloud's settings; the faults name the setting. */
 export function readCloud(
   env: Env,
-  site: Pick<ConfigSite, "cloudFile">,
+  inputs: Pick<ConfigInputs, "cloudFile">,
 ): Result<Cloud, readonly string[]> {
   const name = env.TEAMS_CLOUD || "public";
   const known = knownCloud(name);
@@ -216,8 +216,8 @@ export function readCloud(
       `${CLOUD_NAMES.join(", ")} or the path of a file`,
     ]);
   }
-  if (site.cloudFile === undefined) return err([`TEAMS_CLOUD: there is no file "${name}"`]);
-  const parsed = parseCloud(site.cloudFile, name);
+  if (inputs.cloudFile === undefined) return err([`TEAMS_CLOUD: there is no file "${name}"`]);
+  const parsed = parseCloud(inputs.cloudFile, name);
   return parsed.ok ? parsed : err(parsed.error.details.map((line) => `TEAMS_CLOUD: ${line}`));
 }
 

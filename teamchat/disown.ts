@@ -18,7 +18,7 @@ import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 
 /** Dependencies. */
-export interface DisownParts {
+export interface DisownDeps {
   readonly store: Pick<TeamchatStore, "turns" | "ownerFiles" | "ownerEvents">;
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly registry: Pick<SessionRegistry, "get">;
@@ -34,12 +34,12 @@ interface Owned {
 }
 
 /** Reports whether an agent still belongs to its owner. */
-export function isOwned({ owner, agent }: Owned, owners: DisownParts["owners"]): boolean {
+export function isOwned({ owner, agent }: Owned, owners: DisownDeps["owners"]): boolean {
   return owners.get(owner as ObjectId) === agent;
 }
 
 /** Ends a turn whose agent no longer belongs to its owner. */
-export function endForeign(
+export function endFormerOwnersTurn(
   turnId: string,
   { store, clock }: { readonly store: Pick<TeamchatStore, "turns">; readonly clock: Clock },
 ): Result<unknown> {
@@ -49,8 +49,8 @@ export function endForeign(
 }
 
 /** Ends all such items. Returns false when a write failed; throws when a read fails. */
-function disown(parts: DisownParts): boolean {
-  const { store, owners, registry, replies, log } = parts;
+function disown(deps: DisownDeps): boolean {
+  const { store, owners, registry, replies, log } = deps;
   const isForeign = (of: Owned) => !isOwned(of, owners);
   let isWhole = true;
   const check = ({ ok: isOk }: Result<unknown>, what: string, agent: string) => {
@@ -61,7 +61,7 @@ function disown(parts: DisownParts): boolean {
   for (const turn of store.turns.open().filter(isForeign)) {
     const { turnId, agent } = turn;
     // If this fails, the turn is checked again before it is sent; its answer is sent to no one.
-    check(endForeign(turnId, parts), "turn of a former owner not ended", agent);
+    check(endFormerOwnersTurn(turnId, deps), "turn of a former owner not ended", agent);
     registry.get(agent)?.send({ type: "cancel", turn_id: turnId });
     replies.drop(turnId);
   }
@@ -87,14 +87,14 @@ export interface Disowning {
 const RETRY_MS = 5_000;
 
 /** Creates it. */
-export function createDisowning(parts: DisownParts): Disowning {
-  const { clock, log } = parts;
+export function createDisowning(deps: DisownDeps): Disowning {
+  const { clock, log } = deps;
   let isBehind = false;
   let isClosed = false;
   let cancel = () => {};
   const attempt = (): boolean => {
     try {
-      return disown(parts);
+      return disown(deps);
     } catch (thrown) {
       if (!(thrown instanceof FileFault)) throw thrown;
       log.error("what former owners left is not read", { error: errorText(thrown) });

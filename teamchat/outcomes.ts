@@ -21,7 +21,7 @@ export interface Outcomes {
 }
 
 /** Dependencies. */
-export interface OutcomesParts {
+export interface OutcomesDeps {
   readonly store: Pick<TeamchatStore, "turns">;
   readonly registry: SessionRegistry;
   /** Called with the result of storing that the agent was notified. */
@@ -33,7 +33,7 @@ type Told = Omit<Closing, "progress"> & {
 };
 
 /** Creates it. */
-export function createOutcomes({ store, registry, onNoted }: OutcomesParts): Outcomes {
+export function createOutcomes({ store, registry, onNoted }: OutcomesDeps): Outcomes {
   /** Turns whose outcome was sent but not yet recorded as sent on disk, and the connection used. */
   const telling = new Map<string, DialSession>();
 

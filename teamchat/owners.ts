@@ -30,7 +30,7 @@ export interface Owners {
 }
 
 /** Dependencies. */
-export interface OwnersParts {
+export interface OwnersDeps {
   /** Owners at start. */
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
   /** The file that the setting names; undefined where the setting contains the map itself. */
@@ -54,13 +54,13 @@ export async function lookForOwner(
 const GONE = "owner gone";
 
 /** Starts watching. */
-export function watchOwners(parts: OwnersParts): Owners {
-  return new WatchedOwners(parts);
+export function watchOwners(deps: OwnersDeps): Owners {
+  return new WatchedOwners(deps);
 }
 
 class WatchedOwners implements Owners {
   readonly map: Map<ObjectId, AgentName>;
-  readonly #parts: OwnersParts;
+  readonly #deps: OwnersDeps;
   /** Abort controllers by owner, for owners that were queried. */
   readonly #gone = new Map<string, AbortController>();
   #version: string | undefined;
@@ -71,10 +71,10 @@ class WatchedOwners implements Owners {
   #isClosed = false;
   #cancel = () => {};
 
-  constructor(parts: OwnersParts) {
-    this.#parts = parts;
-    this.map = new Map(parts.agents);
-    if (parts.path !== undefined) this.#arm();
+  constructor(deps: OwnersDeps) {
+    this.#deps = deps;
+    this.map = new Map(deps.agents);
+    if (deps.path !== undefined) this.#arm();
   }
 
   isDamaged(): boolean {
@@ -90,7 +90,7 @@ class WatchedOwners implements Owners {
 
   /** A check in flight may have begun before a change, so each call waits for a later check. */
   look(): Promise<void> {
-    const { path } = this.#parts;
+    const { path } = this.#deps;
     if (path === undefined || this.#isClosed) return Promise.resolve();
     this.#next ??= (async () => {
       await this.#underWay;
@@ -107,14 +107,14 @@ class WatchedOwners implements Owners {
   }
 
   #arm(): void {
-    this.#cancel = this.#parts.clock.after(DIAL_LIMITS.keyFileLookMs, async () => {
+    this.#cancel = this.#deps.clock.after(DIAL_LIMITS.keyFileLookMs, async () => {
       await this.look();
       if (!this.#isClosed) this.#arm();
     });
   }
 
   async #lookNow(path: string): Promise<void> {
-    const { files, clock } = this.#parts;
+    const { files, clock } = this.#deps;
     const stat = await files.stat(path);
     const version = fileVersion(stat, clock.now(), DIAL_LIMITS.keyFileSettledMs);
     if (version !== undefined && version === this.#version) return;
@@ -130,7 +130,7 @@ class WatchedOwners implements Owners {
   }
 
   #take(next: ReadonlyMap<ObjectId, AgentName>): void {
-    const { log, onChange } = this.#parts;
+    const { log, onChange } = this.#deps;
     this.#fault = "";
     const gone = [...this.map].filter(([owner, agent]) => next.get(owner) !== agent);
     const added = [...next].filter(([owner, agent]) => this.map.get(owner) !== agent);
@@ -147,7 +147,7 @@ class WatchedOwners implements Owners {
 
   #refuse(fault: string): void {
     if (fault !== this.#fault) {
-      this.#parts.log.error("owners not read", { path: this.#parts.path, error: fault });
+      this.#deps.log.error("owners not read", { path: this.#deps.path, error: fault });
     }
     this.#fault = fault;
     // Read the file again once it is readable, even if its text is unchanged.

@@ -38,7 +38,7 @@ export interface Proactive {
 }
 
 /** Dependencies. */
-export interface ProactiveParts {
+export interface ProactiveDeps {
   readonly store: Pick<TeamchatStore, "sends" | "conversations">;
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly replies: Pick<Replies, "finish">;
@@ -50,8 +50,8 @@ export interface ProactiveParts {
 }
 
 /** Creates it. */
-export function createProactive(parts: ProactiveParts): Proactive {
-  const { store, owners, replies, tell, clock, random, log } = parts;
+export function createProactive(deps: ProactiveDeps): Proactive {
+  const { store, owners, replies, tell, clock, random, log } = deps;
   const sent = new Map<string, readonly number[]>();
 
   /** Whether the agent has reached its limit for this minute. */
@@ -94,12 +94,12 @@ export function createProactive(parts: ProactiveParts): Proactive {
       }
       const place = placeFor(agent);
       if (typeof place === "string") return refuse("blocked", place);
-      const { owner, site } = place;
+      const { owner, context } = place;
       const [turnId, created] = [random.uuid(), clock.now()];
       if (isOverRate(agent)) {
         return refuse("throttled", `more than ${MESSAGE_LIMITS.perMinuteMax} in a minute`);
       }
-      const stored = store.sends.add({ turnId, agent, sendId: id, owner, site, text, created });
+      const stored = store.sends.add({ turnId, agent, sendId: id, owner, context, text, created });
       if (!stored.ok) return refuse("failed", stored.error.code);
       switch (stored.value) {
         case "new":

@@ -31,13 +31,13 @@ import {
   createMessagesRoute,
   type TakeActivity,
   takeActivity,
-  type TakeParts,
+  type TakeDeps,
 } from "teamchat/inbound/messages.ts";
 import { createInboundEvents } from "teamchat/inbound/events.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
 import { lookForOwner, type Owners, watchOwners } from "teamchat/owners.ts";
 import { type Platform, platformOf } from "teamchat/platform.ts";
-import { createRegisterDoor, type RegisterDoor } from "teamchat/register/app.ts";
+import { createRegisterEndpoint, type RegisterEndpoint } from "teamchat/register/app.ts";
 import { createConnector } from "teamchat/reply/connector.ts";
 import { createReplies, type Replies } from "teamchat/reply/replies.ts";
 import { openTeamchatStore, type TeamchatStore } from "teamchat/store/store.ts";
@@ -99,10 +99,14 @@ async function serve(
   const metrics = createMetrics();
   metrics.gauge("turns_open", () => store.turns.openCount());
   const platform = platformOf(config, { ...ports, metrics }, options);
-  const desk = createDesk(config, { ...ports, metrics, platform });
-  const { agents, replies, owners, disowning } = desk;
-  const { door, stopWatch } = registerDoorOf(config, { ...ports, ...desk }, options);
-  const inbound = inboundOf(config, { ...ports, ...desk }, options);
+  const services = createTurnServices(config, { ...ports, metrics, platform });
+  const { agents, replies, owners, disowning } = services;
+  const { endpoint, stopWatch } = registerEndpointOf(
+    config,
+    { ...ports, ...services },
+    options,
+  );
+  const inbound = inboundOf(config, { ...ports, ...services }, options);
   // Owners may have changed while no gateway ran.
   disowning.run();
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
@@ -117,7 +121,7 @@ async function serve(
     await replies.close();
   };
   const app = config.isReceiverSeparate ? undefined : inbound.app;
-  const listeners = await listen(config, { app, door, sockets }).catch(async (thrown) => {
+  const listeners = await listen(config, { app, endpoint, sockets }).catch(async (thrown) => {
     await stop();
     throw thrown;
   });
@@ -128,7 +132,7 @@ async function serve(
     register: listeners.register.address,
     metrics,
     close: async (reason = "the gateway restarts") => {
-      door.sayGoodbye(reason);
+      endpoint.sayGoodbye(reason);
       await following?.close();
       await Promise.all([listeners.messages?.close(), listeners.register.close()]);
       await stop();
@@ -138,7 +142,7 @@ async function serve(
 }
 
 /** The parts that move turns between owners and agents. */
-interface Desk {
+interface TurnServices {
   readonly metrics: Metrics;
   readonly platform: Platform;
   readonly registry: SessionRegistry;
@@ -148,10 +152,10 @@ interface Desk {
   readonly disowning: Disowning;
 }
 
-function createDesk(
+function createTurnServices(
   config: TeamchatConfig,
-  ports: Served & Pick<Desk, "metrics" | "platform">,
-): Desk {
+  ports: Served & Pick<TurnServices, "metrics" | "platform">,
+): TurnServices {
   const { clock, metrics, platform } = ports;
   const connector = createConnector({
     ...ports,
@@ -206,20 +210,20 @@ function endSessions(registry: SessionRegistry, bereft: ReadonlySet<string>, log
 }
 
 /** The endpoint where agents register, and the watch over their keys. */
-function registerDoorOf(
+function registerEndpointOf(
   config: TeamchatConfig,
-  parts: Served & Desk,
+  deps: Served & TurnServices,
   { version, hostNames }: TeamchatOptions,
-): { readonly door: RegisterDoor; readonly stopWatch: () => void } {
-  const { files, clock, log, store, registry, owners } = parts;
+): { readonly endpoint: RegisterEndpoint; readonly stopWatch: () => void } {
+  const { files, clock, log, store, registry, owners } = deps;
   const keyList = openKeyList(files, config.paths.dialKeys, clock);
   const { registerNames, registerListen } = config;
   const isOwnName = ownNames([...registerNames, registerListen.hostname, ...hostNames]);
   const enrolled = (agent: string) => keyList.listed(agent);
-  const door = createRegisterDoor({
-    ...parts,
+  const endpoint = createRegisterEndpoint({
+    ...deps,
     agents: owners.map,
-    router: parts.agents,
+    router: deps.agents,
     isOwnName,
     version,
     ackedSeq: (agent, epoch) => store.turns.ackedSeq(agent, epoch),
@@ -238,7 +242,7 @@ function registerDoorOf(
     clock,
     log,
   });
-  return { door, stopWatch };
+  return { endpoint, stopWatch };
 }
 
 /** The inbound side: an application to listen with, or a receiver to follow. */
@@ -250,10 +254,10 @@ interface Inbound {
 
 function inboundOf(
   config: TeamchatConfig,
-  parts: Served & Desk,
+  deps: Served & TurnServices,
   { version }: TeamchatOptions,
 ): Inbound {
-  const { sockets, store, metrics, clock, random, log, platform, owners } = parts;
+  const { sockets, store, metrics, clock, random, log, platform, owners } = deps;
   const { mode } = config;
   let slowestMs = 0;
   let lastInbound: number | undefined;
@@ -262,7 +266,7 @@ function inboundOf(
     slowestMs = 0;
     return slowest;
   });
-  const taking = takePartsOf(config, parts);
+  const taking = takePartsOf(config, deps);
   const take: TakeActivity = async (activity, arrival) => {
     await lookForOwner(activity, owners);
     return await takeActivity(activity, arrival, taking);
@@ -278,7 +282,7 @@ function inboundOf(
       lastInbound = clock.now();
     },
   });
-  const health = () => healthOf({ ...stateOf(config, parts), version, lastInbound });
+  const health = () => healthOf({ ...stateOf(config, deps), version, lastInbound });
   return {
     app: createTeamchatApp({ messages, isLocal: mode.kind === "local", metrics, random, health }),
     follow: () =>
@@ -298,8 +302,8 @@ function inboundOf(
 /** Dependencies for routing and storing an activity. */
 function takePartsOf(
   { mode, conversations, offlineMs }: TeamchatConfig,
-  { store, metrics, clock, random, log, platform, owners, agents, replies }: Served & Desk,
-): TakeParts {
+  { store, metrics, clock, random, log, platform, owners, agents, replies }: Served & TurnServices,
+): TakeDeps {
   const isCloud = mode.kind === "cloud";
   const rules: RouteRules = {
     agents: owners.map,
@@ -324,7 +328,7 @@ function takePartsOf(
 /** Current facts for the health report. */
 function stateOf(
   config: TeamchatConfig,
-  { store, clock, platform, owners, disowning, registry }: Served & Desk,
+  { store, clock, platform, owners, disowning, registry }: Served & TurnServices,
 ) {
   return {
     mode: config.mode.kind,
@@ -347,15 +351,15 @@ function stateOf(
  */
 async function listen(
   config: TeamchatConfig,
-  parts: {
+  deps: {
     readonly app: PlainHandler | undefined;
-    readonly door: RegisterDoor;
+    readonly endpoint: RegisterEndpoint;
     readonly sockets: TeamchatPorts["sockets"];
   },
 ): Promise<{ readonly messages: Listener | undefined; readonly register: Listener }> {
-  const { app, door, sockets } = parts;
+  const { app, endpoint, sockets } = deps;
   const frameBytesMax = DIAL_LIMITS.unregisteredFrameBytesMax;
-  const upgrade: RegisterDoor["upgrade"] = (request, peer) => door.upgrade(request, peer);
+  const upgrade: RegisterEndpoint["upgrade"] = (request, peer) => endpoint.upgrade(request, peer);
   const registerOnly = () =>
     sockets.serveFrames(config.registerListen, {
       frameBytesMax,

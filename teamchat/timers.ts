@@ -11,13 +11,13 @@ import { FileFault } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
 
 /** Dependencies of timers. */
-export interface TimerParts {
+export interface TimerDeps {
   readonly clock: Pick<Clock, "after">;
   readonly log: Log;
 }
 
 /** Calls `run` once after `ms`. The returned function cancels it. */
-export function once({ clock, log }: TimerParts, ms: number, run: () => void): () => void {
+export function once({ clock, log }: TimerDeps, ms: number, run: () => void): () => void {
   return clock.after(ms, () => {
     try {
       run();
@@ -29,11 +29,11 @@ export function once({ clock, log }: TimerParts, ms: number, run: () => void): (
 }
 
 /** Calls `run` every `ms`. The returned function stops it. */
-export function every(parts: TimerParts, ms: number, run: () => void): () => void {
+export function every(deps: TimerDeps, ms: number, run: () => void): () => void {
   let isOver = false;
   let stop = () => {};
   const arm = () => {
-    stop = once(parts, ms, () => {
+    stop = once(deps, ms, () => {
       try {
         run();
       } finally {

@@ -38,16 +38,16 @@ create index if not exists approvals_open on approvals (agent, place)
 `;
 
 /** Payload of an agent's request for approval. */
-export type Asked = z.infer<typeof EVENT_PAYLOADS["approval_asked"]>;
+export type ApprovalRequest = z.infer<typeof EVENT_PAYLOADS["approval_asked"]>;
 
 /** An approval as the gateway knows it. */
-export interface BookedApproval {
+export interface StoredApproval {
   readonly id: string;
   readonly agent: string;
   readonly turnId: string | undefined;
   /** Time of the request, by the agent's clock. */
   readonly at: number;
-  readonly asked: Asked;
+  readonly asked: ApprovalRequest;
   readonly state: ApprovalState;
   readonly decision: "approved" | "denied" | undefined;
   readonly by: string | undefined;
@@ -70,16 +70,16 @@ export interface GatewayDecision {
 }
 
 /** The approval store. */
-export interface ApprovalBook {
+export interface ApprovalStore {
   /** Approvals that wait for a decision or a confirmation, oldest first. */
-  openOf(agents: readonly string[], now: number): Promise<readonly BookedApproval[]>;
+  openOf(agents: readonly string[], now: number): Promise<readonly StoredApproval[]>;
   /**
    * Records the first decision. Refuses an approval that is not open, is another agent's, or is
    * for another call.
    */
-  decide(decision: GatewayDecision): Promise<Result<BookedApproval>>;
+  decide(decision: GatewayDecision): Promise<Result<StoredApproval>>;
   /** Decisions made here that the agent has not confirmed. */
-  unconfirmedOf(agent: string): Promise<readonly BookedApproval[]>;
+  unconfirmedOf(agent: string): Promise<readonly StoredApproval[]>;
 }
 
 /** Applies an agent's event to its approval. Call it only inside the transaction that stores it. */
@@ -94,9 +94,9 @@ export type ApplyToApproval = (
 ) => void;
 
 /** Opens the approval store of a prepared database, and its hook for agents' events. */
-export function openApprovalBook(
+export function openApprovalStore(
   db: Database,
-): { readonly book: ApprovalBook; readonly applyToApproval: ApplyToApproval } {
+): { readonly book: ApprovalStore; readonly applyToApproval: ApplyToApproval } {
   const sql = statements(db);
   const find = (id: string) => readRow(sql.find.get(id));
   return {
@@ -108,7 +108,7 @@ export function openApprovalBook(
         sql.unconfirmed.all(agent).flatMap((row) => readRow(row) ?? []),
       decide: async (decision) => {
         const { id, by, surface, reason } = decision;
-        const fault = unfit(find(id), decision);
+        const fault = decisionFault(find(id), decision);
         if (fault !== undefined) return err(fault);
         const written = writeSql(db, "the decision", () => {
           sql.decide.run(decision.decision, by, surface, reason ?? null, id);
@@ -164,7 +164,7 @@ function applyEvent(
   const id = String(payload.approval_id);
   const text = (value: unknown) => typeof value === "string" ? value : null;
   if (kind === "approval_asked") {
-    const asked = payload as Asked;
+    const asked = payload as ApprovalRequest;
     const when = [Math.round(at), Math.round(asked.expires)] as const;
     sql.ask.run(id, agent, turnId ?? null, ...when, asked.digest, JSON.stringify(asked));
   } else if (kind === "approval_decided") {
@@ -178,7 +178,7 @@ function applyEvent(
 
 function readRow(
   row: Readonly<Record<string, SqlValue>> | undefined,
-): BookedApproval | undefined {
+): StoredApproval | undefined {
   if (row === undefined) return undefined;
   const text = (value: SqlValue | undefined) => value === null ? undefined : String(value);
   const decision = text(row.decision);
@@ -187,7 +187,7 @@ function readRow(
     agent: String(row.agent),
     turnId: text(row.turn_id),
     at: Number(row.at),
-    asked: JSON.parse(String(row.asked)) as Asked,
+    asked: JSON.parse(String(row.asked)) as ApprovalRequest,
     state: String(row.state) as ApprovalState,
     decision: decision === "approved" || decision === "denied" ? decision : undefined,
     by: text(row.decided_by),
@@ -197,7 +197,7 @@ function readRow(
   };
 }
 
-function unfit(approval: BookedApproval | undefined, decision: GatewayDecision) {
+function decisionFault(approval: StoredApproval | undefined, decision: GatewayDecision) {
   // Another agent's approval is reported as not found: only its owner may know that it exists.
   if (approval === undefined || approval.agent !== decision.agent) {
     return unknownApproval(decision);

@@ -7,7 +7,7 @@
 
 import { z } from "zod";
 import type { Viewer } from "core/access/viewer.ts";
-import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/parts.ts";
 
 /** Shape of a card, published with the routes. */
 export const agentCard = z.object({
@@ -36,17 +36,17 @@ export const connectionRow = agentCard.pick({ agent: true, is_online: true, stor
 
 /** Reports for each identity of the ledger whether its agent is connected, and its storage. */
 export function describeConnections(
-  parts: Pick<CockpitParts, "roster" | "store" | "registry">,
+  deps: Pick<CockpitDeps, "roster" | "store" | "registry">,
 ): readonly z.infer<typeof connectionRow>[] {
-  return [...parts.roster.ledger].map(([email, agent]) => ({
+  return [...deps.roster.ledger].map(([email, agent]) => ({
     agent,
     user_email: email,
-    is_online: parts.registry.get(agent) !== undefined,
-    storage: storageOf(agent, parts),
+    is_online: deps.registry.get(agent) !== undefined,
+    storage: storageOf(agent, deps),
   }));
 }
 
-function storageOf(agent: string, { store }: Pick<CockpitParts, "store">): AgentCard["storage"] {
+function storageOf(agent: string, { store }: Pick<CockpitDeps, "store">): AgentCard["storage"] {
   const { bytes, bytesMax, oldest } = store.usage.of(agent);
   return { bytes, bytes_max: bytesMax, oldest: oldest ?? null };
 }
@@ -59,17 +59,17 @@ export function canSee(viewer: Viewer, agent: string): boolean {
 /** Describes the agents that a viewer may see, sorted by name. */
 export async function describeAgents(
   viewer: Viewer,
-  parts: Pick<CockpitParts, "roster" | "store" | "registry">,
+  deps: Pick<CockpitDeps, "roster" | "store" | "registry">,
   only?: readonly string[],
 ): Promise<readonly AgentCard[]> {
-  const names = [...new Set<string>(parts.roster.ledger.values())]
+  const names = [...new Set<string>(deps.roster.ledger.values())]
     .filter((agent) => canSee(viewer, agent) && (only === undefined || only.includes(agent)))
     .sort();
-  const memories = new Map((await parts.store.memories()).map((one) => [one.agent, one]));
+  const memories = new Map((await deps.store.memories()).map((one) => [one.agent, one]));
   return names.map((agent) => {
-    const session = parts.registry.get(agent);
+    const session = deps.registry.get(agent);
     const memory = memories.get(agent);
-    const seen = parts.registry.lastSeen(agent);
+    const seen = deps.registry.lastSeen(agent);
     const isOnline = session !== undefined;
     return {
       agent,
@@ -82,7 +82,7 @@ export async function describeAgents(
       version: session?.version ?? null,
       protocol: session?.protocol ?? null,
       last_seen: seen === undefined ? null : { at: seen.at, close_code: seen.code },
-      storage: storageOf(agent, parts),
+      storage: storageOf(agent, deps),
     };
   });
 }

@@ -15,7 +15,7 @@ import { hostnameOf } from "core/net/host_name.ts";
 import { isCrossSite, isLocalProgram, isOfOtherViewer, viewerOf } from "gateway/cockpit/caller.ts";
 import { denial, problem } from "gateway/cockpit/deny.ts";
 import { readInput } from "gateway/cockpit/input.ts";
-import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/parts.ts";
 import type { Route } from "gateway/cockpit/route.ts";
 
 /** Header with the request id; an id from the proxy in front is reused. */
@@ -28,38 +28,36 @@ export interface CockpitEnv {
 }
 
 /** Creates the application. */
-export function createCockpit(routes: readonly Route[], parts: CockpitParts): Hono<CockpitEnv> {
+export function createCockpit(routes: readonly Route[], deps: CockpitDeps): Hono<CockpitEnv> {
   const app = new Hono<CockpitEnv>();
   // Runs before every route: a request with another host name may come from any page of the web.
   app.use(async (context, next) => {
     const host = hostnameOf(context.req.header("host") ?? "");
-    if (parts.isOwnHost(host)) return await next();
-    const id = requestId(context.req.raw, parts);
-    parts.log.warning("request refused", { request_id: id, reason: "host-unknown" });
-    return dress(problem(hostUnknown()), id);
+    if (deps.isOwnHost(host)) return await next();
+    const id = requestId(context.req.raw, deps);
+    deps.log.warning("request refused", { request_id: id, reason: "host-unknown" });
+    return addHeaders(problem(hostUnknown()), id);
   });
   for (const route of routes) {
     app.on(route.method, route.path, (context) => {
       const peer = context.env?.peer ?? "";
-      return answer(context.req.raw, { route, peer, parts });
+      return answer(context.req.raw, { route, peer, parts: deps });
     });
   }
   app.notFound((context) => {
     const { path, method } = context.req;
     const allowed = routes.filter((route) => route.path === path).map((route) => route.method);
-    const id = requestId(context.req.raw, parts);
-    const page = allowed.length === 0 && isForPerson(context.req.raw)
-      ? parts.web.lost()
-      : undefined;
-    if (page !== undefined) return dress(page, id);
+    const id = requestId(context.req.raw, deps);
+    const page = allowed.length === 0 && isForPerson(context.req.raw) ? deps.web.lost() : undefined;
+    if (page !== undefined) return addHeaders(page, id);
     const fault = allowed.length === 0 ? routeUnknown(path) : methodNotAllowed(method, path);
     const headers = allowed.length === 0 ? {} : { allow: allowed.join(", ") };
-    return dress(problem(fault, headers), id);
+    return addHeaders(problem(fault, headers), id);
   });
   app.onError((thrown, context) => {
-    const id = requestId(context.req.raw, parts);
-    parts.log.error("request failed", { request_id: id, error: errorText(thrown) });
-    return dress(problem(internalFault()), id);
+    const id = requestId(context.req.raw, deps);
+    deps.log.error("request failed", { request_id: id, error: errorText(thrown) });
+    return addHeaders(problem(internalFault()), id);
   });
   return app;
 }
@@ -70,34 +68,38 @@ function isForPerson({ method, headers, url }: Request): boolean {
   return method === "GET" && !isApi && (headers.get("accept") ?? "").includes("text/html");
 }
 
-interface Asked {
+interface ParsedRequest {
   readonly route: Route;
   readonly peer: string;
-  readonly parts: CockpitParts;
+  readonly parts: CockpitDeps;
 }
 
-async function answer(request: Request, asked: Asked): Promise<Response> {
-  const { route, parts } = asked;
-  const id = requestId(request, parts);
+async function answer(request: Request, asked: ParsedRequest): Promise<Response> {
+  const { route, parts: deps } = asked;
+  const id = requestId(request, deps);
   const result = await decide(request, id, asked);
   const response = result.ok ? result.value : problem(result.error);
-  parts.metrics.count("requests", { route: route.path, status: String(response.status) });
-  return dress(response, id);
+  deps.metrics.count("requests", { route: route.path, status: String(response.status) });
+  return addHeaders(response, id);
 }
 
-async function decide(request: Request, id: string, asked: Asked): Promise<Result<Response>> {
-  const { route, peer, parts } = asked;
+async function decide(
+  request: Request,
+  id: string,
+  asked: ParsedRequest,
+): Promise<Result<Response>> {
+  const { route, peer, parts: deps } = asked;
   const deny = (
     code: Parameters<typeof denial>[0],
     why: { readonly reason: string; readonly agent?: string | undefined },
   ): Result<Response> => {
-    parts.log.info("request denied", { request_id: id, path: route.path, code, ...why });
+    deps.log.info("request denied", { request_id: id, path: route.path, code, ...why });
     return { ok: false, error: denial(code) };
   };
   if (route.gate !== "open" && isCrossSite(request)) {
     return deny("cross-site", { reason: "sec-fetch-site" });
   }
-  const viewer = await viewerOf(request, parts);
+  const viewer = await viewerOf(request, deps);
   const local = isLocalProgram(request, peer);
   const agent = viewer.kind === "owner" ? viewer.agent : undefined;
   const early = decideEarly(route, viewer, local);
@@ -110,7 +112,7 @@ async function decide(request: Request, id: string, asked: Asked): Promise<Resul
   const agents = viewer.kind === "owner" ? route.agents(input.value, viewer) : [];
   const decision = decideGate(route.gate, { viewer, isLocalProgram: local, agents });
   if (!decision.allow) return deny(decision.code, { reason: decision.reason, agent });
-  return route.handle({ parts, viewer, request, requestId: id }, input.value);
+  return route.handle({ deps, viewer, request, requestId: id }, input.value);
 }
 
 /** Rejects callers before their input is read, when no input could give them access. */
@@ -119,12 +121,12 @@ function decideEarly(route: Route, viewer: Viewer, isLocal: boolean): GateDecisi
   return decideGate(gate, { viewer, isLocalProgram: isLocal, agents: [] });
 }
 
-function requestId(request: Request, parts: Pick<CockpitParts, "random">): string {
+function requestId(request: Request, deps: Pick<CockpitDeps, "random">): string {
   const given = request.headers.get(REQUEST_ID_HEADER) ?? "";
-  return REQUEST_ID.test(given) ? given : parts.random.uuid();
+  return REQUEST_ID.test(given) ? given : deps.random.uuid();
 }
 
-function dress(response: Response, id: string): Response {
+function addHeaders(response: Response, id: string): Response {
   response.headers.set(REQUEST_ID_HEADER, id);
   response.headers.set("x-content-type-options", "nosniff");
   if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");

@@ -14,7 +14,7 @@ import {
 } from "core/access/assertion.ts";
 import { decideViewer, type Viewer, type ViewerClaim } from "core/access/viewer.ts";
 import { isLoopbackName } from "core/net/host_name.ts";
-import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/parts.ts";
 
 /** Header with the identity of the viewer. */
 const IDENTITY_HEADER = "X-User-Email";
@@ -40,13 +40,13 @@ const PROXY_HEADERS = [
 /** Determines the viewer of a request. */
 export async function viewerOf(
   request: Request,
-  parts: Pick<CockpitParts, "roster" | "trust" | "assertionKeys" | "clock">,
+  deps: Pick<CockpitDeps, "roster" | "trust" | "assertionKeys" | "clock">,
 ): Promise<Viewer> {
   const claim: ViewerClaim = {
     headerEmail: request.headers.get(IDENTITY_HEADER),
-    assertion: await readAssertion(request, parts.assertionKeys, parts.clock.now()),
+    assertion: await readAssertion(request, deps.assertionKeys, deps.clock.now()),
   };
-  return decideViewer(claim, parts.trust, parts.roster);
+  return decideViewer(claim, deps.trust, deps.roster);
 }
 
 async function readAssertion(

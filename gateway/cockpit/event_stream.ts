@@ -5,16 +5,16 @@
  * @module
  */
 
-import { StreamClient, type StreamParts, type StreamWish } from "gateway/cockpit/stream_client.ts";
+import { StreamClient, type StreamDeps, type StreamWish } from "gateway/cockpit/stream_client.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 
 /** Opens the stream; undefined when the viewer has too many open. */
 export function openEventStream(
   wish: StreamWish,
-  parts: StreamParts,
+  deps: StreamDeps,
 ): ReadableStream<Uint8Array> | undefined {
-  const client = new StreamClient(wish, parts);
-  const remove = parts.streams.add(wish.viewer, () => client.end());
+  const client = new StreamClient(wish, deps);
+  const remove = deps.streams.add(wish.viewer, () => client.end());
   if (remove === undefined) return undefined;
   return new ReadableStream<Uint8Array>({
     start: (controller) => client.start(controller, remove),

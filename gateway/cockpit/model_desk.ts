@@ -8,7 +8,7 @@
 
 import { z } from "zod";
 import { type Refusal, refusal } from "core/errors.ts";
-import { MODEL_DESK_LIMITS } from "gateway/limits.ts";
+import { MODEL_LIMITS } from "gateway/limits.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { MODEL_PROVIDERS, type ModelChoice } from "core/runtimes/model_choice.ts";
 import type { VerbCall, VerbRunner } from "gateway/daemon_verbs.ts";
@@ -26,20 +26,20 @@ export const modelCardShape = z.object({
 export type AgentModel = z.infer<typeof modelCardShape>;
 
 /** Reads and sets models. */
-export interface ModelDesk {
+export interface ModelEndpoint {
   show(agent: string): Promise<Result<AgentModel>>;
   /** Tests the endpoint if `isChecked`, stores the model, and restarts the agent. */
   set(agent: string, choice: ModelChoice, isChecked: boolean): Promise<Result<AgentModel>>;
 }
 
 /** Creates the endpoint for models. Without a runner every request is refused. */
-export function createModelDesk(verbs: VerbRunner | undefined): ModelDesk {
+export function createModelEndpoint(verbs: VerbRunner | undefined): ModelEndpoint {
   let open = 0;
   const changing = new Set<string>();
   const ask = async (call: VerbCall): Promise<Result<AgentModel>> => {
     if (verbs === undefined) return err(away(call));
     // Each request starts a program as root: a page must not start them without limit.
-    if (open >= MODEL_DESK_LIMITS.openMax) return err(busy(call));
+    if (open >= MODEL_LIMITS.openMax) return err(busy(call));
     open++;
     try {
       const said = await verbs.run(call);

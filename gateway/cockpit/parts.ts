@@ -10,8 +10,8 @@ import type { IsOwnName } from "core/net/host_name.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Random } from "core/ports/random.ts";
-import type { ModelDesk } from "gateway/cockpit/model_desk.ts";
-import type { HostDesk } from "gateway/hosts/desk.ts";
+import type { ModelEndpoint } from "gateway/cockpit/model_desk.ts";
+import type { HostRegistry } from "gateway/hosts/desk.ts";
 import type { WebFiles } from "gateway/cockpit/web_files.ts";
 import type { StreamSet } from "gateway/cockpit/streams.ts";
 import type { SessionRegistry } from "core/dial/sessions.ts";
@@ -21,7 +21,7 @@ import type { Hub } from "gateway/transcript/hub.ts";
 import type { Metrics } from "gateway/metrics.ts";
 
 /** Everything a request may need. */
-export interface CockpitParts {
+export interface CockpitDeps {
   readonly roster: Roster;
   readonly trust: Trust;
   /** Whether the cockpit serves this host name; without port, lowercase. */
@@ -33,8 +33,8 @@ export interface CockpitParts {
   readonly router: Router;
   readonly streams: StreamSet;
   readonly web: WebFiles;
-  readonly models: ModelDesk;
-  readonly hosts: Omit<HostDesk, "router">;
+  readonly models: ModelEndpoint;
+  readonly hosts: Omit<HostRegistry, "router">;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;

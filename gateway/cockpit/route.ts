@@ -10,14 +10,14 @@ import type { z } from "zod";
 import type { Gate } from "core/access/gates.ts";
 import type { Viewer } from "core/access/viewer.ts";
 import type { Result } from "core/result.ts";
-import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/parts.ts";
 
 /** A viewer with an identity. */
 export type Owner = Extract<Viewer, { kind: "owner" }>;
 
 /** Context of a request besides the parsed input. */
 export interface RouteContext {
-  readonly parts: CockpitParts;
+  readonly deps: CockpitDeps;
   readonly viewer: Viewer;
   readonly request: Request;
   readonly requestId: string;

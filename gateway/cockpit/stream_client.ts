@@ -11,7 +11,7 @@
 
 import { errorText } from "core/errors.ts";
 import { type Cursor, printCursor } from "gateway/cockpit/cursor.ts";
-import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/parts.ts";
 import { printSse, showEvent } from "gateway/cockpit/sse.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { HubItem } from "gateway/transcript/hub.ts";
@@ -39,8 +39,8 @@ export interface StreamWish {
 }
 
 /** Dependencies of a stream. */
-export type StreamParts = Pick<
-  CockpitParts,
+export type StreamDeps = Pick<
+  CockpitDeps,
   "store" | "hub" | "streams" | "metrics" | "clock" | "log"
 >;
 
@@ -54,7 +54,7 @@ const RETRY_MS = 1_000;
 /** Feeds one client's stream. */
 export class StreamClient {
   readonly #wish: StreamWish;
-  readonly #parts: StreamParts;
+  readonly #deps: StreamDeps;
   readonly #wanted: ReadonlySet<string>;
   readonly #encoder = new TextEncoder();
   /** Agents whose card has changed since it was last sent. */
@@ -74,9 +74,9 @@ export class StreamClient {
   #isOver = false;
   #releases: (() => void)[] = [];
 
-  constructor(wish: StreamWish, parts: StreamParts) {
+  constructor(wish: StreamWish, deps: StreamDeps) {
     this.#wish = wish;
-    this.#parts = parts;
+    this.#deps = deps;
     this.#wanted = new Set(wish.agents);
   }
 
@@ -86,7 +86,7 @@ export class StreamClient {
     remove: () => void,
   ): Promise<void> {
     this.#controller = controller;
-    const unsubscribe = this.#parts.hub.subscribe((item) => this.#hear(item));
+    const unsubscribe = this.#deps.hub.subscribe((item) => this.#hear(item));
     this.#releases = [remove, unsubscribe, this.#keepAlive()];
     try {
       await this.#begin();
@@ -129,7 +129,7 @@ export class StreamClient {
         await this.#sendHosts();
       }
     } catch (thrown) {
-      this.#parts.log.error("event stream failed", { error: errorText(thrown) });
+      this.#deps.log.error("event stream failed", { error: errorText(thrown) });
       this.end();
     } finally {
       this.#isPumping = false;
@@ -145,7 +145,7 @@ export class StreamClient {
   }
 
   async #begin(): Promise<void> {
-    const { events } = this.#parts.store;
+    const { events } = this.#deps.store;
     const { from, presence, hosts } = this.#wish;
     const head = await events.head();
     const isKnown = from === undefined || (from.epoch === events.epoch && from.seq <= head);
@@ -163,7 +163,7 @@ export class StreamClient {
   }
 
   async #lag(reason: string): Promise<void> {
-    const { store, metrics } = this.#parts;
+    const { store, metrics } = this.#deps;
     this.#cursor = await store.events.head();
     this.#previews = [];
     metrics.count("streams", { what: "lagged" });
@@ -176,7 +176,7 @@ export class StreamClient {
    * end.
    */
   async #drain(): Promise<boolean> {
-    const { events } = this.#parts.store;
+    const { events } = this.#deps.store;
     while (this.#room() > 0) {
       if (await this.#isTooFarBehind()) await this.#lag("too-far-behind");
       const head = await events.head();
@@ -201,7 +201,7 @@ export class StreamClient {
   }
 
   async #isTooFarBehind(): Promise<boolean> {
-    const { events } = this.#parts.store;
+    const { events } = this.#deps.store;
     const max = STREAM_LIMITS.replayEventsMax;
     if (await events.head() - this.#cursor <= max) return false;
     const query = { agents: this.#wish.agents, after: this.#cursor, max: max + 1 };
@@ -233,7 +233,7 @@ export class StreamClient {
     this.#previews = [];
     for (const { text } of waiting) {
       const isSent = isAtHead && this.#room() > 0;
-      this.#parts.metrics.count("previews", { result: isSent ? "sent" : "dropped" });
+      this.#deps.metrics.count("previews", { result: isSent ? "sent" : "dropped" });
       if (isSent) this.#send(text);
     }
   }
@@ -270,7 +270,7 @@ export class StreamClient {
 
   /** Keeps proxies and browsers from closing an idle stream. */
   #keepAlive(): () => void {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     let cancel = () => {};
     const beat = () => {
       if (this.#room() > 0) this.#send(": keep-alive\n\n");

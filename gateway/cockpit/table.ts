@@ -23,7 +23,7 @@ const description = route({
   summary: "This table as OpenAPI 3.1",
   gate: "viewer",
   answers: [{ status: 200, description: "OpenAPI", mediaType: "application/json" }],
-  handle: ({ parts }) => Promise.resolve(ok(json(describeRoutes(ROUTES, parts.version)))),
+  handle: ({ deps }) => Promise.resolve(ok(json(describeRoutes(ROUTES, deps.version)))),
 });
 
 /** The route table. */

@@ -10,7 +10,7 @@ import { DIAL_SUBPROTOCOL } from "core/dial/frames.ts";
 import { DIAL_LIMITS } from "core/limits/dial.ts";
 import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports/sockets.ts";
 import { browserSign } from "core/dial/browser.ts";
-import { type ConnectionParts, serveConnection } from "gateway/dial/connection.ts";
+import { type ConnectionDeps, serveConnection } from "gateway/dial/connection.ts";
 import { answerHost } from "gateway/dial/host_agents.ts";
 import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
 import type { Metrics } from "gateway/metrics.ts";
@@ -29,9 +29,9 @@ export interface DialListener {
 export async function startDialListener(
   sockets: Sockets,
   at: ListenAddress,
-  parts: ConnectionParts & { readonly registry: SessionRegistry; readonly metrics: Metrics },
+  deps: ConnectionDeps & { readonly registry: SessionRegistry; readonly metrics: Metrics },
 ): Promise<DialListener> {
-  const { metrics, log, registry, random } = parts;
+  const { metrics, log, registry, random } = deps;
   const room = createWaitingRoom((address) => {
     metrics.count("evicted");
     log.warning("dial-in connection makes room before it registered", { address });
@@ -50,7 +50,7 @@ export async function startDialListener(
   const listener = await sockets.serveFrames(at, {
     frameBytesMax: DIAL_LIMITS.unregisteredFrameBytesMax,
     upgrade: (request, peer) => {
-      const sign = browserSign(request.headers, parts.isOwnName);
+      const sign = browserSign(request.headers, deps.isOwnName);
       if (sign !== undefined) return refuse(403, sign, peer);
       const offered = (request.headers.get("sec-websocket-protocol") ?? "").split(",")
         .map((name) => name.trim());
@@ -60,11 +60,11 @@ export async function startDialListener(
         ...(offered.includes(DIAL_SUBPROTOCOL) ? { protocol: DIAL_SUBPROTOCOL } : {}),
         onOpen: (connection) => {
           const onSettled = room.enter(peer, () => connection.terminate());
-          serveConnection(connection, { gateway, onSettled }, parts);
+          serveConnection(connection, { gateway, onSettled }, deps);
         },
       };
     },
-    handler: (request, peer) => answerHost(request, peer, parts),
+    handler: (request, peer) => answerHost(request, peer, deps),
   });
   return {
     address: listener.address,

@@ -22,7 +22,7 @@ import {
 } from "gateway/dial/register.ts";
 
 /** Dependencies shared by all connections. */
-export interface ConnectionParts extends SessionParts {
+export interface ConnectionDeps extends SessionParts {
   readonly ledger: IdentityLedger;
   readonly isKeyRequired: boolean;
   readonly keys: DialKeys;
@@ -33,7 +33,7 @@ export interface ConnectionParts extends SessionParts {
 const NONCE_LENGTH = 32;
 
 /** Context of one connection. */
-export interface ConnectionSite {
+export interface ConnectionContext {
   /** `host:port` that the client dialled. */
   readonly gateway: string;
   /** Called once, when the connection is registered or closed. */
@@ -43,10 +43,10 @@ export interface ConnectionSite {
 /** Serves one connection until it closes. */
 export function serveConnection(
   connection: FrameConnection,
-  { gateway, onSettled }: ConnectionSite,
-  parts: ConnectionParts,
+  { gateway, onSettled }: ConnectionContext,
+  deps: ConnectionDeps,
 ): void {
-  const { log, random } = parts;
+  const { log, random } = deps;
   const { peer } = connection;
   // Only a client of the dial subprotocol gets a challenge.
   const nonce = connection.protocol === DIAL_SUBPROTOCOL
@@ -54,7 +54,7 @@ export function serveConnection(
     : undefined;
   serveSession(connection, {
     nonce,
-    admit: (frame) => admit(frame, { nonce, gateway }, parts),
+    admit: (frame) => admit(frame, { nonce, gateway }, deps),
     onAccepted: (agent, frame) =>
       log.info(acceptedLine(agent, frame.user_email), {
         peer,
@@ -65,13 +65,13 @@ export function serveConnection(
     onRejected: ({ agent, userEmail }, reason) =>
       log.warning(rejectedLine(agent, userEmail, reason), { peer }),
     onSettled,
-  }, parts);
+  }, deps);
 }
 
 async function admit(
   frame: RegisterFrame,
   at: { readonly nonce: string | undefined; readonly gateway: string },
-  { ledger, keys, isKeyRequired, isOwnName }: ConnectionParts,
+  { ledger, keys, isKeyRequired, isOwnName }: ConnectionDeps,
 ): Promise<Admission> {
   const decision = decideRegister({
     frame,

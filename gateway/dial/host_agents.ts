@@ -21,7 +21,7 @@ import type { Log } from "core/ports/log.ts";
 import type { DialKeys } from "gateway/dial/keys.ts";
 
 /** Dependencies of the endpoint. */
-export interface HostAgentsParts {
+export interface HostAgentsDeps {
   readonly clock: Clock;
   readonly keys: Pick<DialKeys, "enrolled">;
   readonly registry: Pick<SessionRegistry, "all">;
@@ -33,17 +33,17 @@ export interface HostAgentsParts {
 export async function answerHost(
   request: Request,
   peer: string,
-  parts: HostAgentsParts,
+  deps: HostAgentsDeps,
 ): Promise<Response> {
   const isAsked = request.method === "GET" &&
     new URL(request.url).pathname === HOST_AGENTS_PATH;
-  if (!isAsked || browserSign(request.headers, parts.isOwnName) !== undefined) return notFound();
-  const host = await provenHost(request, parts);
+  if (!isAsked || browserSign(request.headers, deps.isOwnName) !== undefined) return notFound();
+  const host = await provenHost(request, deps);
   if (host === undefined) {
-    parts.log.warning("host not answered", { peer });
+    deps.log.warning("host not answered", { peer });
     return Response.json({ code: "host-not-admitted" }, { status: 403 });
   }
-  const agents = parts.registry.all()
+  const agents = deps.registry.all()
     .filter((session) => hostOfSession(session.agent) === undefined && session.host === host)
     .map(({ agent }) => agent);
   return Response.json({ agents }, { headers: { "cache-control": "no-store" } });
@@ -51,7 +51,7 @@ export async function answerHost(
 
 async function provenHost(
   { headers }: Request,
-  { clock, keys, isOwnName }: HostAgentsParts,
+  { clock, keys, isOwnName }: HostAgentsDeps,
 ): Promise<string | undefined> {
   const statement = parseStatement(headers.get("authorization"));
   if (statement === undefined) return undefined;

@@ -32,7 +32,7 @@ export interface KeyForwarder {
 }
 
 /** Dependencies of the forwarder. */
-export interface ForwarderParts {
+export interface ForwarderDeps {
   readonly keys: Pick<DialKeys, "pending">;
   readonly forward: EnrollKey;
   readonly clock: Clock;
@@ -40,8 +40,8 @@ export interface ForwarderParts {
 }
 
 /** Starts the forwarder, first with the keys that an earlier run left. */
-export function startKeyForwarder(parts: ForwarderParts): KeyForwarder {
-  const { clock } = parts;
+export function startKeyForwarder(deps: ForwarderDeps): KeyForwarder {
+  const { clock } = deps;
   const stop = new AbortController();
   /** Keys that the ledger has accepted and the file does not show yet. */
   const taken = new Set<string>();
@@ -54,7 +54,7 @@ export function startKeyForwarder(parts: ForwarderParts): KeyForwarder {
     while (!stop.signal.aborted) {
       // Created before the check, so that a key that arrives during it ends the wait at once.
       nap = new AbortController();
-      const failed = await sendAll(parts, { taken, told }, stop.signal);
+      const failed = await sendAll(deps, { taken, told }, stop.signal);
       failures = failed === undefined ? 0 : failures + 1;
       const rest = AbortSignal.any([stop.signal, nap.signal]);
       if (failed === undefined) await untilAborted(rest);
@@ -73,7 +73,7 @@ export function startKeyForwarder(parts: ForwarderParts): KeyForwarder {
 
 /** Sends each waiting key. Returns the code of the last failure. */
 async function sendAll(
-  { keys, forward, log }: ForwarderParts,
+  { keys, forward, log }: ForwarderDeps,
   seen: { readonly taken: Set<string>; readonly told: Map<string, string> },
   signal: AbortSignal,
 ): Promise<string | undefined> {

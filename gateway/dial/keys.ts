@@ -17,7 +17,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
 import { ok, type Result } from "core/result.ts";
-import type { KeyBook } from "gateway/transcript/event_log.ts";
+import type { KeyStore } from "gateway/transcript/event_log.ts";
 
 /** A key of an agent. */
 export interface AgentKey {
@@ -38,10 +38,10 @@ export interface DialKeys {
 }
 
 /** Dependencies of the keys. */
-export interface DialKeyParts {
+export interface DialKeyDeps {
   readonly files: Pick<Files, "readText" | "stat">;
   readonly path: string;
-  readonly book: KeyBook;
+  readonly pending: KeyStore;
   /** Called when a key waits for the ledger. */
   readonly onPending: () => void;
   readonly clock: Clock;
@@ -49,30 +49,30 @@ export interface DialKeyParts {
 }
 
 /** Opens the store of dial keys. */
-export function openDialKeys(parts: DialKeyParts): DialKeys {
-  const { files, path, book, clock, log } = parts;
+export function openDialKeys(deps: DialKeyDeps): DialKeys {
+  const { files, path, pending, clock, log } = deps;
   const list = openKeyList(files, path, clock);
 
   return {
     enrolled: async (agent) => {
       const listed = await list.listed(agent);
       if (listed !== undefined) return listed;
-      const own = await book.keyOf(agent);
+      const own = await pending.keyOf(agent);
       return own === undefined ? undefined : [own];
     },
     generation: () => list.generation(),
     enroll: async (agent, key) => {
-      const stored = await book.addFirst({ agent, key }, clock.now());
+      const stored = await pending.addFirst({ agent, key }, clock.now());
       if (!stored.ok || !stored.value) return stored;
       log.info("dial key enrolled", { agent, key });
-      parts.onPending();
+      deps.onPending();
       return ok(true);
     },
     pending: async () => {
       const listed = await list.agents();
-      const all = await book.all();
+      const all = await pending.all();
       const waiting = all.filter(({ agent }) => !listed.has(agent));
-      for (const one of all) if (!waiting.includes(one)) await book.drop(one);
+      for (const one of all) if (!waiting.includes(one)) await pending.drop(one);
       return waiting;
     },
   };

@@ -13,7 +13,7 @@ import type { Random } from "core/ports/random.ts";
 import { err, type Result } from "core/result.ts";
 import { byteLength } from "core/text/cut_text.ts";
 import { MINUTE_MS } from "core/text/duration.ts";
-import type { EventLog, NewTurn, Turn, TurnBook } from "gateway/transcript/event_log.ts";
+import type { EventLog, NewTurn, Turn, TurnStore } from "gateway/transcript/event_log.ts";
 import { agentStorageFull } from "gateway/transcript/usage.ts";
 
 /** A `message` frame. */
@@ -36,9 +36,9 @@ export interface Messages {
 }
 
 /** Creates the messages of one gateway. */
-export function createMessages(parts: {
+export function createMessages(deps: {
   readonly roster: Roster;
-  readonly turns: TurnBook;
+  readonly turns: TurnStore;
   /**
    * Whether the sender may store more. Its messages count against its own share, not the
    * receiver's.
@@ -47,7 +47,7 @@ export function createMessages(parts: {
   readonly clock: Clock;
   readonly random: Random;
 }): Messages {
-  const { roster, turns, hasRoom, clock, random } = parts;
+  const { roster, turns, hasRoom, clock, random } = deps;
   const names = new Set<string>(roster.ledger.values());
   const sentAt = new Map<string, number[]>();
 

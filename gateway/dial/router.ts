@@ -16,14 +16,14 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createLanes, type Lanes } from "core/concurrency/lanes.ts";
-import type { BookedApproval, GatewayDecision } from "gateway/approvals/book.ts";
+import type { GatewayDecision, StoredApproval } from "gateway/approvals/book.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
 import type { Hub } from "gateway/transcript/hub.ts";
 import type { Metrics } from "gateway/metrics.ts";
 
 /** Dependencies of the router. */
-export interface RouterParts {
+export interface RouterDeps {
   readonly store: GatewayStore;
   readonly hub: Hub;
   readonly registry: SessionRegistry;
@@ -38,7 +38,7 @@ export interface Router extends SessionRouter {
   queueTurn(turn: NewTurn): Promise<Result<Turn>>;
   cancelTurn(turn: Turn): Promise<Result<Turn>>;
   /** Stores a decision about an approval and sends it to its agent. */
-  decideApproval(decision: GatewayDecision): Promise<Result<BookedApproval>>;
+  decideApproval(decision: GatewayDecision): Promise<Result<StoredApproval>>;
   /** Resolves when no work is in flight. */
   settled(): Promise<void>;
 }
@@ -51,12 +51,12 @@ const AGENT_LOST_TURN = {
 const DELIVERY_RETRY_MS = 5_000;
 
 /** Creates the router. */
-export function createRouter(parts: RouterParts, messages: Messages): Router {
-  return new AgentRouter(parts, messages);
+export function createRouter(deps: RouterDeps, messages: Messages): Router {
+  return new AgentRouter(deps, messages);
 }
 
 class AgentRouter implements Router {
-  readonly #parts: RouterParts;
+  readonly #deps: RouterDeps;
   readonly #messages: Messages;
   readonly #takeEvent: TakeEvent;
   /** The unconfirmed turn that was sent to each session. */
@@ -64,13 +64,13 @@ class AgentRouter implements Router {
   readonly #pending = new Set<Promise<void>>();
   readonly #lanes: Lanes;
 
-  constructor(parts: RouterParts, messages: Messages) {
-    this.#parts = parts;
+  constructor(deps: RouterDeps, messages: Messages) {
+    this.#deps = deps;
     this.#messages = messages;
     this.#lanes = createLanes((agent, thrown) =>
-      parts.log.error("gateway fault", { agent, error: errorText(thrown) })
+      deps.log.error("gateway fault", { agent, error: errorText(thrown) })
     );
-    const { store, metrics, clock, log } = parts;
+    const { store, metrics, clock, log } = deps;
     this.#takeEvent = createInboxes({
       append: ({ agent, epoch }, events) => store.events.appendFromAgent(agent, epoch, events),
       onStored: ({ stored }) => this.#publish(stored),
@@ -82,14 +82,14 @@ class AgentRouter implements Router {
   }
 
   attach(session: DialSession, openTurns: readonly string[] | undefined): void {
-    const { registry, hub } = this.#parts;
+    const { registry, hub } = this.#deps;
     registry.put(session);
     hub.publish([{ kind: "presence", agent: session.agent }]);
     this.#run(session.agent, () => this.#reconcile(session, openTurns));
   }
 
   detach(session: DialSession, code: number): void {
-    const { registry, hub, log } = this.#parts;
+    const { registry, hub, log } = this.#deps;
     if (!registry.remove(session, code)) return;
     log.info("agent disconnected", { agent: session.agent, code });
     hub.publish([{ kind: "presence", agent: session.agent }]);
@@ -101,7 +101,7 @@ class AgentRouter implements Router {
       case "event":
         return this.#takeEvent(session, frame.event);
       case "preview":
-        return this.#parts.hub.publish([{ kind: "preview", agent, event: frame.event }]);
+        return this.#deps.hub.publish([{ kind: "preview", agent, event: frame.event }]);
       case "turn_accepted":
         return this.#run(agent, () => this.#confirm(session, frame.turn_id));
       case "message":
@@ -134,14 +134,14 @@ class AgentRouter implements Router {
         return;
       case "job_progress":
       case "job_result":
-        return this.#parts.metrics.count("skipped");
+        return this.#deps.metrics.count("skipped");
       case "bye":
-        return this.#parts.log.info("agent leaves", { agent, reason: frame.reason.slice(0, 200) });
+        return this.#deps.log.info("agent leaves", { agent, reason: frame.reason.slice(0, 200) });
     }
   }
 
   async queueTurn(turn: NewTurn): Promise<Result<Turn>> {
-    const { store, metrics } = this.#parts;
+    const { store, metrics } = this.#deps;
     const queued = await store.turns.queue(turn);
     if (!queued.ok) return queued;
     if (queued.value.isNew) metrics.count("turns");
@@ -160,8 +160,8 @@ class AgentRouter implements Router {
     return await answer.promise;
   }
 
-  async decideApproval(decision: GatewayDecision): Promise<Result<BookedApproval>> {
-    const { store, registry, metrics } = this.#parts;
+  async decideApproval(decision: GatewayDecision): Promise<Result<StoredApproval>> {
+    const { store, registry, metrics } = this.#deps;
     const decided = await store.approvals.decide(decision);
     metrics.count("approvals", { result: decided.ok ? decision.decision : decided.error.code });
     const session = registry.get(decision.agent);
@@ -180,7 +180,7 @@ class AgentRouter implements Router {
   }
 
   #publish(stored: readonly StoredEvent[]): void {
-    const { hub } = this.#parts;
+    const { hub } = this.#deps;
     hub.publish(stored.map((event) => ({ kind: "event", event })));
     for (const { kind, agent } of stored) {
       if (kind === "agent_state") hub.publish([{ kind: "presence", agent }]);
@@ -191,7 +191,7 @@ class AgentRouter implements Router {
    * Sends the oldest waiting turn to the agent. The next one follows when this one is confirmed.
    */
   async #deliver(agent: string): Promise<void> {
-    const { registry, store, log, clock } = this.#parts;
+    const { registry, store, log, clock } = this.#deps;
     const session = registry.get(agent);
     if (session === undefined) return;
     const turn = await store.turns.nextFor(agent);
@@ -209,7 +209,7 @@ class AgentRouter implements Router {
   }
 
   async #confirm(session: DialSession, turnId: string): Promise<void> {
-    const { store, clock, log } = this.#parts;
+    const { store, clock, log } = this.#deps;
     const stored = await store.turns.markDelivered(session.agent, turnId, clock.now());
     if (!stored.ok) {
       log.error("turn not confirmed", { agent: session.agent, ...faultFields(stored.error) });
@@ -225,7 +225,7 @@ class AgentRouter implements Router {
     session: DialSession,
     openTurns: readonly string[] | undefined,
   ): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     for (const turn of await store.turns.openOf(session.agent)) {
       const isHeld = openTurns === undefined || openTurns.includes(turn.turnId);
       if (!isHeld) {
@@ -248,7 +248,7 @@ class AgentRouter implements Router {
     const { id } = frame;
     const queue = (turn: NewTurn) => this.queueTurn(turn);
     const result = await this.#messages.send(session.agent, frame, queue);
-    const { metrics } = this.#parts;
+    const { metrics } = this.#deps;
     metrics.count("messages", { result: result.ok ? "queued" : result.error.code });
     if (result.ok) {
       session.send({ type: "message_result", id, ok: true });
@@ -259,7 +259,7 @@ class AgentRouter implements Router {
   }
 
   async #cancel(turnId: string): Promise<Result<Turn>> {
-    const { store, clock, registry } = this.#parts;
+    const { store, clock, registry } = this.#deps;
     const changed = await store.turns.cancel(turnId, clock.now());
     if (!changed.ok) return changed;
     const { turn, stored } = changed.value;
@@ -271,7 +271,7 @@ class AgentRouter implements Router {
   }
 }
 
-function sendDecision(session: DialSession, approval: BookedApproval): void {
+function sendDecision(session: DialSession, approval: StoredApproval): void {
   const { id, asked, decision, by, surface, reason } = approval;
   if (decision === undefined) return;
   session.send({

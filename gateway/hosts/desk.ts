@@ -32,7 +32,7 @@ import {
   type JobCard,
   type JobEntry,
   type JobOutcome,
-  openJobBook,
+  openJobStore,
 } from "gateway/hosts/job_book.ts";
 import type { Hub } from "gateway/transcript/hub.ts";
 
@@ -65,7 +65,7 @@ export interface JobOrder {
 }
 
 /** Lists hosts and runs jobs on them. */
-export interface HostDesk {
+export interface HostRegistry {
   /** The router that the listener passes its sessions to. */
   readonly router: SessionRouter;
   /** Hosts named in the list of keys and connected hosts, sorted by name. */
@@ -82,7 +82,7 @@ export interface HostDesk {
 }
 
 /** Dependencies of the registry. */
-export interface HostDeskParts {
+export interface HostRegistryDeps {
   readonly registry: SessionRegistry;
   readonly keys: Pick<KeyList, "agents" | "listed">;
   readonly hub: Pick<Hub, "publish">;
@@ -99,23 +99,23 @@ interface OpenJob {
 }
 
 /** Creates the registry of hosts. */
-export function createHostDesk(parts: HostDeskParts): HostDesk {
-  return new Desk(parts);
+export function createHostRegistry(deps: HostRegistryDeps): HostRegistry {
+  return new ConnectedHosts(deps);
 }
 
-class Desk implements HostDesk {
-  readonly #parts: HostDeskParts;
+class ConnectedHosts implements HostRegistry {
+  readonly #deps: HostRegistryDeps;
   readonly #open = new Map<string, OpenJob>();
   readonly #book;
 
-  constructor(parts: HostDeskParts) {
-    this.#parts = parts;
-    this.#book = openJobBook(parts.clock, (host) => this.#tell(host));
+  constructor(deps: HostRegistryDeps) {
+    this.#deps = deps;
+    this.#book = openJobStore(deps.clock, (host) => this.#tell(host));
   }
 
   readonly router: SessionRouter = {
     attach: (session, openTurns) => {
-      const { agents, registry } = this.#parts;
+      const { agents, registry } = this.#deps;
       const host = hostOfSession(session.agent);
       if (host === undefined) return agents.attach(session, openTurns);
       // The newer connection does not answer jobs of the older one, so end those now.
@@ -124,7 +124,7 @@ class Desk implements HostDesk {
       this.#tell(host);
     },
     detach: (session, code) => {
-      const { agents, registry, log } = this.#parts;
+      const { agents, registry, log } = this.#deps;
       const host = hostOfSession(session.agent);
       if (host === undefined) return agents.detach(session, code);
       if (!registry.remove(session, code)) return;
@@ -133,7 +133,7 @@ class Desk implements HostDesk {
       this.#tell(host);
     },
     receive: (session, frame) => {
-      const { agents, log } = this.#parts;
+      const { agents, log } = this.#deps;
       const host = hostOfSession(session.agent);
       if (host === undefined) return agents.receive(session, frame);
       if (frame.type === "bye") return;
@@ -149,7 +149,7 @@ class Desk implements HostDesk {
   };
 
   async list(): Promise<HostList> {
-    const { registry, keys, log } = this.#parts;
+    const { registry, keys, log } = this.#deps;
     let listed: readonly string[] = [];
     let isComplete = true;
     try {
@@ -185,7 +185,7 @@ class Desk implements HostDesk {
   async run(host: string, order: JobOrder): Promise<Result<JobOutcome>> {
     const isFree = this.#isFree(host);
     if (!isFree.ok) return isFree;
-    const id = this.#parts.random.uuid();
+    const id = this.#deps.random.uuid();
     // A query changes nothing; only its requester gets the answer.
     if (order.job !== "status") this.#note(id, host, order);
     return await this.#send(id, host, order);
@@ -198,7 +198,7 @@ class Desk implements HostDesk {
       ended === null && job === order.job && agent === (order.agent ?? null)
     );
     if (same !== undefined) return err(running(host, same));
-    const id = this.#parts.random.uuid();
+    const id = this.#deps.random.uuid();
     const card = this.#note(id, host, order);
     void this.#send(id, host, order);
     return ok(card);
@@ -209,13 +209,13 @@ class Desk implements HostDesk {
   }
 
   #isFree(host: string): Result<void> {
-    if (this.#parts.registry.get(hostSession(host)) === undefined) return err(offline(host));
+    if (this.#deps.registry.get(hostSession(host)) === undefined) return err(offline(host));
     const waiting = [...this.#open.values()].filter((job) => job.host === host).length;
     return waiting >= DIAL_LIMITS.jobsPerHostMax ? err(busy(host)) : ok(undefined);
   }
 
   async #send(id: string, host: string, order: JobOrder): Promise<Result<JobOutcome>> {
-    const { registry, clock, log } = this.#parts;
+    const { registry, clock, log } = this.#deps;
     const { job, agent, by } = order;
     const answer = Promise.withResolvers<Result<HostJobResult>>();
     const limitMs = DIAL_LIMITS.jobSeconds * 1000;
@@ -246,7 +246,7 @@ class Desk implements HostDesk {
   }
 
   #tell(host: string): void {
-    this.#parts.hub.publish([{ kind: "host", host }]);
+    this.#deps.hub.publish([{ kind: "host", host }]);
   }
 }
 

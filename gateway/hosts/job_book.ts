@@ -46,7 +46,7 @@ export interface JobCard {
 export type JobEntry = JobCard & { readonly report: unknown };
 
 /** Records jobs and reads them. */
-export interface JobBook {
+export interface JobStore {
   begin(job: Pick<JobCard, "id" | "host" | "job" | "agent" | "by">): JobCard;
   /** Records progress. Updates to pages are rate limited. */
   note(id: string, text: string): void;
@@ -56,10 +56,10 @@ export interface JobBook {
 }
 
 /** Opens an empty store. `onChange` gets the name of a host whose jobs changed. */
-export function openJobBook(
+export function openJobStore(
   clock: Pick<Clock, "now" | "after">,
   onChange: (host: string) => void,
-): JobBook {
+): JobStore {
   // In the order of their start.
   const entries = new Map<string, JobEntry>();
   /** Jobs whose progress was published less than the interval ago. */

@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { ApprovalBook } from "gateway/approvals/book.ts";
+import type { ApprovalStore } from "gateway/approvals/book.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import type { Result } from "core/result.ts";
 import type { Retention } from "core/store/transcript_retention.ts";
@@ -172,7 +172,7 @@ export interface TurnChange {
 }
 
 /** The turn store. Each change and its event are written in one transaction. */
-export interface TurnBook {
+export interface TurnStore {
   /**
    * Stores a turn. The same key with the same agent and text returns the existing turn. Refuses
    * `turn-key-reused` for another text and `turn-queue-full` when too many wait.
@@ -222,34 +222,34 @@ export interface AgentUsage {
 }
 
 /** How much of their shares the agents use. */
-export interface UsageBook {
+export interface UsageStore {
   of(agent: string): AgentUsage;
   /** Used part of the fullest agent's share. Exceeds 1 after a batch that began below the limit. */
   fullest(): number;
 }
 
 /** A dial key as stored. */
-export interface BookedKey {
+export interface StoredKey {
   readonly agent: string;
   readonly key: string;
 }
 
 /** First dial keys enrolled here that may not be in the ledger yet; one for each agent. */
-export interface KeyBook {
+export interface KeyStore {
   keyOf(agent: string): Promise<string | undefined>;
-  all(): Promise<readonly BookedKey[]>;
+  all(): Promise<readonly StoredKey[]>;
   /** Stores an agent's first key. Returns false when the agent already has a different one here. */
-  addFirst(of: BookedKey, at: number): Promise<Result<boolean>>;
-  drop(of: BookedKey): Promise<Result<void>>;
+  addFirst(of: StoredKey, at: number): Promise<Result<boolean>>;
+  drop(of: StoredKey): Promise<Result<void>>;
 }
 
 /** The whole store of the gateway. */
 export interface GatewayStore {
   readonly events: EventLog;
-  readonly turns: TurnBook;
-  readonly keys: KeyBook;
-  readonly approvals: ApprovalBook;
-  readonly usage: UsageBook;
+  readonly turns: TurnStore;
+  readonly keys: KeyStore;
+  readonly approvals: ApprovalStore;
+  readonly usage: UsageStore;
   readonly retention: Retention;
   /** The last state that each agent reported. */
   memories(): Promise<readonly AgentMemory[]>;

@@ -75,7 +75,7 @@ export function insertInto(db: Database): InsertEvent {
 export function openEventLog(
   db: Database,
   epoch: string,
-  parts: {
+  deps: {
     readonly insert: InsertEvent;
     readonly applyToTurn: ApplyToTurn;
     readonly applyToApproval: ApplyToApproval;
@@ -101,7 +101,7 @@ export function openEventLog(
    */
   function storeOne(agent: string, agentEpoch: string, event: DurableEvent) {
     const { kind, payload } = readAgentEvent(event);
-    const turn = parts.applyToTurn(agent, { kind, turnId: event.turn_id, at: event.at });
+    const turn = deps.applyToTurn(agent, { kind, turnId: event.turn_id, at: event.at });
     const { isForeign } = turn;
     if (turn.isRepeated || (isForeign && TURN_MOVES.has(kind))) {
       return { added: turn.before, isForeign };
@@ -111,10 +111,10 @@ export function openEventLog(
       remember.run(agent, state.state, state.reason ?? null, Math.round(state.since));
     }
     const turnId = isForeign ? undefined : event.turn_id;
-    parts.applyToApproval(agent, { kind, turnId, at: event.at, payload });
+    deps.applyToApproval(agent, { kind, turnId, at: event.at, payload });
     const draft = { agent, at: event.at, turnId, kind, payload };
     const source = { epoch: agentEpoch, seq: event.seq };
-    return { added: [...turn.before, parts.insert({ ...draft, source })], isForeign };
+    return { added: [...turn.before, deps.insert({ ...draft, source })], isForeign };
   }
 
   function append(
@@ -123,7 +123,7 @@ export function openEventLog(
     events: readonly DurableEvent[],
   ): Result<Appended> {
     const there = ackedSeq(agent, agentEpoch);
-    if (!parts.hasRoom(agent) && events.some(({ seq }) => seq > there)) {
+    if (!deps.hasRoom(agent) && events.some(({ seq }) => seq > there)) {
       return err(agentStorageFull("the event", agent));
     }
     return writeSql(db, "the event", () => {
@@ -156,7 +156,7 @@ export function openEventLog(
     epoch,
     ...openReads(db),
     ...openTurnPages(db),
-    hasRoom: (agent) => Promise.resolve(parts.hasRoom(agent)),
+    hasRoom: (agent) => Promise.resolve(deps.hasRoom(agent)),
     appendFromAgent: (agent, agentEpoch, events) =>
       Promise.resolve(append(agent, agentEpoch, events)),
     ackedSeq: (agent, agentEpoch) => Promise.resolve(ackedSeq(agent, agentEpoch)),

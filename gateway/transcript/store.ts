@@ -5,14 +5,14 @@
  * @module
  */
 
-import { openApprovalBook } from "gateway/approvals/book.ts";
+import { openApprovalStore } from "gateway/approvals/book.ts";
 import type { Database, Databases } from "core/ports/databases.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import { openRetention } from "core/store/transcript_retention.ts";
-import type { AgentMemory, GatewayStore, KeyBook } from "gateway/transcript/event_log.ts";
+import type { AgentMemory, GatewayStore, KeyStore } from "gateway/transcript/event_log.ts";
 import { insertInto, openEventLog } from "gateway/transcript/events.ts";
 import { prepareSchema, type Row } from "gateway/transcript/schema.ts";
-import { openTurnBook } from "gateway/transcript/turns.ts";
+import { openTurnStore } from "gateway/transcript/turns.ts";
 import { openUsage } from "gateway/transcript/usage.ts";
 
 /**
@@ -28,8 +28,8 @@ export async function openGatewayStore(
   const db = await databases.open(path);
   const epoch = prepareSchema(db, newEpoch);
   const insert = insertInto(db);
-  const { book, applyToTurn } = openTurnBook(db, insert);
-  const approvals = openApprovalBook(db);
+  const { book: turns, applyToTurn } = openTurnStore(db, insert);
+  const approvals = openApprovalStore(db);
   const usage = openUsage(db, agentBytesMax);
   const memories = db.prepare("select * from agents");
   return {
@@ -42,14 +42,14 @@ export async function openGatewayStore(
     usage,
     retention: openRetention(db),
     approvals: approvals.book,
-    turns: book,
-    keys: openKeyBook(db),
+    turns,
+    keys: openKeyStore(db),
     memories: () => Promise.resolve(memories.all().map(readMemory)),
     close: () => db.close(),
   };
 }
 
-function openKeyBook(db: Database): KeyBook {
+function openKeyStore(db: Database): KeyStore {
   const of = db.prepare("select key from dial_keys where agent = ? order by at limit 1");
   const all = db.prepare("select agent, key from dial_keys order by at, agent");
   const add = db.prepare(

@@ -19,13 +19,13 @@ const EVERY_MS = HOUR_MS;
 const PAUSE_MS = 200;
 
 /** Sweeps now and each hour. The returned function stops it. */
-export function startSweep(parts: {
+export function startSweep(deps: {
   readonly retention: Retention;
   readonly days: number;
   readonly clock: Clock;
   readonly log: Log;
 }): () => void {
-  const { retention, days, clock, log } = parts;
+  const { retention, days, clock, log } = deps;
   let cancel = () => {};
   let isTold = false;
   let gone = { events: 0, turns: 0 };

@@ -14,9 +14,9 @@ import type {
   NewTurn,
   StoredEvent,
   Turn,
-  TurnBook,
   TurnChange,
   TurnState,
+  TurnStore,
 } from "gateway/transcript/event_log.ts";
 import type { ApplyToTurn, InsertEvent } from "gateway/transcript/events.ts";
 import type { Row } from "gateway/transcript/schema.ts";
@@ -29,15 +29,15 @@ const CANCELLED = {
 const NOT_STORED_YET: ReadonlySet<TurnState> = new Set(["queued", "sent"]);
 
 /** Opens the turn store of a prepared database, and the hook for agents' events. */
-export function openTurnBook(
+export function openTurnStore(
   db: Database,
   insert: InsertEvent,
-): { readonly book: TurnBook; readonly applyToTurn: ApplyToTurn } {
-  const book = new SqliteTurnBook(db, insert);
-  return { book, applyToTurn: (agent, event) => book.applyEvent(agent, event) };
+): { readonly book: TurnStore; readonly applyToTurn: ApplyToTurn } {
+  const turns = new SqliteTurnStore(db, insert);
+  return { book: turns, applyToTurn: (agent, event) => turns.applyEvent(agent, event) };
 }
 
-class SqliteTurnBook implements TurnBook {
+class SqliteTurnStore implements TurnStore {
   readonly #db: Database;
   readonly #insert: InsertEvent;
   readonly #sql: ReturnType<typeof statements>;

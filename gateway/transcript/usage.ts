@@ -12,7 +12,7 @@
 import { refusal } from "core/errors.ts";
 import { EVENT_LIMITS } from "core/limits/event.ts";
 import type { Database } from "core/ports/databases.ts";
-import type { UsageBook } from "gateway/transcript/event_log.ts";
+import type { UsageStore } from "gateway/transcript/event_log.ts";
 
 /** The agent whose share counts a row; null for an event of an owner or of the gateway. */
 const payerOf = (row: string) =>
@@ -60,7 +60,7 @@ export function prepareUsage(db: Database): void {
 }
 
 /** Storage used by each agent, and whether it may store more. */
-export interface Usage extends UsageBook {
+export interface Usage extends UsageStore {
   /** Checked before a batch: a batch that began below the limit is stored whole. */
   hasRoom(agent: string): boolean;
 }

@@ -18,7 +18,7 @@ import { withinTime } from "core/concurrency/time_limit.ts";
 import type { AppTokens } from "teamchat/reply/app_token.ts";
 
 /** Dependencies of downloads. */
-export interface FetchParts {
+export interface FetchDeps {
   readonly http: HttpClient;
   readonly clock: Pick<Clock, "after">;
   /** Allowed origins of files, from the settings. */
@@ -37,10 +37,10 @@ export type Fetched =
 export async function fetchFile(
   file: FileRef,
   base: string,
-  parts: FetchParts,
+  deps: FetchDeps,
 ): Promise<Fetched> {
   const checked = file.kind === "download"
-    ? checkFileUrl(file.url, parts.origins)
+    ? checkFileUrl(file.url, deps.origins)
     : checkInlineUrl(file.url, base);
   if (!checked.ok) {
     return fault(
@@ -49,13 +49,13 @@ export async function fetchFile(
         : "its address cannot be read",
     );
   }
-  const headers = file.kind === "download" ? {} : await tokenFor(base, parts);
+  const headers = file.kind === "download" ? {} : await tokenFor(base, deps);
   if (headers === undefined) return fault("there is no token for it");
   try {
     return await withinTime(
-      parts.clock,
+      deps.clock,
       FILE_LIMITS.fileSeconds * 1000,
-      (signal) => request(file, checked.url, { headers, signal }, parts.http),
+      (signal) => request(file, checked.url, { headers, signal }, deps.http),
     );
   } catch {
     // The error may quote the address.
@@ -66,7 +66,7 @@ export async function fetchFile(
 /** The connector's own images need the token; no other host gets it. */
 async function tokenFor(
   base: string,
-  { hosts, tokens }: FetchParts,
+  { hosts, tokens }: FetchDeps,
 ): Promise<Readonly<Record<string, string>> | undefined> {
   if (!checkServiceUrl(base, hosts).ok) return undefined;
   if (tokens === undefined) return {};

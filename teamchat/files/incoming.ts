@@ -14,7 +14,7 @@ import { FILE_LIMITS } from "core/limits/file.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
-import { fetchFile, type FetchParts } from "teamchat/files/fetch.ts";
+import { type FetchDeps, fetchFile } from "teamchat/files/fetch.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { SettledFile, StoredTurnFile } from "teamchat/store/turn_files.ts";
@@ -42,7 +42,7 @@ export interface IncomingFiles {
 }
 
 /** Dependencies. */
-export interface IncomingParts extends FetchParts {
+export interface IncomingDeps extends FetchDeps {
   readonly store: Pick<TeamchatStore, "turnFiles">;
   readonly files: Files;
   readonly clock: Clock;
@@ -64,23 +64,23 @@ interface Handover {
 }
 
 /** Creates it; `fetch` starts at once. */
-export function createIncomingFiles(parts: IncomingParts): IncomingFiles {
-  return new Incoming(parts);
+export function createIncomingFiles(deps: IncomingDeps): IncomingFiles {
+  return new Incoming(deps);
 }
 
 class Incoming implements IncomingFiles {
-  readonly #parts: IncomingParts;
+  readonly #deps: IncomingDeps;
   readonly #jobs = new Map<string, Promise<void>>();
   readonly #gate: Turnstile;
   readonly #handovers = new WeakMap<DialSession, Handover>();
   #isClosed = false;
 
-  constructor(parts: IncomingParts) {
-    this.#parts = parts;
+  constructor(deps: IncomingDeps) {
+    this.#deps = deps;
     this.#gate = createTurnstile({
       max: FILE_LIMITS.fetchesAtOnceMax,
       maxOfOne: FILE_LIMITS.ownerFetchesAtOnceMax,
-      clock: parts.clock,
+      clock: deps.clock,
     });
   }
 
@@ -88,22 +88,22 @@ class Incoming implements IncomingFiles {
     if (this.#jobs.has(turnId) || this.#isClosed || !this.isWaiting(turnId)) return;
     const job = this.#fetchInTurn(turnId, agent)
       .catch((thrown) =>
-        this.#parts.log.error("files not fetched", { turn: turnId, error: errorText(thrown) })
+        this.#deps.log.error("files not fetched", { turn: turnId, error: errorText(thrown) })
       )
       .finally(() => {
         this.#jobs.delete(turnId);
-        if (!this.#isClosed) this.#parts.onSettled(turnId);
+        if (!this.#isClosed) this.#deps.onSettled(turnId);
       });
     this.#jobs.set(turnId, job);
   }
 
   resume(): void {
-    const { turnFiles } = this.#parts.store;
+    const { turnFiles } = this.#deps.store;
     for (const { turnId, agent } of turnFiles.wanting()) this.fetch(turnId, agent);
   }
 
   isWaiting(turnId: string): boolean {
-    return this.#parts.store.turnFiles.of(turnId).some(({ state }) => state === "wanted");
+    return this.#deps.store.turnFiles.of(turnId).some(({ state }) => state === "wanted");
   }
 
   handOver(
@@ -111,7 +111,7 @@ class Incoming implements IncomingFiles {
     turnId: string,
     onDone: (files: readonly TurnFile[]) => void,
   ): void {
-    const rest = [...this.#parts.store.turnFiles.of(turnId)];
+    const rest = [...this.#deps.store.turnFiles.of(turnId)];
     const handover: Handover = { turnId, rest, current: undefined, told: [], onDone };
     this.#handovers.set(session, handover);
     void this.#next(session, handover);
@@ -128,7 +128,7 @@ class Incoming implements IncomingFiles {
   }
 
   forget(turnId: string): void {
-    const { store, files, folder, log } = this.#parts;
+    const { store, files, folder, log } = this.#deps;
     if (store.turnFiles.of(turnId).length === 0) return;
     const forgotten = store.turnFiles.forget(turnId);
     if (!forgotten.ok) return log.error("files not forgotten", { code: forgotten.error.code });
@@ -153,7 +153,7 @@ class Incoming implements IncomingFiles {
 
   /** Downloads sequentially: the files of one message belong to one owner. */
   async #fetchAll(turnId: string): Promise<void> {
-    const { store, metrics, log } = this.#parts;
+    const { store, metrics, log } = this.#deps;
     for (const file of store.turnFiles.of(turnId)) {
       if (file.state !== "wanted") continue;
       const settled = await this.#fetchOne(file);
@@ -167,8 +167,8 @@ class Incoming implements IncomingFiles {
   }
 
   async #fetchOne({ turnId, n, ref, base }: StoredTurnFile): Promise<SettledFile> {
-    const { files, folder, log } = this.#parts;
-    const fetched = await fetchFile(ref, base, this.#parts);
+    const { files, folder, log } = this.#deps;
+    const fetched = await fetchFile(ref, base, this.#deps);
     if (!fetched.ok) return { fault: fetched.why };
     try {
       await files.ensureDir(`${folder}/${turnId}`, { mode: 0o700 });
@@ -182,7 +182,7 @@ class Incoming implements IncomingFiles {
 
   /** Sends the next file, or finishes. */
   async #next(session: DialSession, handover: Handover): Promise<void> {
-    const { files, folder } = this.#parts;
+    const { files, folder } = this.#deps;
     for (;;) {
       const file = handover.rest.shift();
       if (file === undefined) break;

@@ -6,13 +6,13 @@
 
 import {
   createIncomingFiles,
+  type IncomingDeps,
   type IncomingFiles,
-  type IncomingParts,
 } from "teamchat/files/incoming.ts";
 import {
   createOutgoingFiles,
+  type OutgoingDeps,
   type OutgoingFiles,
-  type OutgoingParts,
 } from "teamchat/files/outgoing.ts";
 
 /** Files in both directions. */
@@ -23,19 +23,19 @@ export interface FileMoves {
 
 /** Callbacks to the agents. */
 export type FileHooks =
-  & Pick<IncomingParts, "onSettled">
-  & Pick<OutgoingParts, "onEvent" | "placeFor">;
+  & Pick<IncomingDeps, "onSettled">
+  & Pick<OutgoingDeps, "onEvent" | "placeFor">;
 
 /** All other dependencies. */
-export type FileMovesParts =
-  & Omit<IncomingParts, keyof FileHooks>
-  & Omit<OutgoingParts, keyof FileHooks>;
+export type FileMovesDeps =
+  & Omit<IncomingDeps, keyof FileHooks>
+  & Omit<OutgoingDeps, keyof FileHooks>;
 
 /** Creates both; no other code uses `folder`. */
-export function createFileMoves(parts: FileMovesParts, hooks: FileHooks): FileMoves {
-  const { folder } = parts;
+export function createFileMoves(deps: FileMovesDeps, hooks: FileHooks): FileMoves {
+  const { folder } = deps;
   return {
-    incoming: createIncomingFiles({ ...parts, ...hooks, folder: `${folder}/in` }),
-    outgoing: createOutgoingFiles({ ...parts, ...hooks, folder: `${folder}/out` }),
+    incoming: createIncomingFiles({ ...deps, ...hooks, folder: `${folder}/in` }),
+    outgoing: createOutgoingFiles({ ...deps, ...hooks, folder: `${folder}/out` }),
   };
 }

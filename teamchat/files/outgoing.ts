@@ -45,7 +45,7 @@ export interface OutgoingFiles {
 }
 
 /** Dependencies. */
-export interface OutgoingParts {
+export interface OutgoingDeps {
   readonly store: Pick<TeamchatStore, "ownerFiles" | "ownerEvents">;
   /** The latest conversation of the agent's owner, or why nothing can be sent. */
   readonly placeFor: (agent: string) => Conversation | string;
@@ -76,23 +76,23 @@ interface Coming {
 }
 
 /** Creates it. */
-export function createOutgoingFiles(parts: OutgoingParts): OutgoingFiles {
-  return new Outgoing(parts);
+export function createOutgoingFiles(deps: OutgoingDeps): OutgoingFiles {
+  return new Outgoing(deps);
 }
 
 class Outgoing implements OutgoingFiles {
-  readonly #parts: OutgoingParts;
+  readonly #deps: OutgoingDeps;
   readonly #coming = new WeakMap<DialSession, Coming>();
   readonly #jobs = new Set<Promise<void>>();
   readonly #stop = new AbortController();
 
-  constructor(parts: OutgoingParts) {
-    this.#parts = parts;
+  constructor(deps: OutgoingDeps) {
+    this.#deps = deps;
   }
 
   take(session: DialSession, piece: OwnerFilePiece): void {
     const { id, size, offset } = piece;
-    const place = this.#parts.placeFor(session.agent);
+    const place = this.#deps.placeFor(session.agent);
     if (typeof place === "string") return this.#tell(session, id, "blocked", place);
     if (size > FILE_LIMITS.fileBytesMax) {
       return this.#tell(session, id, "too_large", "the file is too large");
@@ -119,19 +119,19 @@ class Outgoing implements OutgoingFiles {
   }
 
   answered(fileId: string): void {
-    const file = this.#parts.store.ownerFiles.get(fileId);
+    const file = this.#deps.store.ownerFiles.get(fileId);
     if (file?.state === "accepted") this.#run(() => this.#bring(file));
     else if (file?.state === "closed") this.#end(file, "declined", undefined);
   }
 
   resume(): void {
-    for (const file of this.#parts.store.ownerFiles.accepted()) {
+    for (const file of this.#deps.store.ownerFiles.accepted()) {
       this.#run(() => this.#bring(file, true));
     }
   }
 
   expire(): void {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     for (const file of store.ownerFiles.expired(clock.now())) {
       this.#end(file, "expired", undefined);
     }
@@ -145,7 +145,7 @@ class Outgoing implements OutgoingFiles {
 
   #run(job: () => Promise<void>): void {
     const done = job().catch((thrown) =>
-      this.#parts.log.error("file failed", { error: errorText(thrown) })
+      this.#deps.log.error("file failed", { error: errorText(thrown) })
     );
     this.#jobs.add(done);
     done.finally(() => this.#jobs.delete(done));
@@ -158,7 +158,7 @@ class Outgoing implements OutgoingFiles {
     reason?: string,
     ids: readonly string[] = [],
   ): void {
-    this.#parts.metrics.count("files", { direction: "out", result: outcome });
+    this.#deps.metrics.count("files", { direction: "out", result: outcome });
     session.send({
       type: "owner_message_result",
       id,
@@ -174,16 +174,16 @@ class Outgoing implements OutgoingFiles {
     piece: OwnerFilePiece,
     { place, bytes }: { readonly place: Conversation; readonly bytes: Uint8Array },
   ): Promise<void> {
-    const { store, files, folder, clock, random, connector } = this.#parts;
+    const { store, files, folder, clock, random, connector } = this.#deps;
     const { agent } = session;
-    const { owner, site } = place;
+    const { owner, context } = place;
     const fileId = random.uuid();
     const file = {
       fileId,
       agent,
       sendId: piece.id,
       owner,
-      site,
+      context,
       size: bytes.length,
       name: fileName(piece.name, 1),
       description: piece.description,
@@ -195,7 +195,7 @@ class Outgoing implements OutgoingFiles {
     } catch {
       return this.#tell(session, piece.id, "failed", "the gateway has no room for it");
     }
-    const gone = this.#parts.gone(owner, agent);
+    const gone = this.#deps.gone(owner, agent);
     if (gone.aborted) {
       await files.remove(`${folder}/${fileId}`);
       return this.#tell(session, piece.id, "blocked", GONE);
@@ -210,7 +210,7 @@ class Outgoing implements OutgoingFiles {
         : this.#tell(session, piece.id, "throttled", "too many files wait for the owner");
     }
     const { outcome, reason, id } = await sendCard(
-      { site, body: cardBody(site, consentCard(file)), what: "file-consent" },
+      { context, body: cardBody(context, consentCard(file)), what: "file-consent" },
       { connector, clock, signal: AbortSignal.any([this.#stop.signal, gone]) },
     );
     this.#tell(session, piece.id, outcome, reason, id === undefined ? [] : [id]);
@@ -219,14 +219,14 @@ class Outgoing implements OutgoingFiles {
 
   /** Uploads the bytes, then shows the file. An earlier process may have uploaded them already. */
   async #bring(file: OwnerFile, isResumed = false): Promise<void> {
-    const { files, folder, origins, http, connector, clock } = this.#parts;
-    const { upload, site, name } = file;
+    const { files, folder, origins, http, connector, clock } = this.#deps;
+    const { upload, context, name } = file;
     if (upload === undefined) return;
     const bytes = await files.readBytes(`${folder}/${file.fileId}`);
     if (bytes === undefined) {
       return this.#end(file, "failed", "the gateway does not have it any more");
     }
-    const gone = this.#parts.gone(file.owner, file.agent);
+    const gone = this.#deps.gone(file.owner, file.agent);
     const signal = AbortSignal.any([this.#stop.signal, gone]);
     const brought = await uploadFile(upload, bytes, { http, origins, clock, signal });
     if (brought === "stopping") {
@@ -236,14 +236,14 @@ class Outgoing implements OutgoingFiles {
     if (!brought.ok) return this.#end(file, isResumed ? "ambiguous" : "failed", brought.why);
     this.#end(file, "accepted", undefined);
     await sendCard(
-      { site, body: cardBody(site, fileCard(name, upload)), what: "file-info" },
+      { context, body: cardBody(context, fileCard(name, upload)), what: "file-info" },
       { connector, clock, signal },
     );
   }
 
   /** Ends a file and notifies its agent. */
   #end(file: OwnerFile, result: string, reason: string | undefined): void {
-    const { store, clock, random, metrics, log, onEvent } = this.#parts;
+    const { store, clock, random, metrics, log, onEvent } = this.#deps;
     metrics.count("files", { direction: "out", result });
     log.info("file ended", { agent: file.agent, result, reason });
     this.#forget(file);
@@ -256,7 +256,7 @@ class Outgoing implements OutgoingFiles {
       kind: "file",
       created: clock.now(),
       payload: { name: file.name, result, ...defined({ reason }) },
-      conversation: file.site.conversation,
+      conversation: file.context.conversation,
       message: undefined,
     });
     if (!told.ok) return log.error("event not stored", { code: told.error.code });
@@ -264,7 +264,7 @@ class Outgoing implements OutgoingFiles {
   }
 
   #forget({ fileId }: Pick<OwnerFile, "fileId">): void {
-    const { store, files, folder, log } = this.#parts;
+    const { store, files, folder, log } = this.#deps;
     const closed = store.ownerFiles.close(fileId);
     if (!closed.ok) log.error("file not closed", { code: closed.error.code });
     files.remove(`${folder}/${fileId}`)

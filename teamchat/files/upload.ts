@@ -20,7 +20,7 @@ import { withinTime } from "core/concurrency/time_limit.ts";
 import { retryAfterMs } from "teamchat/reply/retry_after.ts";
 
 /** Dependencies of uploads. */
-export interface UploadParts {
+export interface UploadDeps {
   readonly http: HttpClient;
   readonly origins: ReadonlySet<string>;
   readonly clock: Clock;
@@ -39,7 +39,7 @@ const TRIES_MAX = 5;
 export async function uploadFile(
   place: UploadPlace,
   bytes: Uint8Array<ArrayBuffer>,
-  { http, origins, clock, signal }: UploadParts,
+  { http, origins, clock, signal }: UploadDeps,
 ): Promise<Uploaded> {
   const [to, shown] = [place.uploadUrl, place.contentUrl].map((url) => checkFileUrl(url, origins));
   if (to?.ok !== true || shown?.ok !== true) {
@@ -59,7 +59,7 @@ export async function uploadFile(
 }
 
 async function put(
-  { http, clock }: Pick<UploadParts, "http" | "clock">,
+  { http, clock }: Pick<UploadDeps, "http" | "clock">,
   url: URL,
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<{ readonly status: number | undefined; readonly retryAfter: string | null }> {

@@ -13,12 +13,17 @@ import type { Log } from "core/ports/log.ts";
 import type { ByteStream, Sockets } from "core/ports/sockets.ts";
 import { parseActivity } from "core/teamchat/activity.ts";
 import { readLines } from "core/text/lines.ts";
-import { type Answered, type Asked, LINE_BYTES_MAX, readAsked } from "teamchat/handover/frames.ts";
+import {
+  type HandoverRequest,
+  type HandoverResponse,
+  LINE_BYTES_MAX,
+  parseRequest,
+} from "teamchat/handover/frames.ts";
 import type { Health } from "teamchat/health.ts";
 import type { TakeActivity } from "teamchat/inbound/messages.ts";
 
 /** Dependencies. */
-export interface FollowParts {
+export interface FollowDeps {
   readonly path: string;
   readonly sockets: Pick<Sockets, "connectUnix">;
   readonly take: TakeActivity;
@@ -33,9 +38,9 @@ const UNANSWERED_LENGTH_MAX = 16 * 1024 * 1024;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
 /** Follows the receiver until `close`. */
-export function followReceiver(parts: FollowParts): { close(): Promise<void> } {
+export function followReceiver(deps: FollowDeps): { close(): Promise<void> } {
   const stop = new AbortController();
-  const over = follow(parts, stop.signal);
+  const over = follow(deps, stop.signal);
   return {
     close: async () => {
       stop.abort();
@@ -44,8 +49,8 @@ export function followReceiver(parts: FollowParts): { close(): Promise<void> } {
   };
 }
 
-async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
-  const { sockets, path, clock, log } = parts;
+async function follow(deps: FollowDeps, signal: AbortSignal): Promise<void> {
+  const { sockets, path, clock, log } = deps;
   let failures = 0;
   let isTold = false;
   while (!signal.aborted) {
@@ -61,7 +66,7 @@ async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
     isTold = false;
     log.info("receiving half connected");
     const begun = clock.monotonic();
-    await serve(stream, parts, signal);
+    await serve(stream, deps, signal);
     if (signal.aborted) return;
     log.warning("receiving half gone");
     // Back off from a receiver that disconnects at once: it may be compromised or faulty.
@@ -71,10 +76,10 @@ async function follow(parts: FollowParts, signal: AbortSignal): Promise<void> {
   }
 }
 
-async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal): Promise<void> {
+async function serve(stream: ByteStream, deps: FollowDeps, signal: AbortSignal): Promise<void> {
   const writer = stream.writable.getWriter();
   const encoder = new TextEncoder();
-  const say = (answer: Answered) => {
+  const say = (answer: HandoverResponse) => {
     // A lost answer is requested again: the receiver keeps what it handed over.
     writer.write(encoder.encode(`${JSON.stringify(answer)}\n`)).catch(() => {});
   };
@@ -84,12 +89,12 @@ async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal
   let length = 0;
   try {
     for await (const line of readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX })) {
-      const asked = readAsked(line);
+      const asked = parseRequest(line);
       if (asked === undefined) {
-        parts.log.error("receiving half says what nobody knows");
+        deps.log.error("receiving half says what nobody knows");
         break;
       }
-      const answering = answer(asked, parts).then(say).finally(() => {
+      const answering = answer(asked, deps).then(say).finally(() => {
         underWay.delete(answering);
         length -= line.length;
       });
@@ -100,31 +105,31 @@ async function serve(stream: ByteStream, parts: FollowParts, signal: AbortSignal
       while (length > UNANSWERED_LENGTH_MAX) await Promise.race(underWay);
     }
   } catch (thrown) {
-    parts.log.debug("handover ended", { error: errorText(thrown) });
+    deps.log.debug("handover ended", { error: errorText(thrown) });
   }
   await Promise.all(underWay);
   signal.removeEventListener("abort", close);
   stream.close();
 }
 
-async function answer(asked: Asked, parts: FollowParts): Promise<Answered> {
+async function answer(asked: HandoverRequest, deps: FollowDeps): Promise<HandoverResponse> {
   const { n } = asked;
   if (asked.type === "state") {
-    return { type: "state", n, health: parts.health(), metrics: parts.metrics() };
+    return { type: "state", n, health: deps.health(), metrics: deps.metrics() };
   }
   const { body, key } = asked;
   const activity = parseActivity(body);
   if (!activity.ok) return { type: "taken", n, status: 400, body: "" };
   try {
-    const taken = await parts.take(activity.value, {
+    const taken = await deps.take(activity.value, {
       token: "verified",
       id: key,
       body,
-      received: { at: Math.min(asked.received, parts.clock.now()), key: `handover|${key}` },
+      received: { at: Math.min(asked.received, deps.clock.now()), key: `handover|${key}` },
     });
     return { type: "taken", n, status: taken.status, body: taken.body ?? "" };
   } catch (thrown) {
-    parts.log.error("handed over and not taken", { key, error: errorText(thrown) });
+    deps.log.error("handed over and not taken", { key, error: errorText(thrown) });
     return { type: "taken", n, status: 503, body: "" };
   }
 }

@@ -14,7 +14,7 @@
 import type { Health } from "teamchat/health.ts";
 
 /** A request of the receiver; the answer repeats `n`. */
-export type Asked =
+export type HandoverRequest =
   | {
     readonly type: "activity";
     readonly n: number;
@@ -27,7 +27,7 @@ export type Asked =
   | { readonly type: "state"; readonly n: number };
 
 /** An answer of the sender. */
-export type Answered =
+export type HandoverResponse =
   | {
     readonly type: "taken";
     readonly n: number;
@@ -42,13 +42,15 @@ export type Answered =
   };
 
 /** A request without its number. */
-export type Question = Asked extends infer One ? One extends Asked ? Omit<One, "n"> : never : never;
+export type RequestBody = HandoverRequest extends infer One
+  ? One extends HandoverRequest ? Omit<One, "n"> : never
+  : never;
 
 /** Longest line: an activity of the largest size with every character escaped. */
 export const LINE_BYTES_MAX = 2 * 1024 * 1024;
 
 /** Parses a request; undefined when malformed. */
-export function readAsked(line: string): Asked | undefined {
+export function parseRequest(line: string): HandoverRequest | undefined {
   const value = readObject(line);
   if (typeof value?.n !== "number") return undefined;
   const { type, n, body, received, key } = value;
@@ -60,7 +62,7 @@ export function readAsked(line: string): Asked | undefined {
 }
 
 /** Parses an answer; undefined when malformed. */
-export function readAnswered(line: string): Answered | undefined {
+export function parseResponse(line: string): HandoverResponse | undefined {
   const value = readObject(line);
   if (typeof value?.n !== "number") return undefined;
   const { type, n, status, body, health, metrics } = value;

@@ -58,7 +58,7 @@ export interface ConnectorTokens {
 }
 
 /** Dependencies of the check. */
-export interface ConnectorTokenParts {
+export interface ConnectorTokenDeps {
   readonly issuer: string;
   /** The application id and its aliases. */
   readonly audiences: ReadonlySet<string>;
@@ -79,10 +79,10 @@ interface Verified extends Claims {
 }
 
 /** Creates the check. */
-export function createConnectorTokens(parts: ConnectorTokenParts): ConnectorTokens {
-  const { keys, clock, metrics } = parts;
+export function createConnectorTokens(deps: ConnectorTokenDeps): ConnectorTokens {
+  const { keys, clock, metrics } = deps;
   const verified = createTtlCache<Verified>(TEAMCHAT_LIMITS.verifiedTokensKept);
-  const isCached = parts.isCached ?? true;
+  const isCached = deps.isCached ?? true;
   const latest = createLatest();
 
   /** A cached token is valid only while its key is. */
@@ -103,7 +103,7 @@ export function createConnectorTokens(parts: ConnectorTokenParts): ConnectorToke
       latest.keep(authorization ?? "", print);
       return { judged: accepted(known), isKnown: true };
     }
-    const read = readToken(token.value, parts, now);
+    const read = readToken(token.value, deps, now);
     if (!read.ok) return fresh(refused(read.why));
     const key = await keys.find(read.kid);
     if (key === "unavailable") return fresh({ kind: "unavailable" });
@@ -195,13 +195,13 @@ function bearerOf(authorization: string | null): Read<{ readonly value: string }
 /** Parses header and claims without trusting them; times in milliseconds. */
 function readToken(
   token: string,
-  rules: Pick<ConnectorTokenParts, "issuer" | "audiences">,
+  rules: Pick<ConnectorTokenDeps, "issuer" | "audiences">,
   nowMs: number,
 ): Read<{ readonly kid: string; readonly claims: Claims }> {
   const bad = (why: TokenFault) => ({ ok: false as const, why });
-  const parts = token.split(".");
-  const header = parts.length === 3 ? readJson(parts[0] ?? "") : undefined;
-  const claims = readJson(parts[1] ?? "");
+  const deps = token.split(".");
+  const header = deps.length === 3 ? readJson(deps[0] ?? "") : undefined;
+  const claims = readJson(deps[1] ?? "");
   if (header === undefined || claims === undefined) return bad("token-malformed");
   const headerFault = headerFaultOf(header);
   if (headerFault !== undefined) return bad(headerFault);

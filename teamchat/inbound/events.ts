@@ -12,7 +12,7 @@ import { pressAnswer, readPress } from "teamchat/approval_card.ts";
 import type { Agents } from "teamchat/agents.ts";
 import type { InboundEvents } from "teamchat/inbound/messages.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 
 const WELCOME = "Hello. I am your agent: what you write here reaches me and nobody else.";
 const NOT_OFFERED = "This file is not offered any more.";
@@ -21,30 +21,30 @@ const STRANGER = "There is no agent for you here. An operator can give you one: 
   "fleetctl agents add <name> --channel teamchat --owner-aad <your object id>";
 
 /** Creates it; `strangers` remembers who was notified. */
-export function createInboundEvents(parts: {
+export function createInboundEvents(deps: {
   readonly agents: Pick<Agents, "wake" | "decide" | "inform" | "consented" | "fetch">;
   readonly replies: Pick<Replies, "note">;
   readonly clock: Clock;
   readonly strangers: TtlCache<true>;
 }): InboundEvents {
-  const { agents, replies, clock, strangers } = parts;
+  const { agents, replies, clock, strangers } = deps;
   return {
     onTurn: (agent) => agents.wake(agent),
     onAccepted: (activity, planned, stored) => {
       const isInstall = activity.type === "installationUpdate" ||
         activity.type === "conversationUpdate";
-      const site = planned.conversation?.site;
+      const context = planned.conversation?.context;
       const { turn } = planned;
       if (turn !== undefined && (turn.files ?? []).length > 0) {
         agents.fetch(turn.turnId, turn.agent);
       }
       if (stored.kind === "new" && planned.consent !== undefined) {
         if (stored.isConsentTaken) agents.consented(planned.consent.fileId);
-        else if (site !== undefined) replies.note(site, NOT_OFFERED);
+        else if (context !== undefined) replies.note(context, NOT_OFFERED);
       }
       if (stored.kind === "new" && planned.event !== undefined) agents.inform(planned.event.agent);
-      if (isInstall && stored.kind === "new" && stored.isNewConversation && site !== undefined) {
-        replies.note(site, WELCOME);
+      if (isInstall && stored.kind === "new" && stored.isNewConversation && context !== undefined) {
+        replies.note(context, WELCOME);
       }
     },
     onInvoke: ({ name, value }, { conversation }) => {
@@ -61,14 +61,14 @@ export function createInboundEvents(parts: {
       if (conversation !== "personal" || activity.type !== "message" || !from?.aadObjectId) return;
       if (strangers.get(from.id, clock.now()) === true) return;
       strangers.keep(from.id, true, clock.now() + TEAMCHAT_LIMITS.strangerNoticeMs);
-      const site: Site = {
+      const context: ReplyContext = {
         base,
         conversation: activity.conversation.id,
         type: "personal",
         bot: { id: recipient?.id ?? "" },
         user: { id: from.id },
       };
-      replies.note(site, STRANGER);
+      replies.note(context, STRANGER);
     },
   };
 }

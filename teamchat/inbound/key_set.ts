@@ -43,7 +43,7 @@ export interface KeySet {
 }
 
 /** Dependencies of the key set. */
-export interface KeySetParts {
+export interface KeySetDeps {
   readonly cloud: Cloud;
   readonly http: HttpClient;
   readonly clock: Clock;
@@ -75,8 +75,8 @@ interface Loaded {
 }
 
 /** Creates an empty key set; the first `find` fetches. */
-export function createKeySet(parts: KeySetParts): KeySet {
-  const { clock, log, metrics } = parts;
+export function createKeySet(deps: KeySetDeps): KeySet {
+  const { clock, log, metrics } = deps;
   let loaded: Loaded | undefined;
   let fetching: Promise<void> | undefined;
   let triedAt = -Infinity;
@@ -85,7 +85,7 @@ export function createKeySet(parts: KeySetParts): KeySet {
   async function load(): Promise<void> {
     triedAt = clock.monotonic();
     try {
-      loaded = { byKid: await fetchKeys(parts, loaded), at: clock.monotonic() };
+      loaded = { byKid: await fetchKeys(deps, loaded), at: clock.monotonic() };
       hasFailed = false;
       metrics.count("key_fetches", { result: "fetched" });
     } catch (thrown) {
@@ -126,9 +126,9 @@ export function createKeySet(parts: KeySetParts): KeySet {
   };
 }
 
-async function fetchKeys(parts: KeySetParts, before: Loaded | undefined) {
-  const { cloud } = parts;
-  const metadata = metadataShape.parse(await fetchJson(parts, cloud.openidMetadata));
+async function fetchKeys(deps: KeySetDeps, before: Loaded | undefined) {
+  const { cloud } = deps;
+  const metadata = metadataShape.parse(await fetchJson(deps, cloud.openidMetadata));
   const algorithms = metadata.id_token_signing_alg_values_supported;
   if (algorithms !== undefined && !algorithms.includes(ALGORITHM)) {
     throw new Error(`the metadata does not offer ${ALGORITHM}`);
@@ -138,7 +138,7 @@ async function fetchKeys(parts: KeySetParts, before: Loaded | undefined) {
   if (url.protocol !== protocol || hostPortOf(url) !== hostPortOf(cloud.openidMetadata)) {
     throw new Error("the metadata names keys on another host");
   }
-  const { keys } = keysShape.parse(await fetchJson(parts, url));
+  const { keys } = keysShape.parse(await fetchJson(deps, url));
   const byKid = new Map<string, SigningKey & { readonly print: string }>();
   for (const { kty, kid, use, n, e, endorsements = [] } of keys) {
     if (kty !== "RSA" || kid === undefined || n === undefined || e === undefined) continue;
@@ -158,7 +158,7 @@ async function fetchKeys(parts: KeySetParts, before: Loaded | undefined) {
   return byKid;
 }
 
-function fetchJson({ http, clock }: KeySetParts, url: URL): Promise<unknown> {
+function fetchJson({ http, clock }: KeySetDeps, url: URL): Promise<unknown> {
   return withinTime(clock, TEAMCHAT_LIMITS.fetchSeconds * 1000, async (signal) => {
     const response = await http.fetch(url, {
       headers: { accept: "application/json" },

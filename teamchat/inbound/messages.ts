@@ -24,7 +24,7 @@ import { strictUtf8 } from "core/text/utf8.ts";
 import { timeUuid } from "teamchat/time_uuid.ts";
 import { deny } from "teamchat/deny.ts";
 import type { ConnectorTokens } from "teamchat/inbound/connector_token.ts";
-import { createOwnerPlaces, placeOwner } from "teamchat/inbound/owner_places.ts";
+import { createOwnerSlots, slotOwner } from "teamchat/inbound/owner_places.ts";
 import { planDelivery, type Planned } from "teamchat/inbound/plan.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { Delivery, Intake, Stored } from "teamchat/store/intake.ts";
@@ -58,7 +58,7 @@ export interface Arrival {
 export type TakeActivity = (activity: Activity, arrival: Arrival) => Promise<PlainAnswer>;
 
 /** Dependencies of the route. */
-export interface MessagesParts {
+export interface MessagesDeps {
   /** Undefined in local mode. */
   readonly tokens: ConnectorTokens | undefined;
   readonly take: TakeActivity;
@@ -70,7 +70,7 @@ export interface MessagesParts {
 }
 
 /** Dependencies for processing an activity. */
-export interface TakeParts {
+export interface TakeDeps {
   readonly rules: RouteRules;
   readonly intake: Intake;
   readonly offlineMs: number;
@@ -85,9 +85,9 @@ export interface TakeParts {
 export type MessagesRoute = (request: PlainRequest, id: string) => Promise<PlainAnswer>;
 
 /** Creates the route. */
-export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
-  const { tokens, metrics, log, clock } = parts;
-  const places = createOwnerPlaces();
+export function createMessagesRoute(deps: MessagesDeps): MessagesRoute {
+  const { tokens, metrics, log, clock } = deps;
+  const places = createOwnerSlots();
   let underWay = 0;
 
   async function answer(request: PlainRequest, id: string): Promise<PlainAnswer> {
@@ -102,14 +102,14 @@ export function createMessagesRoute(parts: MessagesParts): MessagesRoute {
       metrics.count("activities", { type: "unknown", result: "malformed" });
       return deny("activity-malformed");
     }
-    const owner = placeOwner(activity.value);
+    const owner = slotOwner(activity.value);
     if (!places.enter(owner)) {
       metrics.count("activities", { type: countedType(activity.value.type), result: "owner-busy" });
       return deny("too-many-requests", retryAfter());
     }
     try {
-      const taken = await parts.take(activity.value, { token, id, body });
-      parts.onStored(clock.monotonic() - begun);
+      const taken = await deps.take(activity.value, { token, id, body });
+      deps.onStored(clock.monotonic() - begun);
       return taken;
     } finally {
       places.leave(owner);
@@ -195,12 +195,12 @@ async function inTime(
 export async function takeActivity(
   activity: Activity,
   by: Arrival,
-  parts: TakeParts,
+  deps: TakeDeps,
 ): Promise<PlainAnswer> {
-  const { metrics, log, events } = parts;
+  const { metrics, log, events } = deps;
   const count = (result: string) =>
     metrics.count("activities", { type: countedType(activity.type), result });
-  const route = decideRoute(activity, parts.rules, by.token);
+  const route = decideRoute(activity, deps.rules, by.token);
   if (route.kind !== "route") {
     return declineRoute(activity, route, {
       metrics,
@@ -209,16 +209,16 @@ export async function takeActivity(
       onStranger: (ignored) => events.onStranger(activity, ignored),
     });
   }
-  const now = parts.clock.now();
+  const now = deps.clock.now();
   const planned = planDelivery(activity, route, {
     now: by.received?.at ?? now,
     ...defined({ key: by.received?.key }),
-    offlineMs: parts.offlineMs,
-    turnId: timeUuid(parts.random.uuid(), now),
-    appId: parts.rules.appId,
+    offlineMs: deps.offlineMs,
+    turnId: timeUuid(deps.random.uuid(), now),
+    appId: deps.rules.appId,
   });
-  const isCurrent = () => parts.rules.agents.get(route.owner) === route.agent;
-  const stored = await parts.intake.store(planned.delivery, isCurrent);
+  const isCurrent = () => deps.rules.agents.get(route.owner) === route.agent;
+  const stored = await deps.intake.store(planned.delivery, isCurrent);
   if (!stored.ok) {
     count(stored.error.code);
     log.error("activity not stored", { request_id: by.id, code: stored.error.code });
@@ -226,7 +226,7 @@ export async function takeActivity(
     return deny(code, retryAfter());
   }
   // Owners changed while it waited for the disk: route it by the current ones.
-  if (stored.value.kind === "overtaken") return await takeActivity(activity, by, parts);
+  if (stored.value.kind === "overtaken") return await takeActivity(activity, by, deps);
   count(stored.value.kind === "duplicate" ? "duplicate" : planned.what);
   if (stored.value.kind === "new") {
     if (planned.delivery.turn !== undefined) {
@@ -250,7 +250,7 @@ export async function takeActivity(
 export function declineRoute(
   activity: Activity,
   route: Exclude<RouteDecision, { readonly kind: "route" }>,
-  parts: {
+  deps: {
     readonly metrics: Metrics;
     readonly log: Log;
     readonly id: string;
@@ -259,13 +259,13 @@ export function declineRoute(
 ): PlainAnswer {
   const { type } = activity;
   const { reason } = route;
-  parts.metrics.count("activities", { type: countedType(type), result: reason });
+  deps.metrics.count("activities", { type: countedType(type), result: reason });
   if (route.kind === "refuse") {
-    parts.log.warning("activity refused", { request_id: parts.id, reason });
+    deps.log.warning("activity refused", { request_id: deps.id, reason });
     return deny("activity-refused");
   }
-  parts.log.info("activity ignored", { request_id: parts.id, type, reason });
-  if (reason === "owner-unknown") parts.onStranger(route);
+  deps.log.info("activity ignored", { request_id: deps.id, type, reason });
+  if (reason === "owner-unknown") deps.onStranger(route);
   return type === "invoke" ? deny("invoke-unknown") : accepted();
 }
 

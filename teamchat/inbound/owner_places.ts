@@ -10,14 +10,14 @@ import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Activity } from "core/teamchat/activity.ts";
 
 /** Concurrency slots by owner. */
-export interface OwnerPlaces {
+export interface OwnerSlots {
   /** Takes a slot. Returns false when all of the owner's are in use. `leave` releases one. */
   enter(owner: string): boolean;
   leave(owner: string): void;
 }
 
 /** Creates them, all free. */
-export function createOwnerPlaces(): OwnerPlaces {
+export function createOwnerSlots(): OwnerSlots {
   const taken = new Map<string, number>();
   return {
     enter: (owner) => {
@@ -35,6 +35,6 @@ export function createOwnerPlaces(): OwnerPlaces {
 }
 
 /** Whose slots an activity uses; all people without an object id share one name. */
-export function placeOwner({ from }: Pick<Activity, "from">): string {
+export function slotOwner({ from }: Pick<Activity, "from">): string {
   return from?.aadObjectId?.toLowerCase() ?? "";
 }

@@ -24,7 +24,7 @@ import { messageText } from "core/teamchat/message_text.ts";
 import { readOwnerEvent } from "teamchat/inbound/owner_event.ts";
 import type { RouteDecision } from "core/teamchat/route.ts";
 import type { Delivery } from "teamchat/store/intake.ts";
-import type { Conversation, NewTurn, Site } from "teamchat/store/turn.ts";
+import type { Conversation, NewTurn, ReplyContext } from "teamchat/store/turn.ts";
 
 type Routed = Extract<RouteDecision, { readonly kind: "route" }>;
 
@@ -46,7 +46,7 @@ export interface Planned {
 }
 
 /** Context of the plan besides the activity. */
-export interface PlanSite {
+export interface PlanContext {
   readonly now: number;
   /** How long a turn may wait for its agent. */
   readonly offlineMs: number;
@@ -69,15 +69,15 @@ const INVOKE_ANSWERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Plans one routed activity. */
-export function planDelivery(activity: Activity, route: Routed, site: PlanSite): Planned {
-  const base = { keys: keysOf(activity, site), now: site.now };
-  const conversation = conversationOf(activity, route, site.now);
-  const told = eventOf(activity, route, site);
+export function planDelivery(activity: Activity, route: Routed, context: PlanContext): Planned {
+  const base = { keys: keysOf(activity, context), now: context.now };
+  const conversation = conversationOf(activity, route, context.now);
+  const told = eventOf(activity, route, context);
   switch (activity.type) {
     case "message":
-      return planMessage(activity, route, { site, base, conversation });
+      return planMessage(activity, route, { context, base, conversation });
     case "messageUpdate": {
-      const text = messageText(activity, site.appId);
+      const text = messageText(activity, context.appId);
       const isEdit = activity.channelData?.eventType !== "undeleteMessage" && text !== "";
       const edit = { ...messageOf(activity, route), text };
       return { delivery: { ...base, conversation, ...(isEdit ? { edit } : {}) }, what: "edit" };
@@ -92,7 +92,7 @@ export function planDelivery(activity: Activity, route: Routed, site: PlanSite):
         ? {
           delivery: {
             ...base,
-            block: { conversation: conversation.site.conversation, why: "removed" },
+            block: { conversation: conversation.context.conversation, why: "removed" },
           },
           what: "removed",
         }
@@ -119,32 +119,32 @@ function messageOf({ conversation, id }: Activity, { agent }: Routed) {
 function planMessage(
   activity: Activity,
   route: Routed,
-  parts: {
-    readonly site: PlanSite;
+  deps: {
+    readonly context: PlanContext;
     readonly base: Pick<Delivery, "keys" | "now">;
     readonly conversation: Conversation;
   },
 ): Planned {
-  const { site, base, conversation } = parts;
+  const { context, base, conversation } = deps;
   // The platform transfers files in personal chats only.
   const { files, others } = route.conversation === "personal"
     ? filesOf(activity)
     : { files: [], others: activity.attachments };
-  const text = messageText({ ...activity, attachments: [...others ?? []] }, site.appId) ||
+  const text = messageText({ ...activity, attachments: [...others ?? []] }, context.appId) ||
     submittedText(activity.value);
   if (text === "" && files.length === 0) {
     return { delivery: { ...base, conversation }, what: "empty" };
   }
   const turn: NewTurn = {
-    turnId: site.turnId,
+    turnId: context.turnId,
     agent: route.agent,
     owner: route.owner,
     // In a channel, answers go to the thread of the question.
-    site: { ...conversation.site, conversation: activity.conversation.id },
+    context: { ...conversation.context, conversation: activity.conversation.id },
     activity: activity.id ?? undefined,
     text,
-    created: site.now,
-    expires: site.now + site.offlineMs,
+    created: context.now,
+    expires: context.now + context.offlineMs,
     files,
   };
   return { delivery: { ...base, conversation, turn }, what: "turn" };
@@ -160,7 +160,7 @@ function submittedText(value: unknown): string {
 function eventOf(
   activity: Activity,
   { agent, owner }: Routed,
-  { turnId: id, now }: PlanSite,
+  { turnId: id, now }: PlanContext,
 ): Pick<Delivery, "event"> {
   const read = readOwnerEvent(activity);
   if (read === undefined) return {};
@@ -168,13 +168,13 @@ function eventOf(
   return { event: { id, agent, owner, kind, payload, created: now, conversation, message } };
 }
 
-function keysOf(activity: Activity, site: PlanSite): Delivery["keys"] {
-  const { now } = site;
+function keysOf(activity: Activity, context: PlanContext): Delivery["keys"] {
+  const { now } = context;
   const key = deliveryKey(activity);
   return [
-    ...(site.key === undefined
+    ...(context.key === undefined
       ? []
-      : [{ key: site.key, until: now + TEAMCHAT_LIMITS.deliveriesKeptMs }]),
+      : [{ key: context.key, until: now + TEAMCHAT_LIMITS.deliveriesKeptMs }]),
     ...(key === undefined ? [] : [{ key, until: now + TEAMCHAT_LIMITS.deliveriesKeptMs }]),
     ...(activity.type === "invoke"
       ? [{ key: invokeKey(activity), until: now + TEAMCHAT_LIMITS.invokesKeptMs }]
@@ -192,7 +192,7 @@ function isRemoval(activity: Activity): boolean {
 
 function conversationOf(activity: Activity, route: Routed, now: number): Conversation {
   const { recipient, from, locale } = activity;
-  const site: Site = {
+  const context: ReplyContext = {
     base: route.base,
     conversation: conversationRoot(activity.conversation.id),
     type: route.conversation,
@@ -205,5 +205,5 @@ function conversationOf(activity: Activity, route: Routed, now: number): Convers
     ...defined({ tenantId: route.tenantId }),
     ...(locale ? { locale } : {}),
   };
-  return { owner: route.owner, agent: route.agent, site, seen: now, blocked: undefined };
+  return { owner: route.owner, agent: route.agent, context, seen: now, blocked: undefined };
 }

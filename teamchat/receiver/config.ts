@@ -50,10 +50,10 @@ export interface ReceiverConfig {
 /** Reads the settings. The details of the refusal list every fault. */
 export function readReceiverConfig(
   env: Env,
-  site: { readonly cloudFile: string | undefined; readonly agentsFile?: string | undefined },
+  inputs: { readonly cloudFile: string | undefined; readonly agentsFile?: string | undefined },
 ): Result<ReceiverConfig> {
   const read = readSettings(RECEIVER_SETTINGS, env);
-  const cloud = readCloud(env, site);
+  const cloud = readCloud(env, inputs);
   const faults = [...(read.ok ? [] : read.error.details), ...(cloud.ok ? [] : cloud.error)];
   if (!read.ok || !cloud.ok) return invalid(faults);
   const { root, appId, tenantId, aliases, agents, conversations, listen } = read.value;
@@ -69,7 +69,7 @@ export function readReceiverConfig(
       ? undefined
       : { cloud: cloud.value, appId, tenantId, audiences: new Set([appId, ...aliases]) },
     agents,
-    agentsFile: site.agentsFile,
+    agentsFile: inputs.agentsFile,
     conversations: new Set(conversations),
     listen,
     warnings: appId === undefined

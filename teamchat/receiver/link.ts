@@ -12,10 +12,10 @@ import type { Log } from "core/ports/log.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 import { readLines } from "core/text/lines.ts";
 import {
-  type Answered,
+  type HandoverResponse,
   LINE_BYTES_MAX,
-  type Question,
-  readAnswered,
+  parseResponse,
+  type RequestBody,
 } from "teamchat/handover/frames.ts";
 import type { Spool, SpoolItem } from "teamchat/receiver/spool.ts";
 
@@ -26,7 +26,7 @@ export interface SenderLink {
   /** Hands an item over, now or once the sender is connected. */
   offer(item: SpoolItem): void;
   /** Sends a request. Undefined when the sender is disconnected, or does not answer in time. */
-  ask(question: Question, timeoutMs?: number): Promise<Answered | undefined>;
+  ask(question: RequestBody, timeoutMs?: number): Promise<HandoverResponse | undefined>;
   isConnected(): boolean;
   /** Resolves when nothing waits, when the sender is disconnected, or after this long. */
   drain(timeoutMs: number): Promise<void>;
@@ -40,27 +40,27 @@ const AGAIN_MS = 1_000;
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Dependencies of the link. */
-export interface LinkParts {
+export interface LinkDeps {
   readonly spool: Pick<Spool, "all" | "remove">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** Creates it. Items that an earlier process left in the spool are offered first. */
-export function createSenderLink(parts: LinkParts): SenderLink {
-  return new Link(parts);
+export function createSenderLink(deps: LinkDeps): SenderLink {
+  return new Link(deps);
 }
 
 interface Connection {
   readonly stream: ByteStream;
   readonly writer: WritableStreamDefaultWriter<Uint8Array>;
-  readonly asked: Map<number, (answer: Answered | undefined) => void>;
+  readonly asked: Map<number, (answer: HandoverResponse | undefined) => void>;
   /** Bytes written that the connection has not accepted yet. */
   unsent: number;
 }
 
 class Link implements SenderLink {
-  readonly #parts: LinkParts;
+  readonly #deps: LinkDeps;
   readonly #lanes = new Map<string, SpoolItem[]>();
   readonly #busy = new Set<string>();
   readonly #timers = new Set<() => void>();
@@ -69,9 +69,9 @@ class Link implements SenderLink {
   /** Called after work on a queue, and when the connection is lost. */
   #onProgress = () => {};
 
-  constructor(parts: LinkParts) {
-    this.#parts = parts;
-    for (const item of parts.spool.all()) this.#line(item);
+  constructor(deps: LinkDeps) {
+    this.#deps = deps;
+    for (const item of deps.spool.all()) this.#line(item);
   }
 
   attach(stream: ByteStream): void {
@@ -79,7 +79,7 @@ class Link implements SenderLink {
     const writer = stream.writable.getWriter();
     const connection: Connection = { stream, writer, asked: new Map(), unsent: 0 };
     this.#connection = connection;
-    this.#parts.log.info("sending half connected");
+    this.#deps.log.info("sending half connected");
     void this.#read(connection);
     for (const agent of [...this.#lanes.keys()]) void this.#hand(agent);
   }
@@ -89,7 +89,7 @@ class Link implements SenderLink {
     void this.#hand(item.agent);
   }
 
-  async ask(question: Question, timeoutMs?: number): Promise<Answered | undefined> {
+  async ask(question: RequestBody, timeoutMs?: number): Promise<HandoverResponse | undefined> {
     const connection = this.#connection;
     if (connection === undefined) return undefined;
     const n = ++this.#number;
@@ -98,11 +98,11 @@ class Link implements SenderLink {
     // here, because the spool has its own limit.
     const isFull = connection.unsent + line.length > UNSENT_BYTES_MAX;
     if (isFull && timeoutMs !== undefined) return undefined;
-    const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
+    const { promise, resolve } = Promise.withResolvers<HandoverResponse | undefined>();
     connection.asked.set(n, resolve);
     const stop = timeoutMs === undefined
       ? () => {}
-      : this.#parts.clock.after(timeoutMs, () => resolve(undefined));
+      : this.#deps.clock.after(timeoutMs, () => resolve(undefined));
     connection.unsent += line.length;
     connection.writer.write(line).then(() => {
       connection.unsent -= line.length;
@@ -119,7 +119,7 @@ class Link implements SenderLink {
 
   async drain(timeoutMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const stop = this.#parts.clock.after(timeoutMs, resolve);
+    const stop = this.#deps.clock.after(timeoutMs, resolve);
     this.#onProgress = () => {
       if (this.#lanes.size === 0 || this.#connection === undefined) resolve();
     };
@@ -156,9 +156,9 @@ class Link implements SenderLink {
         break;
       }
       lane.shift();
-      const removed = await this.#parts.spool.remove(item);
+      const removed = await this.#deps.spool.remove(item);
       // The next process hands it over again; the sender recognizes its key.
-      if (!removed.ok) this.#parts.log.error("spool not emptied", { code: removed.error.code });
+      if (!removed.ok) this.#deps.log.error("spool not emptied", { code: removed.error.code });
       item = lane[0];
     }
     if (lane.length === 0) this.#lanes.delete(agent);
@@ -169,7 +169,7 @@ class Link implements SenderLink {
   }
 
   #again(agent: string): void {
-    const stop = this.#parts.clock.after(AGAIN_MS, () => {
+    const stop = this.#deps.clock.after(AGAIN_MS, () => {
       this.#timers.delete(stop);
       void this.#hand(agent);
     });
@@ -180,12 +180,12 @@ class Link implements SenderLink {
     try {
       const lines = readLines(connection.stream.readable, { lineBytesMax: LINE_BYTES_MAX });
       for await (const line of lines) {
-        const answer = readAnswered(line);
+        const answer = parseResponse(line);
         if (answer === undefined) break;
         connection.asked.get(answer.n)?.(answer);
       }
     } catch (thrown) {
-      this.#parts.log.debug("handover ended", { error: errorText(thrown) });
+      this.#deps.log.debug("handover ended", { error: errorText(thrown) });
     }
     this.#drop(connection);
   }
@@ -195,7 +195,7 @@ class Link implements SenderLink {
     connection.stream.close();
     if (this.#connection === connection) {
       this.#connection = undefined;
-      this.#parts.log.warning("sending half gone");
+      this.#deps.log.warning("sending half gone");
       this.#onProgress();
     }
     for (const resolve of connection.asked.values()) resolve(undefined);

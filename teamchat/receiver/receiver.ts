@@ -74,12 +74,12 @@ export async function startReceiver(
     for (const step of closing) await step();
   };
   try {
-    const door = await listenUnix(
+    const listener = await listenUnix(
       config.paths.teamchatHandover,
       SOCKET_MODE,
       (stream) => link.attach(stream),
     );
-    closing.unshift(() => door.close());
+    closing.unshift(() => listener.close());
     const owners = watchOwners({ agents: config.agents, path: config.agentsFile, ...ports });
     closing.unshift(() => owners.close());
     const metrics = createMetrics("fleetctl_teamchat_receiver");
@@ -103,8 +103,8 @@ interface Parts extends ReceiverPorts {
   readonly owners: Owners;
 }
 
-function appOf(config: ReceiverConfig, parts: Parts, version: string) {
-  const { clock, random, http, log, metrics, spool, link, owners } = parts;
+function appOf(config: ReceiverConfig, deps: Parts, version: string) {
+  const { clock, random, http, log, metrics, spool, link, owners } = deps;
   const { cloud } = config;
   const keys = cloud === undefined
     ? undefined
@@ -130,7 +130,7 @@ function appOf(config: ReceiverConfig, parts: Parts, version: string) {
     metrics,
     clock,
     log,
-    take: takerOf(config, parts),
+    take: takerOf(config, deps),
     onStored: (tookMs) => {
       slowestMs = Math.max(slowestMs, tookMs);
       lastInbound = clock.now();
@@ -158,8 +158,8 @@ function appOf(config: ReceiverConfig, parts: Parts, version: string) {
   });
 }
 
-function takerOf(config: ReceiverConfig, parts: Parts): TakeActivity {
-  const { clock, random, log, metrics, spool, link, owners } = parts;
+function takerOf(config: ReceiverConfig, deps: Parts): TakeActivity {
+  const { clock, random, log, metrics, spool, link, owners } = deps;
   const { cloud } = config;
   const rules: RouteRules = {
     agents: owners.map,

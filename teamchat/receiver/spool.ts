@@ -52,11 +52,11 @@ create table if not exists items (
 export async function openSpool(
   databases: Databases,
   path: string,
-  parts: { readonly clock: Pick<Clock, "after" | "monotonic">; readonly log: Log },
+  deps: { readonly clock: Pick<Clock, "after" | "monotonic">; readonly log: Log },
 ): Promise<Spool> {
   const db = await databases.open(path);
   db.exec(SCHEMA);
-  return new SqliteSpool(db, parts);
+  return new SqliteSpool(db, deps);
 }
 
 class SqliteSpool implements Spool {
@@ -70,7 +70,7 @@ class SqliteSpool implements Spool {
 
   constructor(
     db: Database,
-    parts: { readonly clock: Pick<Clock, "after" | "monotonic">; readonly log: Log },
+    deps: { readonly clock: Pick<Clock, "after" | "monotonic">; readonly log: Log },
   ) {
     this.#db = db;
     for (const item of this.all()) this.#count(item, 1);
@@ -78,7 +78,7 @@ class SqliteSpool implements Spool {
       "insert into items (agent, key, received, body) values (?, ?, ?, ?)",
     );
     const drop = db.prepare("delete from items where place = ?");
-    const { write, flush } = openWriter({ db, ...parts });
+    const { write, flush } = openWriter({ db, ...deps });
     this.#flush = flush;
     this.store = async (item) => {
       const refused = this.#refuse(item);

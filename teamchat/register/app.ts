@@ -15,19 +15,19 @@ import type { Log } from "core/ports/log.ts";
 import type { UpgradeAnswer } from "core/ports/sockets.ts";
 import { refusalText } from "core/teamchat/refused_registration.ts";
 import type { Metrics } from "teamchat/metrics.ts";
-import { type AgentConnectionParts, serveAgent } from "teamchat/register/connection.ts";
-import { type GateParts, judgeRegistration } from "teamchat/register/gate.ts";
+import { type AgentConnectionDeps, serveAgent } from "teamchat/register/connection.ts";
+import { type GateDeps, judgeRegistration } from "teamchat/register/gate.ts";
 
 /** Handles upgrades. */
-export interface RegisterDoor {
+export interface RegisterEndpoint {
   upgrade(request: Request, peer: string): Promise<UpgradeAnswer>;
   /** Sends each agent a reconnect delay. */
   sayGoodbye(reason: string): void;
 }
 
 /** Dependencies of the endpoint. */
-export interface RegisterParts extends AgentConnectionParts {
-  readonly gate: GateParts;
+export interface RegisterDeps extends AgentConnectionDeps {
+  readonly gate: GateDeps;
   readonly registry: SessionRegistry;
   readonly metrics: Metrics;
   readonly isOwnName: IsOwnName;
@@ -37,8 +37,8 @@ export interface RegisterParts extends AgentConnectionParts {
 const REGISTER_PATH = "/register";
 
 /** Creates the endpoint. */
-export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
-  const { metrics, log, registry, random } = parts;
+export function createRegisterEndpoint(deps: RegisterDeps): RegisterEndpoint {
+  const { metrics, log, registry, random } = deps;
   const room = createWaitingRoom((address) => {
     metrics.count("evicted");
     log.warning("connection makes room before it registered", { address });
@@ -48,9 +48,9 @@ export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
 
   return {
     upgrade: async (request, peer) => {
-      const sign = foreignSign(request, peer, parts.isOwnName);
+      const sign = refusalReason(request, peer, deps.isOwnName);
       if (sign !== undefined) return refuse(sign, { metrics, log, peer });
-      const pass = await judgeRegistration(request.headers.get("authorization"), parts.gate);
+      const pass = await judgeRegistration(request.headers.get("authorization"), deps.gate);
       if (!pass.ok) {
         metrics.count("registers", { result: "rejected", reason: pass.why });
         log.warning("register rejected", { agent: pass.agent, reason: pass.why, peer });
@@ -60,7 +60,7 @@ export function createRegisterDoor(parts: RegisterParts): RegisterDoor {
         accept: true,
         onOpen: (connection) => {
           const onSettled = room.enter(peer, () => connection.terminate());
-          serveAgent(connection, { pass: pass.value, onSettled }, parts);
+          serveAgent(connection, { pass: pass.value, onSettled }, deps);
         },
       };
     },
@@ -77,7 +77,7 @@ export function isProxied(headers: HeaderReader): boolean {
 }
 
 /** Returns why an upgrade is not allowed here. */
-function foreignSign(request: Request, peer: string, isOwnName: IsOwnName): string | undefined {
+function refusalReason(request: Request, peer: string, isOwnName: IsOwnName): string | undefined {
   if (new URL(request.url).pathname !== REGISTER_PATH) return "other-path";
   if (isProxied(request.headers)) return "proxied";
   const address = parsePeer(peer);

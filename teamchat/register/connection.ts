@@ -12,12 +12,12 @@ import type { FrameConnection } from "core/ports/sockets.ts";
 import type { GatePass } from "teamchat/register/gate.ts";
 
 /** Dependencies shared by all connections. */
-export interface AgentConnectionParts extends SessionParts {
+export interface AgentConnectionDeps extends SessionParts {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
 }
 
 /** Context of one connection. */
-export interface AgentSite {
+export interface AgentContext {
   readonly pass: GatePass;
   /** Called once, when the connection is registered or closed. */
   readonly onSettled: () => void;
@@ -29,29 +29,29 @@ const SHOWN_LENGTH_MAX = 64;
 /** Serves one connection until it closes. */
 export function serveAgent(
   connection: FrameConnection,
-  { pass, onSettled }: AgentSite,
-  parts: AgentConnectionParts,
+  { pass, onSettled }: AgentContext,
+  deps: AgentConnectionDeps,
 ): void {
-  const { log } = parts;
+  const { log } = deps;
   const { peer } = connection;
   serveSession(connection, {
     nonce: undefined,
-    admit: (frame) => Promise.resolve(admit(frame, pass, parts)),
+    admit: (frame) => Promise.resolve(admit(frame, pass, deps)),
     onAccepted: (agent) =>
       log.info("register accepted", { agent, peer, proven: pass.kind === "agent" }),
     onRejected: ({ agent }, reason) =>
       log.warning("register rejected", { agent: agent.slice(0, SHOWN_LENGTH_MAX), reason, peer }),
     onSettled,
-  }, parts);
+  }, deps);
 }
 
-function admit(frame: RegisterFrame, pass: GatePass, parts: AgentConnectionParts): Admission {
+function admit(frame: RegisterFrame, pass: GatePass, deps: AgentConnectionDeps): Admission {
   const { agent } = frame;
   if (pass.kind === "agent" && agent !== pass.agent) {
     return { accept: false, reason: "agent-mismatch" };
   }
   // The owners may change at any time; a change ends only sessions that are already registered.
-  const withdrawn = () => ownerFault(agent, pass, parts.agents);
+  const withdrawn = () => ownerFault(agent, pass, deps.agents);
   const reason = withdrawn();
   if (reason !== undefined) return { accept: false, reason };
   return {

@@ -42,7 +42,7 @@ export type GateFault =
   | "token-used";
 
 /** Dependencies of the gate. */
-export interface GateParts {
+export interface GateDeps {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
   readonly sharedToken: string | undefined;
   readonly isOwnName: IsOwnName;
@@ -60,28 +60,28 @@ export type GateDecision =
 /** Decides about the header of one upgrade. */
 export async function judgeRegistration(
   authorization: string | null,
-  parts: GateParts,
+  deps: GateDeps,
 ): Promise<GateDecision> {
   const token = /^Bearer ([\x21-\x2b\x2d-\x7e]+)$/i.exec(authorization ?? "")?.[1];
   if (token === undefined) return no("token-absent");
-  if (parts.sharedToken !== undefined && await isSame(token, parts.sharedToken)) {
+  if (deps.sharedToken !== undefined && await isSame(token, deps.sharedToken)) {
     return { ok: true, value: { kind: "shared" } };
   }
   if (!token.startsWith("fleetctl.register.")) return no("token-foreign");
-  const read = await readRegistration(token, parts.clock.now());
+  const read = await readRegistration(token, deps.clock.now());
   if (!read.ok) return no(read.why);
   const { agent, owner, gateway, key, nonce, exp } = read.value;
   const ownerId = owner.toLowerCase() as ObjectId;
-  const owned = parts.agents.get(ownerId);
-  const isKnown = [...parts.agents.values()].some((name) => name === agent);
+  const owned = deps.agents.get(ownerId);
+  const isKnown = [...deps.agents.values()].some((name) => name === agent);
   if (owned === undefined || owned !== agent) {
     return no(isKnown ? "owner-mismatch" : "agent-unknown", agent);
   }
-  if (!parts.isOwnName(hostnameOf(gateway))) return no("other-gateway", agent);
-  const enrolled = await parts.enrolled(agent);
+  if (!deps.isOwnName(hostnameOf(gateway))) return no("other-gateway", agent);
+  const enrolled = await deps.enrolled(agent);
   if (enrolled?.includes(key) !== true) return no("key-not-enrolled", agent);
   const until = (exp + TEAMCHAT_LIMITS.clockSkewSeconds) * 1000;
-  if (!await parts.takeNonce(nonce, until)) return no("token-used", agent);
+  if (!await deps.takeNonce(nonce, until)) return no("token-used", agent);
   return { ok: true, value: { kind: "agent", agent: owned, owner: ownerId, key } };
 }
 

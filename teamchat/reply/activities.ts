@@ -9,7 +9,7 @@ import { defined } from "core/defined.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { approvalCard, type AskedApproval } from "teamchat/approval_card.ts";
 import type { Citation } from "teamchat/reply/citations.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -30,10 +30,10 @@ const AI_LABEL = {
 } as const;
 
 /** A chunk or a progress line of a stream. */
-export function streamBody(site: Site, step: StreamStep): Body {
+export function streamBody(context: ReplyContext, step: StreamStep): Body {
   const { kind, sequence, stream, text } = step;
   return {
-    ...envelope(site),
+    ...envelope(context),
     type: "typing",
     text: kind === "informative" ? text.slice(0, TEAMCHAT_LIMITS.informativeLengthMax) : text,
     entities: [{
@@ -59,7 +59,11 @@ export interface MessageOptions {
 }
 
 /** A message. */
-export function messageBody(site: Site, text: string, options: MessageOptions = {}): Body {
+export function messageBody(
+  context: ReplyContext,
+  text: string,
+  options: MessageOptions = {},
+): Body {
   const { stream, replyTo, isAnswer = false, isLast = false, citations = [] } = options;
   const entities = [
     ...(stream === undefined
@@ -68,7 +72,7 @@ export function messageBody(site: Site, text: string, options: MessageOptions = 
     ...(isAnswer ? [answerEntity(citations)] : []),
   ];
   return {
-    ...envelope(site),
+    ...envelope(context),
     type: "message",
     textFormat: "markdown",
     text,
@@ -95,33 +99,33 @@ function answerEntity(citations: readonly Citation[]): Body {
 export const LINE = "Writing the answer…";
 
 /** A message that is the placeholder of an answer's text. */
-export function lineBody(site: Site, replyTo: string | undefined): Body {
-  return messageBody(site, LINE, { replyTo });
+export function lineBody(context: ReplyContext, replyTo: string | undefined): Body {
+  return messageBody(context, LINE, { replyTo });
 }
 
 /** A card. */
-export function cardBody(site: Site, attachment: Body): Body {
-  return { ...envelope(site), type: "message", attachments: [attachment] };
+export function cardBody(context: ReplyContext, attachment: Body): Body {
+  return { ...envelope(context), type: "message", attachments: [attachment] };
 }
 
 /** An approval request as a card. */
-export function approvalBody(site: Site, approval: AskedApproval): Body {
-  return cardBody(site, {
+export function approvalBody(context: ReplyContext, approval: AskedApproval): Body {
+  return cardBody(context, {
     contentType: "application/vnd.microsoft.card.adaptive",
     content: approvalCard(approval),
   });
 }
 
 /** A typing indicator, where there is no stream. */
-export function typingBody(site: Site): Body {
-  return { ...envelope(site), type: "typing" };
+export function typingBody(context: ReplyContext): Body {
+  return { ...envelope(context), type: "typing" };
 }
 
-function envelope(site: Site): Body {
+function envelope(context: ReplyContext): Body {
   return {
-    from: site.bot,
-    recipient: { id: site.user.id },
-    conversation: { id: site.conversation },
-    ...defined({ locale: site.locale }),
+    from: context.bot,
+    recipient: { id: context.user.id },
+    conversation: { id: context.conversation },
+    ...defined({ locale: context.locale }),
   };
 }

@@ -40,7 +40,7 @@ export interface AppTokens {
 }
 
 /** Dependencies. */
-export interface AppTokenParts {
+export interface AppTokenDeps {
   readonly cloud: Cloud;
   readonly appId: string;
   readonly secret: string;
@@ -70,8 +70,8 @@ const SECRET_INVALID = "AADSTS7000215";
 const TENANT_UNKNOWN = "AADSTS90002";
 
 /** Creates the token source; the first `get` fetches. */
-export function createAppTokens(parts: AppTokenParts): AppTokens {
-  const { clock, log, metrics } = parts;
+export function createAppTokens(deps: AppTokenDeps): AppTokens {
+  const { clock, log, metrics } = deps;
   let held: { readonly token: string; readonly until: number } | undefined;
   let asking: Promise<AppTokenAnswer> | undefined;
   let fault: AppTokenFault | undefined;
@@ -79,7 +79,7 @@ export function createAppTokens(parts: AppTokenParts): AppTokens {
   let rejectedAt = -Infinity;
 
   async function ask(): Promise<AppTokenAnswer> {
-    const answer = await requestToken(parts);
+    const answer = await requestToken(deps);
     metrics.count("app_tokens", { result: answer.ok ? "granted" : answer.why });
     if (!answer.ok) {
       if (answer.why !== fault) log.error("no app token", { reason: answer.why });
@@ -122,12 +122,12 @@ export function createAppTokens(parts: AppTokenParts): AppTokens {
 }
 
 async function requestToken(
-  parts: AppTokenParts,
+  deps: AppTokenDeps,
 ): Promise<
   | { readonly ok: true; readonly token: string; readonly seconds: number }
   | { readonly ok: false; readonly why: AppTokenFault }
 > {
-  const { cloud, appId, secret, tenantId, http, clock } = parts;
+  const { cloud, appId, secret, tenantId, http, clock } = deps;
   const url = new URL(`${tenantId ?? cloud.defaultTenant}/oauth2/v2.0/token`, cloud.loginUrl);
   const body = new URLSearchParams({
     grant_type: "client_credentials",

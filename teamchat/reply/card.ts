@@ -9,11 +9,11 @@ import { backoffMs } from "core/concurrency/backoff.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Connector } from "teamchat/reply/connector.ts";
-import type { DeliveryOutcome, Site } from "teamchat/store/turn.ts";
+import type { DeliveryOutcome, ReplyContext } from "teamchat/store/turn.ts";
 
 /** A card to send. */
 export interface Card {
-  readonly site: Site;
+  readonly context: ReplyContext;
   readonly body: Readonly<Record<string, unknown>>;
   /** Label for the counters. */
   readonly what: string;
@@ -30,7 +30,7 @@ const TRIES_MAX = 4;
 
 /** Sends it; never rejects. */
 export async function sendCard(
-  { site, body, what }: Card,
+  { context, body, what }: Card,
   by: { readonly connector: Connector; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<CardSent> {
   const { connector, clock, signal } = by;
@@ -41,7 +41,7 @@ export async function sendCard(
   });
   let open: string | undefined;
   for (let tries = 1;; tries++) {
-    const sent = await connector.call({ site, method: "POST", body, what }, signal);
+    const sent = await connector.call({ context, method: "POST", body, what }, signal);
     switch (sent.kind) {
       case "ok":
         return ended("delivered", undefined, sent.id);

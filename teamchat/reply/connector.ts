@@ -21,11 +21,11 @@ import type { Metrics } from "teamchat/metrics.ts";
 import type { AppTokens } from "teamchat/reply/app_token.ts";
 import { createCalls } from "teamchat/reply/call.ts";
 import { type CallOutcome, readOutcome } from "teamchat/reply/outcome.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 
 /** One request. */
 export interface Call {
-  readonly site: Site;
+  readonly context: ReplyContext;
   readonly method: "POST" | "PUT";
   /** Id of the message that is changed or answered. */
   readonly activity?: string | undefined;
@@ -41,7 +41,7 @@ export interface Connector {
 }
 
 /** Dependencies of the connector. */
-export interface ConnectorParts {
+export interface ConnectorDeps {
   readonly hosts: ServiceHosts;
   /** Undefined in local mode. */
   readonly tokens: AppTokens | undefined;
@@ -59,19 +59,19 @@ const PACES_KEPT = 4_096;
 const BASES_KEPT = 256;
 
 /** Creates the connector. */
-export function createConnector(parts: ConnectorParts): Connector {
-  const { clock, metrics, log, tokens } = parts;
+export function createConnector(deps: ConnectorDeps): Connector {
+  const { clock, metrics, log, tokens } = deps;
   const sending: Sending = {
     tokens,
     clock,
-    send: createCalls(parts.http, clock),
-    check: rememberedCheck(parts.hosts),
+    send: createCalls(deps.http, clock),
+    check: rememberedCheck(deps.hosts),
   };
   const paces = new Map<string, Pace>();
   const gate = createTurnstile({
     max: TEAMCHAT_LIMITS.sendsAtOnceMax,
     maxOfOne: TEAMCHAT_LIMITS.ownerSendsAtOnceMax,
-    pace: createPace([{ count: parts.sendsPerSecond, ms: 1_000 }]),
+    pace: createPace([{ count: deps.sendsPerSecond, ms: 1_000 }]),
     clock,
   });
   metrics.gauge("sends_waiting", () => gate.waiting());
@@ -91,15 +91,15 @@ export function createConnector(parts: ConnectorParts): Connector {
    * Waits until the platform's limits allow a request, fairly between owners. Returns undefined
    * when the wait was aborted.
    */
-  async function waitForTurn(site: Site, signal?: AbortSignal) {
-    const pace = paceOf(site.conversation);
+  async function waitForTurn(context: ReplyContext, signal?: AbortSignal) {
+    const pace = paceOf(context.conversation);
     while (signal?.aborted !== true) {
       const waitMs = pace.waitMs(clock.monotonic());
       if (waitMs > 0) {
         await clock.sleep(waitMs, signal);
         continue;
       }
-      const leave = await gate.enter(site.user.id, signal);
+      const leave = await gate.enter(context.user.id, signal);
       if (leave === undefined) return undefined;
       const now = clock.monotonic();
       if (pace.waitMs(now) <= 0) {
@@ -114,7 +114,7 @@ export function createConnector(parts: ConnectorParts): Connector {
 
   return {
     call: async (call, signal) => {
-      const leave = await waitForTurn(call.site, signal);
+      const leave = await waitForTurn(call.context, signal);
       if (leave === undefined) return { kind: "unreachable", why: "stopping" };
       const outcome = await callOnce(call, sending).finally(leave);
       metrics.count("sends", { what: call.what, outcome: outcome.kind });
@@ -128,14 +128,14 @@ export function createConnector(parts: ConnectorParts): Connector {
   };
 }
 
-interface Sending extends Pick<ConnectorParts, "tokens" | "clock"> {
+interface Sending extends Pick<ConnectorDeps, "tokens" | "clock"> {
   readonly send: HttpCall;
   /** Checks each request's destination: the settings may have changed since it was stored. */
   readonly check: (base: string) => ReturnType<typeof checkServiceUrl>;
 }
 
 async function callOnce(call: Call, sending: Sending): Promise<CallOutcome> {
-  const service = sending.check(call.site.base);
+  const service = sending.check(call.context.base);
   if (!service.ok) return { kind: "blocked", why: service.why };
   const { tokens } = sending;
   if (tokens === undefined) return await request(call, service.base, undefined, sending);
@@ -155,8 +155,8 @@ async function request(
   token: string | undefined,
   { send, clock }: Sending,
 ): Promise<CallOutcome> {
-  const { site, method, activity, body } = call;
-  const url = addressOf(base, site.conversation, activity);
+  const { context, method, activity, body } = call;
+  const url = addressOf(base, context.conversation, activity);
   if (url === undefined) return { kind: "failed", why: "its address cannot be written" };
   try {
     const answer = await send({

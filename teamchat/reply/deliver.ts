@@ -14,7 +14,7 @@ import type { Call, Connector } from "teamchat/reply/connector.ts";
 import { cutAnswer, cutSmaller } from "teamchat/reply/cuts.ts";
 import type { LiveMode } from "teamchat/reply/live.ts";
 import type { CallOutcome } from "teamchat/reply/outcome.ts";
-import { decidePart, type PartPlace } from "teamchat/reply/part_step.ts";
+import { decidePart, type PartState } from "teamchat/reply/part_step.ts";
 import type { Cut, DeliveryOutcome, DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 
 /** Outcome of an answer, or that it waits for the next start. */
@@ -30,7 +30,7 @@ export type Delivered =
   | "stopping";
 
 /** Dependencies of a delivery. */
-export interface DeliverParts {
+export interface DeliverDeps {
   readonly turn: Turn;
   readonly text: string;
   /** How the answer has been shown so far. */
@@ -53,12 +53,12 @@ type PartOutcome =
 const UNSHOWN = "The answer could not be shown here.";
 
 /** Delivers an answer. */
-export function deliverAnswer(parts: DeliverParts): Promise<Delivered> {
-  return new Delivery(parts).run();
+export function deliverAnswer(deps: DeliverDeps): Promise<Delivered> {
+  return new Delivery(deps).run();
 }
 
 class Delivery {
-  readonly #parts: DeliverParts;
+  readonly #deps: DeliverDeps;
   #cuts: readonly Cut[];
   #partsSent: number;
   #ids: readonly string[];
@@ -69,9 +69,9 @@ class Delivery {
   /** Id of the placeholder message for the next text. */
   #held: string | undefined;
 
-  constructor(parts: DeliverParts) {
-    this.#parts = parts;
-    const { cuts, partsSent, ids, held } = parts.turn.progress;
+  constructor(deps: DeliverDeps) {
+    this.#deps = deps;
+    const { cuts, partsSent, ids, held } = deps.turn.progress;
     this.#cuts = cuts;
     this.#partsSent = partsSent;
     this.#ids = ids;
@@ -79,8 +79,8 @@ class Delivery {
   }
 
   async run(): Promise<Delivered> {
-    const { turn } = this.#parts;
-    const { text, citations } = readCitations(this.#parts.text);
+    const { turn } = this.#deps;
+    const { text, citations } = readCitations(this.#deps.text);
     this.#citations = citations;
     if (turn.progress.isSending) {
       this.#doubt = "the gateway was restarted while it was sent";
@@ -96,7 +96,7 @@ class Delivery {
         const cuts = cutSmaller(this.#cuts, at);
         if (cuts === undefined) return await this.#over("too_large", "413");
         this.#cuts = cuts;
-        await this.#parts.keep({ cuts });
+        await this.#deps.keep({ cuts });
         messages = cutAnswer(text, cuts);
       } else if (at + 1 === messages.length) this.#sent(outcome.id);
       else await this.#keepSent(outcome.id);
@@ -120,7 +120,7 @@ class Delivery {
 
   async #keepSent(id: string | undefined): Promise<void> {
     this.#sent(id);
-    await this.#parts.keep({
+    await this.#deps.keep({
       partsSent: this.#partsSent,
       ids: this.#ids,
       isSending: false,
@@ -132,11 +132,11 @@ class Delivery {
    * Ends without the remaining messages; replaces a placeholder, so that it does not stay forever.
    */
   async #over(outcome: DeliveryOutcome, reason: string): Promise<Delivered> {
-    const { turn, connector, signal } = this.#parts;
+    const { turn, connector, signal } = this.#deps;
     if (this.#held !== undefined && (outcome === "too_large" || outcome === "failed")) {
-      const body = messageBody(turn.site, UNSHOWN);
+      const body = messageBody(turn.context, UNSHOWN);
       await connector.call(
-        { site: turn.site, method: "PUT", activity: this.#held, body, what: "line-end" },
+        { context: turn.context, method: "PUT", activity: this.#held, body, what: "line-end" },
         signal,
       );
     }
@@ -144,17 +144,17 @@ class Delivery {
   }
 
   /** State of the next message: as stored, or as shown. */
-  #place(): PartPlace {
+  #place(): PartState {
     if (this.#held !== undefined) return { at: "held", id: this.#held };
-    const { stream } = this.#parts.turn.progress;
+    const { stream } = this.#deps.turn.progress;
     if (stream === undefined || this.#partsSent > 0) return { at: "absent" };
-    const isOver = this.#parts.mode === "editing" || this.#isStreamOver();
+    const isOver = this.#deps.mode === "editing" || this.#isStreamOver();
     return { at: isOver ? "held" : "stream", id: stream };
   }
 
   /** Sends one message. */
   async #send(text: string, isLast: boolean): Promise<PartOutcome> {
-    const { clock, signal, keep } = this.#parts;
+    const { clock, signal, keep } = this.#deps;
     let place = this.#place();
     let [open, lines] = [0, 0];
     for (;;) {
@@ -186,51 +186,51 @@ class Delivery {
   }
 
   /** Stores the state of the message before any request is made from it. */
-  async #moved(from: PartPlace, to: PartPlace): Promise<PartPlace> {
+  async #moved(from: PartState, to: PartState): Promise<PartState> {
     if (from.at === to.at) return to;
     const isLine = to.at === "held" && from.at === "absent";
     this.#held = isLine ? to.id : to.at === "held" ? this.#held : undefined;
-    if (isLine || from.at === "held") await this.#parts.keep({ held: this.#held });
+    if (isLine || from.at === "held") await this.#deps.keep({ held: this.#held });
     return to;
   }
 
-  #request(place: PartPlace, text: string, isLast: boolean): Promise<CallOutcome> {
-    const { turn: { site, activity }, connector, signal } = this.#parts;
-    const replyTo = site.type === "personal" ? undefined : activity;
+  #request(place: PartState, text: string, isLast: boolean): Promise<CallOutcome> {
+    const { turn: { context, activity }, connector, signal } = this.#deps;
+    const replyTo = context.type === "personal" ? undefined : activity;
     const options = { isAnswer: true, isLast, citations: citationsIn(text, this.#citations) };
-    const call = ((): Omit<Call, "site"> => {
+    const call = ((): Omit<Call, "context"> => {
       switch (place.at) {
         case "absent": {
-          const body = lineBody(site, replyTo);
+          const body = lineBody(context, replyTo);
           return { method: "POST", activity: replyTo, body, what: "line" };
         }
         case "stream": {
-          const body = messageBody(site, text, { ...options, stream: place.id });
+          const body = messageBody(context, text, { ...options, stream: place.id });
           return { method: "POST", body, what: "final" };
         }
         case "held": {
-          const body = messageBody(site, text, options);
+          const body = messageBody(context, text, options);
           return { method: "PUT", activity: place.id, body, what: "final-edit" };
         }
         case "plain": {
-          const body = messageBody(site, text, { ...options, replyTo });
+          const body = messageBody(context, text, { ...options, replyTo });
           return { method: "POST", activity: replyTo, body, what: "message" };
         }
       }
     })();
-    return connector.call({ site, ...call }, signal);
+    return connector.call({ context, ...call }, signal);
   }
 
   /** Records that a new message was certainly not sent. */
-  async #unsent(place: PartPlace, outcome: PartOutcome): Promise<PartOutcome> {
-    if (place.at === "plain") await this.#parts.keep({ isSending: false });
+  async #unsent(place: PartState, outcome: PartOutcome): Promise<PartOutcome> {
+    if (place.at === "plain") await this.#deps.keep({ isSending: false });
     return outcome;
   }
 
   #isStreamOver(): boolean {
-    const { streamAt } = this.#parts.turn.progress;
+    const { streamAt } = this.#deps.turn.progress;
     return streamAt === undefined ||
-      this.#parts.clock.now() - streamAt >= TEAMCHAT_LIMITS.streamMs;
+      this.#deps.clock.now() - streamAt >= TEAMCHAT_LIMITS.streamMs;
   }
 }
 

@@ -29,7 +29,7 @@ import type { DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 export type LiveMode = "opening" | "streaming" | "editing" | "typing" | "silent" | "stopped";
 
 /** Dependencies of a live answer. */
-export interface LiveParts {
+export interface LiveDeps {
   readonly turn: Turn;
   /**
    * Whether no earlier process served it. If one did, only the stream that it may have opened is
@@ -53,7 +53,7 @@ const OVER = "over";
 
 /** Shows one answer until `end` or `leave`. */
 export class LiveAnswer {
-  readonly #parts: LiveParts;
+  readonly #deps: LiveDeps;
   readonly #stop = new AbortController();
   /** Aborted when the gateway stops: nothing more is sent. */
   readonly #leave = new AbortController();
@@ -68,12 +68,12 @@ export class LiveAnswer {
   #gapMs = 0;
   #wake = () => {};
 
-  constructor(parts: LiveParts) {
-    this.#parts = parts;
-    const { progress, site } = parts.turn;
+  constructor(deps: LiveDeps) {
+    this.#deps = deps;
+    const { progress, context } = deps.turn;
     this.#stream = progress.stream;
     // An earlier process's stream: its sequence numbers are lost, but its message id is stored.
-    const fresh = site.type === "personal" && parts.isFresh ? "opening" : "typing";
+    const fresh = context.type === "personal" && deps.isFresh ? "opening" : "typing";
     this.#mode = progress.stream === undefined ? fresh : "silent";
   }
 
@@ -122,20 +122,20 @@ export class LiveAnswer {
 
   /** Whether no request was made yet, neither here nor before a restart. */
   #isFresh(): boolean {
-    return this.#sentAt === -Infinity && this.#parts.isFresh;
+    return this.#sentAt === -Infinity && this.#deps.isFresh;
   }
 
   async #send(due: Due): Promise<CallOutcome> {
-    const { connector, turn, clock } = this.#parts;
+    const { connector, turn, clock } = this.#deps;
     const signal = this.#mode === "opening" ? this.#leave.signal : this.#stop.signal;
-    const outcome = await connector.call({ site: turn.site, ...due.call }, signal);
+    const outcome = await connector.call({ context: turn.context, ...due.call }, signal);
     this.#sentAt = clock.monotonic();
     return outcome;
   }
 
   /** Waits for new text, at most until something is due. */
   async #wait(): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const woken = new AbortController();
     const signal = AbortSignal.any([woken.signal, this.#stop.signal]);
     const sinceMs = clock.monotonic() - this.#sentAt;
@@ -173,12 +173,12 @@ export class LiveAnswer {
 
   #untilHandOffMs(): number {
     if (this.#mode !== "streaming") return Infinity;
-    return this.#streamAt + TEAMCHAT_LIMITS.streamMs - this.#parts.clock.monotonic();
+    return this.#streamAt + TEAMCHAT_LIMITS.streamMs - this.#deps.clock.monotonic();
   }
 
   /** The text to show: the content of the answer's first message. */
   #text(): string {
-    const { turn, shown } = this.#parts;
+    const { turn, shown } = this.#deps;
     const text = shown.text().slice(0, READ_LENGTH_MAX);
     return cutAnswer(withoutSources(text), turn.progress.cuts)[0] ?? "";
   }
@@ -192,23 +192,23 @@ export class LiveAnswer {
   }
 
   #due(): Due | undefined {
-    const sinceMs = this.#parts.clock.monotonic() - this.#sentAt;
+    const sinceMs = this.#deps.clock.monotonic() - this.#sentAt;
     if (this.#untilHandOffMs() <= 0) this.#mode = "editing";
     if (sinceMs < this.#pauseMs()) return undefined;
     const isIdle = sinceMs >= TEAMCHAT_LIMITS.streamIdleMs && this.#mode === "streaming";
     if (!this.#isNews() && !isIdle) return undefined;
-    const { site } = this.#parts.turn;
+    const { context } = this.#deps.turn;
     switch (this.#mode) {
       case "opening":
       case "streaming":
         return this.#streamDue();
       case "editing": {
         const text = this.#text();
-        const body = messageBody(site, text, { isAnswer: true });
+        const body = messageBody(context, text, { isAnswer: true });
         return { text, call: { method: "PUT", activity: this.#stream, body, what: "edit" } };
       }
       case "typing":
-        return { text: "", call: { method: "POST", body: typingBody(site), what: "typing" } };
+        return { text: "", call: { method: "POST", body: typingBody(context), what: "typing" } };
       case "silent":
       case "stopped":
         return undefined;
@@ -216,7 +216,7 @@ export class LiveAnswer {
   }
 
   #streamDue(): Due {
-    const { site } = this.#parts.turn;
+    const { context } = this.#deps.turn;
     const text = this.#text();
     // The first request is a progress line: if it is lost, no text of the answer is lost.
     const isText = this.#mode === "streaming" && text.trim() !== "" &&
@@ -224,7 +224,7 @@ export class LiveAnswer {
     const kind = isText ? "streaming" : "informative";
     const shown = isText ? text : this.#line;
     const sequence = this.#sequence + 1;
-    const body = streamBody(site, { kind, sequence, stream: this.#stream, text: shown });
+    const body = streamBody(context, { kind, sequence, stream: this.#stream, text: shown });
     return {
       text: isText ? text : "",
       line: this.#line,
@@ -255,7 +255,7 @@ export class LiveAnswer {
   }
 
   async #took(due: Due, id: string | undefined): Promise<void> {
-    const { keep, clock } = this.#parts;
+    const { keep, clock } = this.#deps;
     if (this.#mode === "opening") {
       if (id === undefined) {
         this.#mode = "typing";
@@ -294,5 +294,5 @@ export class LiveAnswer {
 interface Due {
   readonly text: string;
   readonly line?: string;
-  readonly call: Omit<Call, "site">;
+  readonly call: Omit<Call, "context">;
 }

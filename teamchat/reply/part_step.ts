@@ -31,7 +31,7 @@ import type { CallOutcome } from "teamchat/reply/outcome.ts";
 import type { DeliveryOutcome } from "teamchat/store/turn.ts";
 
 /** State of a message of an answer. */
-export type PartPlace =
+export type PartState =
   | { readonly at: "absent" }
   | { readonly at: "stream"; readonly id: string }
   | { readonly at: "held"; readonly id: string }
@@ -41,7 +41,7 @@ export type PartPlace =
 export type PartDecision =
   | { readonly then: "sent"; readonly id: string | undefined }
   /** Make the next request from `place`, after `waitMs`. */
-  | { readonly then: "next"; readonly place: PartPlace; readonly waitMs: number }
+  | { readonly then: "next"; readonly place: PartState; readonly waitMs: number }
   /** The text is too long for one message. */
   | { readonly then: "smaller" }
   /** It may have been delivered, and there is no way to find out. */
@@ -58,14 +58,14 @@ export interface PartTries {
   readonly waitedMs: number;
 }
 
-const ABSENT: PartPlace = { at: "absent" };
-const PLAIN: PartPlace = { at: "plain" };
+const ABSENT: PartState = { at: "absent" };
+const PLAIN: PartState = { at: "plain" };
 /** Attempts to end a stream before its message is edited instead. */
 const ENDS_BEFORE_EDIT = 2;
 
 /** Decides the next step after the request that was made from `place`. */
 export function decidePart(
-  place: PartPlace,
+  place: PartState,
   outcome: CallOutcome,
   tries: PartTries,
 ): PartDecision {
@@ -121,11 +121,11 @@ function decideLine(outcome: Judged, { open, lines }: PartTries): PartDecision {
 }
 
 function decideStream(
-  place: PartPlace & { readonly at: "stream" },
+  place: PartState & { readonly at: "stream" },
   outcome: Judged,
   { open }: PartTries,
 ): PartDecision {
-  const held: PartPlace = { at: "held", id: place.id };
+  const held: PartState = { at: "held", id: place.id };
   switch (outcome.kind) {
     case "ok":
       return { then: "sent", id: place.id };
@@ -149,7 +149,7 @@ function decideStream(
 }
 
 function decideHeld(
-  place: PartPlace & { readonly at: "held" },
+  place: PartState & { readonly at: "held" },
   outcome: Judged,
   { tries, isPatient }: { readonly tries: PartTries; readonly isPatient: boolean },
 ): PartDecision {
@@ -184,7 +184,7 @@ function decidePlain(outcome: Judged): PartDecision {
   }
 }
 
-function next(place: PartPlace, waitMs = 0): PartDecision {
+function next(place: PartState, waitMs = 0): PartDecision {
   return { then: "next", place, waitMs };
 }
 

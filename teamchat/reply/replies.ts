@@ -20,7 +20,7 @@ import { createEarlyPieces } from "teamchat/reply/early.ts";
 import { LiveAnswer } from "teamchat/reply/live.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
-import type { DeliveryProgress, Site, Turn } from "teamchat/store/turn.ts";
+import type { DeliveryProgress, ReplyContext, Turn } from "teamchat/store/turn.ts";
 import type { Closing } from "teamchat/store/turns.ts";
 
 /** Answers in progress. */
@@ -39,13 +39,13 @@ export interface Replies {
   /** Drops a turn: what is shown stays, nothing more is sent. */
   drop(turnId: string): void;
   /** Sends a text of the gateway; its outcome is only counted. */
-  note(site: Site, text: string): void;
+  note(context: ReplyContext, text: string): void;
   /** Starts nothing more; resolves when no request is in flight. */
   close(): Promise<void>;
 }
 
 /** Dependencies of replies. */
-export interface RepliesParts {
+export interface RepliesDeps {
   readonly store: Pick<TeamchatStore, "turns" | "conversations">;
   readonly connector: Connector;
   readonly metrics: Metrics;
@@ -73,24 +73,24 @@ const GONE: Closing = { outcome: "cancelled", reason: "owner gone" };
 const STORE_RETRY_MS = 5_000;
 
 /** Creates the replies. */
-export function createReplies(parts: RepliesParts): Replies {
-  return new AllReplies(parts);
+export function createReplies(deps: RepliesDeps): Replies {
+  return new AllReplies(deps);
 }
 
 class AllReplies implements Replies {
-  readonly #parts: RepliesParts;
+  readonly #deps: RepliesDeps;
   readonly #open = new Map<string, Open>();
   readonly #early = createEarlyPieces();
   readonly #jobs = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   readonly #lanes: ReturnType<typeof createLanes>;
 
-  constructor(parts: RepliesParts) {
-    this.#parts = parts;
+  constructor(deps: RepliesDeps) {
+    this.#deps = deps;
     this.#lanes = createLanes((conversation, thrown) =>
-      parts.log.error("answer failed", { conversation, error: errorText(thrown) })
+      deps.log.error("answer failed", { conversation, error: errorText(thrown) })
     );
-    parts.metrics.gauge("replies_open", () => this.#open.size);
+    deps.metrics.gauge("replies_open", () => this.#open.size);
   }
 
   begin(turnId: string): void {
@@ -103,9 +103,9 @@ class AllReplies implements Replies {
 
   #show(turnId: string, isFresh: boolean): void {
     if (this.#open.has(turnId) || this.#stop.signal.aborted) return;
-    const turn = this.#parts.store.turns.get(turnId);
+    const turn = this.#deps.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
-    const { connector, clock } = this.#parts;
+    const { connector, clock } = this.#deps;
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const shown = createShownText(turn.answer);
     for (const piece of this.#early.take(turnId)) shown.delta(...piece);
@@ -120,7 +120,7 @@ class AllReplies implements Replies {
       resolve();
     };
     this.#open.set(turnId, { shown, live, ended, end, leave, gone: new AbortController() });
-    const { conversation } = turn.site;
+    const { conversation } = turn.context;
     // Own queue: an agent may wait for the outcome of its message in the middle of an answer.
     const lane = turn.sendId === undefined ? conversation : `${conversation}|sent`;
     this.#run(lane, () => this.#serve(turnId));
@@ -136,7 +136,7 @@ class AllReplies implements Replies {
   whole(turnId: string, messageId: string): void {
     const open = this.#open.get(turnId);
     if (open === undefined) return;
-    open.shown.whole(messageId, this.#parts.store.turns.get(turnId)?.answer ?? "");
+    open.shown.whole(messageId, this.#deps.store.turns.get(turnId)?.answer ?? "");
     open.live.wake();
   }
 
@@ -145,18 +145,18 @@ class AllReplies implements Replies {
   }
 
   ask(turnId: string, approval: AskedApproval): void {
-    const turn = this.#parts.store.turns.get(turnId);
+    const turn = this.#deps.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
     const open = this.#open.get(turnId);
     const gone = open?.gone.signal;
     if (gone?.aborted === true) return;
     open?.live.progress("Waiting for your decision…");
-    const { site } = turn;
+    const { context } = turn;
     // Outside the queue: the answer that occupies it waits for this decision.
-    const { connector, clock } = this.#parts;
+    const { connector, clock } = this.#deps;
     const stop = this.#stop.signal;
     const asked = sendCard(
-      { site, body: approvalBody(site, approval), what: "approval" },
+      { context, body: approvalBody(context, approval), what: "approval" },
       { connector, clock, signal: gone === undefined ? stop : AbortSignal.any([stop, gone]) },
     ).then(() => {});
     this.#jobs.add(asked);
@@ -169,20 +169,22 @@ class AllReplies implements Replies {
   }
 
   drop(turnId: string): void {
-    const turn = this.#parts.store.turns.get(turnId);
+    const turn = this.#deps.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
     const open = this.#open.get(turnId);
     // It is not in progress: it waits for its agent, or for a start that will not happen.
-    if (open === undefined) return this.#run(turn.site.conversation, () => this.#close(turn, GONE));
+    if (open === undefined) {
+      return this.#run(turn.context.conversation, () => this.#close(turn, GONE));
+    }
     open.gone.abort();
     open.leave();
   }
 
-  note(site: Site, text: string): void {
-    this.#run(site.conversation, async () => {
-      const { connector } = this.#parts;
-      const body = messageBody(site, text);
-      await connector.call({ site, method: "POST", body, what: "note" }, this.#stop.signal);
+  note(context: ReplyContext, text: string): void {
+    this.#run(context.conversation, async () => {
+      const { connector } = this.#deps;
+      const body = messageBody(context, text);
+      await connector.call({ context, method: "POST", body, what: "note" }, this.#stop.signal);
     });
   }
 
@@ -208,7 +210,7 @@ class AllReplies implements Replies {
       if (open.live.mode === "stopped") return await this.#stopped(turnId);
       await open.ended;
       // The stop of the gateway also ends the preview; the next start resumes here.
-      const turn = this.#parts.store.turns.get(turnId);
+      const turn = this.#deps.store.turns.get(turnId);
       if (turn?.state === "ended") await this.#deliver(turn, open);
     } finally {
       this.#open.delete(turnId);
@@ -216,7 +218,7 @@ class AllReplies implements Replies {
   }
 
   async #deliver(turn: Turn, open: Open): Promise<void> {
-    const { connector, clock } = this.#parts;
+    const { connector, clock } = this.#deps;
     const delivered = await deliverAnswer({
       turn,
       connector,
@@ -232,25 +234,25 @@ class AllReplies implements Replies {
   }
 
   async #stopped(turnId: string): Promise<void> {
-    const turn = this.#parts.store.turns.get(turnId);
+    const turn = this.#deps.store.turns.get(turnId);
     if (turn === undefined) return;
-    this.#parts.onStopped(turn);
+    this.#deps.onStopped(turn);
     await this.#close(turn, { outcome: "cancelled", reason: "stopped by the owner" });
   }
 
   async #forget(turnId: string): Promise<void> {
-    const turn = this.#parts.store.turns.get(turnId);
+    const turn = this.#deps.store.turns.get(turnId);
     if (turn !== undefined) await this.#close(turn, GONE);
   }
 
   async #close(turn: Turn, how: Closing): Promise<void> {
     const { outcome, reason } = how;
-    const { store, metrics, log, clock, onDelivery } = this.#parts;
+    const { store, metrics, log, clock, onDelivery } = this.#deps;
     const { turnId, agent } = turn;
     metrics.count("deliveries", { outcome });
     log.info("answer delivered", { turn: turnId, agent, outcome, reason });
     if (outcome === "blocked") {
-      const blocked = store.conversations.block(turn.site.conversation, reason ?? "blocked");
+      const blocked = store.conversations.block(turn.context.conversation, reason ?? "blocked");
       if (!blocked.ok) this.#notStored(blocked.error);
     }
     for (;;) {
@@ -263,12 +265,12 @@ class AllReplies implements Replies {
   }
 
   async #keep(turnId: string, progress: Partial<DeliveryProgress>): Promise<void> {
-    const kept = await this.#parts.store.turns.setProgress(turnId, progress);
+    const kept = await this.#deps.store.turns.setProgress(turnId, progress);
     if (!kept.ok) this.#notStored(kept.error);
   }
 
   #notStored(fault: Refusal): void {
     const { code, message } = fault;
-    this.#parts.log.error("answer not stored", { code, error: message });
+    this.#deps.log.error("answer not stored", { code, error: message });
   }
 }

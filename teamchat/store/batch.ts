@@ -14,7 +14,7 @@ import { err, type Result } from "core/result.ts";
 import { storageFault, writeSql } from "core/store/sql_write.ts";
 
 /** Dependencies of a batch. */
-export interface BatchParts {
+export interface BatchDeps {
   readonly db: Database;
   readonly clock: Pick<Clock, "after">;
   readonly log: Log;
@@ -50,7 +50,7 @@ export interface Writing {
 }
 
 /** Rows that are buffered and written once for all works of a batch. */
-export interface HeldRows {
+export interface BufferedRows {
   /** Called before a transaction begins. */
   begin(): void;
   /** Writes the changed rows; the last step of the transaction. */
@@ -65,9 +65,9 @@ interface Waiting {
   readonly resolve: (stored: Result<unknown>) => void;
 }
 
-type WritingParts = Omit<BatchParts, "what"> & {
+type WritingDeps = Omit<BatchDeps, "what"> & {
   readonly clock: Pick<Clock, "after" | "monotonic">;
-  readonly rows?: HeldRows;
+  readonly rows?: BufferedRows;
   /**
    * After a batch, writes other than `writeFirst` wait this many times the batch's duration. So
    * the disk does not block the process all the time. Defaults to 0.
@@ -82,8 +82,8 @@ const GAP_MS_MAX = 8;
 const LATER_MS = 100;
 
 /** Creates the writers. */
-export function openWriter(parts: WritingParts): Writing {
-  const { clock, gapFactor = 0 } = parts;
+export function openWriter(deps: WritingDeps): Writing {
+  const { clock, gapFactor = 0 } = deps;
   let [first, rest]: [Waiting[], Waiting[]] = [[], []];
   let jobs: (() => void)[] = [];
   let armed: { readonly at: number; readonly stop: () => void } | undefined;
@@ -95,7 +95,7 @@ export function openWriter(parts: WritingParts): Writing {
     [first, rest] = [[], []];
     if (batch.length === 0) return;
     const begun = clock.monotonic();
-    writeAll(parts, batch);
+    writeAll(deps, batch);
     const ended = clock.monotonic();
     restAt = ended + Math.min(GAP_MS_MAX, (ended - begun) * gapFactor);
   };
@@ -140,8 +140,8 @@ export function openWriter(parts: WritingParts): Writing {
   };
 }
 
-function writeAll(parts: WritingParts, batch: readonly Waiting[]): void {
-  const { db, rows } = parts;
+function writeAll(deps: WritingDeps, batch: readonly Waiting[]): void {
+  const { db, rows } = deps;
   let stored: readonly Result<unknown>[];
   try {
     rows?.begin();
@@ -156,7 +156,7 @@ function writeAll(parts: WritingParts, batch: readonly Waiting[]): void {
       return batch.forEach(({ what, resolve }) => resolve(err(storageFault(what, thrown))));
     }
     // A bug that one peer's data triggers must not refuse the writes of others.
-    return batch.forEach(({ what, work, resolve }) => resolve(writeAlone(parts, what, work)));
+    return batch.forEach(({ what, work, resolve }) => resolve(writeAlone(deps, what, work)));
   }
   batch.forEach(({ resolve }, index) => {
     const own = stored[index];
@@ -165,12 +165,12 @@ function writeAll(parts: WritingParts, batch: readonly Waiting[]): void {
 }
 
 function writeAlone(
-  { rows, ...parts }: WritingParts,
+  { rows, ...deps }: WritingDeps,
   what: string,
   work: () => Result<unknown>,
 ): Result<unknown> {
   rows?.begin();
-  const alone = writeBatch({ ...parts, what }, () => {
+  const alone = writeBatch({ ...deps, what }, () => {
     const own = work();
     rows?.save();
     return own;
@@ -184,7 +184,7 @@ function writeAlone(
  * Writes in one transaction. A bug is also returned as a refusal. This runs in a timer, where an
  * error ends the process, and a peer that repeats its delivery would end it again each time.
  */
-export function writeBatch<T>({ db, log, what }: BatchParts, work: () => T): Result<T> {
+export function writeBatch<T>({ db, log, what }: BatchDeps, work: () => T): Result<T> {
   try {
     return writeSql(db, what, work);
   } catch (thrown) {

@@ -9,10 +9,10 @@
 import type { Conversation } from "teamchat/store/turn.ts";
 
 /** The cache of written conversations. */
-export interface Heard {
+export interface ConversationCache {
   /**
    * Whether all of it is already stored, as the latest of its owner and of its agent. `text` is
-   * its serialized site.
+   * its serialized context.
    */
   has(conversation: Conversation, text: string): boolean;
   /** Records a write in a transaction that may still be rolled back. */
@@ -38,21 +38,21 @@ interface Last {
 }
 
 /** Creates an empty cache. */
-export function createHeard(): Heard {
+export function createConversationCache(): ConversationCache {
   const written = new Map<string, Written>();
   const lastOfOwner = new Map<string, Last>();
   const lastOfAgent = new Map<string, Last>();
   const forget = () => [written, lastOfOwner, lastOfAgent].forEach((map) => map.clear());
   return {
     forget,
-    has: ({ owner, agent, site: { conversation }, seen }, text) => {
+    has: ({ owner, agent, context: { conversation }, seen }, text) => {
       const known = written.get(conversation);
       return known !== undefined && known.owner === owner && known.agent === agent &&
         known.text === text && Math.abs(seen - known.seen) < STANDS_MS &&
         lastOfOwner.get(owner)?.conversation === conversation &&
         lastOfAgent.get(agent)?.conversation === conversation;
     },
-    keep: ({ owner, agent, site: { conversation }, seen }, text) => {
+    keep: ({ owner, agent, context: { conversation }, seen }, text) => {
       if (written.size >= KEPT) forget();
       written.set(conversation, { owner, agent, text, seen });
       enter(lastOfOwner, owner, { conversation, seen });

@@ -16,7 +16,7 @@ import type { FileConsent } from "teamchat/files/file_consent.ts";
 import { writeBatch, type Writer } from "teamchat/store/batch.ts";
 import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
 import { takeConsent } from "teamchat/store/owner_files.ts";
-import type { Heard } from "teamchat/store/heard.ts";
+import type { ConversationCache } from "teamchat/store/heard.ts";
 import type { OpenTurns } from "teamchat/store/open_turns.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 
@@ -82,30 +82,33 @@ export interface Intake {
 /** Opens the store of deliveries over prepared tables. */
 export function openIntake(
   db: Database,
-  parts: {
+  deps: {
     readonly clock: Pick<Clock, "after">;
     readonly log: Log;
     readonly write: Writer;
     /** Cleared after a rollback, like the rows. */
-    readonly heard: Heard;
+    readonly heard: ConversationCache;
     readonly open: OpenTurns;
   },
 ): Intake {
-  const sql = { ...statements(db), heard: parts.heard, open: parts.open };
+  const sql = { ...statements(db), heard: deps.heard, open: deps.open };
   return {
     store:
       ((delivery: Delivery, isCurrent: () => boolean = () => true) =>
-        parts.write<Stored | NotStored>(
+        deps.write<Stored | NotStored>(
           "the message",
           () => isCurrent() ? storeOne(sql, delivery) : ok({ kind: "overtaken" }),
         )) as Intake["store"],
     // If the disk is full now, a later sweep deletes them.
     sweep: (now) =>
-      void writeBatch({ db, ...parts, what: "the message" }, () => sql.forget.run(now)),
+      void writeBatch({ db, ...deps, what: "the message" }, () => sql.forget.run(now)),
   };
 }
 
-type Sql = ReturnType<typeof statements> & { readonly heard: Heard; readonly open: OpenTurns };
+type Sql = ReturnType<typeof statements> & {
+  readonly heard: ConversationCache;
+  readonly open: OpenTurns;
+};
 
 function queueFull() {
   return refusal(
@@ -119,17 +122,17 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   const known = seeAll(sql, delivery);
   if (known !== undefined) return ok({ kind: "duplicate", answer: known.answer });
   const { turn, conversation, edit, withdraw, block } = delivery;
-  const site = conversation === undefined ? undefined : JSON.stringify(conversation.site);
+  const context = conversation === undefined ? undefined : JSON.stringify(conversation.context);
   // The same conversation, except for the thread of a channel.
-  const isSame = turn?.site.conversation === conversation?.site.conversation;
-  if (turn !== undefined && !insertTurn(sql, turn, isSame ? site : undefined)) {
+  const isSame = turn?.context.conversation === conversation?.context.conversation;
+  if (turn !== undefined && !insertTurn(sql, turn, isSame ? context : undefined)) {
     // Nothing of this delivery is stored, so remove its keys: a repetition must count as new.
     for (const { key } of delivery.keys) sql.unsee.run(key);
     return err(queueFull());
   }
   let isNewConversation = false;
-  if (conversation !== undefined && site !== undefined) {
-    isNewConversation = rememberConversation(sql, conversation, site);
+  if (conversation !== undefined && context !== undefined) {
+    isNewConversation = rememberConversation(sql, conversation, context);
   }
   if (edit !== undefined) {
     for (const place of sql.open.queued(edit.agent)) {
@@ -152,7 +155,7 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   const isConsentTaken = consent !== undefined && conversation !== undefined &&
     sql.consent(consent, {
       owner: conversation.owner,
-      conversation: conversation.site.conversation,
+      conversation: conversation.context.conversation,
       now,
     });
   return ok({ kind: "new", isNewConversation, hasTurn: turn !== undefined, isConsentTaken });
@@ -178,7 +181,7 @@ function seeAll(
 /** Stores the owner's latest conversation. Returns whether the owner was unknown before. */
 function rememberConversation(sql: Sql, heard: Conversation, text: string): boolean {
   if (sql.heard.has(heard, text)) return false;
-  const { owner, agent, site: { conversation, type }, seen } = heard;
+  const { owner, agent, context: { conversation, type }, seen } = heard;
   const isNew = sql.known.get(conversation) === undefined;
   sql.remember.run(conversation, owner, agent, type, text, seen);
   sql.heard.keep(heard, text);
@@ -189,15 +192,15 @@ function rememberConversation(sql: Sql, heard: Conversation, text: string): bool
 function insertTurn(
   sql: Sql,
   turn: NewTurn,
-  printed = JSON.stringify(turn.site),
+  printed = JSON.stringify(turn.context),
 ): boolean {
-  const { turnId, agent, owner, site, activity, text, created, expires } = turn;
+  const { turnId, agent, owner, context, activity, text, created, expires } = turn;
   if (sql.open.queuedCount(agent) >= TEAMCHAT_LIMITS.queuedTurnsMax) return false;
   const { lastInsertRowid: place } = sql.insert.run(
     turnId,
     agent,
     owner,
-    site.conversation,
+    context.conversation,
     activity ?? null,
     printed,
     text,
@@ -207,7 +210,7 @@ function insertTurn(
   );
   sql.open.put(agent, place, "queued");
   (turn.files ?? []).forEach(({ kind, name, url }, at) =>
-    sql.wantFile.run(turnId, at + 1, name, kind, url, site.base)
+    sql.wantFile.run(turnId, at + 1, name, kind, url, context.base)
   );
   return true;
 }

@@ -40,7 +40,7 @@ interface Places {
   held: Set<number>;
 }
 
-type Book = Map<string, Places>;
+type Index = Map<string, Places>;
 
 interface Change {
   readonly agent: string;
@@ -54,33 +54,33 @@ export function createOpenTurns(db: Database): OpenTurns {
     "select place, agent, state from turns indexed by turns_open where state <> 'closed' " +
       "order by place",
   );
-  const book = readBook(select.all());
+  const index = readIndex(select.all());
   let changes: Change[] = [];
   return {
-    queued: (agent) => [...book.get(agent)?.queued ?? []],
-    queuedCount: (agent) => book.get(agent)?.queued.size ?? 0,
-    next: (agent) => book.get(agent)?.queued.values().next().value,
-    held: (agent) => [...book.get(agent)?.held ?? []].sort(byPlace),
-    oldest: () => [...book.values()].flatMap(({ queued }) => [...queued.values().take(1)]),
+    queued: (agent) => [...index.get(agent)?.queued ?? []],
+    queuedCount: (agent) => index.get(agent)?.queued.size ?? 0,
+    next: (agent) => index.get(agent)?.queued.values().next().value,
+    held: (agent) => [...index.get(agent)?.held ?? []].sort(byPlace),
+    oldest: () => [...index.values()].flatMap(({ queued }) => [...queued.values().take(1)]),
     put: (agent, place, state) => {
-      changes.push({ agent, place, before: enter(book, agent, place, standingOf(state)) });
+      changes.push({ agent, place, before: enter(index, agent, place, standingOf(state)) });
     },
     begin: () => {
       changes = [];
     },
     undo: () => {
-      takeBack(book, changes);
+      takeBack(index, changes);
       changes = [];
     },
   };
 }
 
-function readBook(rows: readonly Readonly<Record<string, unknown>>[]): Book {
-  const book: Book = new Map();
+function readIndex(rows: readonly Readonly<Record<string, unknown>>[]): Index {
+  const index: Index = new Map();
   for (const { place, agent, state } of rows) {
-    enter(book, String(agent), Number(place), standingOf(String(state) as TurnState));
+    enter(index, String(agent), Number(place), standingOf(String(state) as TurnState));
   }
-  return book;
+  return index;
 }
 
 function standingOf(state: TurnState): Standing {
@@ -89,25 +89,25 @@ function standingOf(state: TurnState): Standing {
 }
 
 /** Moves a turn to its current state; returns the previous state. */
-function enter(book: Book, agent: string, place: number, now: Standing): Standing {
-  const places = book.get(agent) ?? { queued: new Set(), held: new Set() };
+function enter(index: Index, agent: string, place: number, now: Standing): Standing {
+  const places = index.get(agent) ?? { queued: new Set(), held: new Set() };
   const before = places.queued.delete(place)
     ? "queued"
     : places.held.delete(place)
     ? "held"
     : "over";
   if (now !== "over") places[now].add(place);
-  if (places.queued.size + places.held.size > 0) book.set(agent, places);
-  else book.delete(agent);
+  if (places.queued.size + places.held.size > 0) index.set(agent, places);
+  else index.delete(agent);
   return before;
 }
 
-function takeBack(book: Book, changes: readonly Change[]): void {
+function takeBack(index: Index, changes: readonly Change[]): void {
   for (const { agent, place, before } of changes.toReversed()) {
-    enter(book, agent, place, before);
+    enter(index, agent, place, before);
   }
   for (const agent of new Set(changes.map((change) => change.agent))) {
-    const places = book.get(agent);
+    const places = index.get(agent);
     // A turn that returns to the queue must be sorted by age again.
     if (places !== undefined) places.queued = new Set([...places.queued].sort(byPlace));
   }

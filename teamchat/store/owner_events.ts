@@ -34,7 +34,7 @@ export interface AgentEvent
 }
 
 /** Events that wait for their agents. */
-export interface AgentEventBook {
+export interface AgentEventStore {
   add(event: NewAgentEvent): Result<void>;
   waiting(agent: string): readonly AgentEvent[];
   /** Call when the agent has it on its own disk. */
@@ -47,7 +47,7 @@ export interface AgentEventBook {
 }
 
 /** Opens the store over prepared tables. */
-export function openAgentEvents(db: Database): AgentEventBook {
+export function openAgentEvents(db: Database): AgentEventStore {
   const waiting = db.prepare(
     "select * from owner_events where agent = ? order by place limit 64",
   );

@@ -18,7 +18,7 @@ import type { Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import type { FileConsent, UploadPlace } from "teamchat/files/file_consent.ts";
 import type { Row } from "teamchat/store/schema.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 
 /** An offered file. */
 export interface OwnerFile {
@@ -26,7 +26,7 @@ export interface OwnerFile {
   readonly agent: string;
   readonly sendId: string;
   readonly owner: string;
-  readonly site: Site;
+  readonly context: ReplyContext;
   readonly name: string;
   readonly description: string;
   readonly size: number;
@@ -43,7 +43,7 @@ export interface Presser {
 }
 
 /** The store of offered files. */
-export interface OwnerFileBook {
+export interface OwnerFileStore {
   add(file: Omit<OwnerFile, "state" | "upload">): Result<"new" | "known" | "full">;
   get(fileId: string): OwnerFile | undefined;
   /** Files that the owner accepted and that are not uploaded yet. */
@@ -58,7 +58,7 @@ export interface OwnerFileBook {
 }
 
 /** Opens the store over prepared tables. */
-export function openOwnerFiles(db: Database): OwnerFileBook {
+export function openOwnerFiles(db: Database): OwnerFileStore {
   const known = db.prepare("select 1 from owner_files where agent = ? and send_id = ?");
   const open = db.prepare(
     "select count(*) as n from owner_files where agent = ? and state <> 'closed'",
@@ -89,8 +89,8 @@ export function openOwnerFiles(db: Database): OwnerFileBook {
           file.agent,
           file.sendId,
           file.owner,
-          file.site.conversation,
-          JSON.stringify(file.site),
+          file.context.conversation,
+          JSON.stringify(file.context),
           file.name,
           file.description,
           file.size,
@@ -136,7 +136,7 @@ function readFile(row: Row | undefined): OwnerFile | undefined {
     agent: String(row.agent),
     sendId: String(row.send_id),
     owner: String(row.owner),
-    site: JSON.parse(String(row.site)) as Site,
+    context: JSON.parse(String(row.site)) as ReplyContext,
     name: String(row.name),
     description: String(row.description),
     size: Number(row.size),

@@ -10,7 +10,7 @@ import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 
 /** A message to store. */
 export interface NewSend {
@@ -19,7 +19,7 @@ export interface NewSend {
   /** The agent's id for it; a repeated id is not sent again. */
   readonly sendId: string;
   readonly owner: string;
-  readonly site: Site;
+  readonly context: ReplyContext;
   readonly text: string;
   readonly created: number;
 }
@@ -28,14 +28,14 @@ export interface NewSend {
 export type SendState = "new" | "under-way" | "closed" | "full";
 
 /** Stores such messages. */
-export interface SendBook {
+export interface SendStore {
   add(send: NewSend): Result<SendState>;
   /** Call when the agent queries the outcome again. */
   untell(agent: string, sendId: string): Result<void>;
 }
 
 /** Opens the store over prepared tables. */
-export function openSends(db: Database): SendBook {
+export function openSends(db: Database): SendStore {
   const known = db.prepare("select state from turns where agent = ? and send_id = ?");
   const open = db.prepare(
     "select count(*) as n from turns where agent = ? and send_id is not null and state = 'ended'",
@@ -48,7 +48,7 @@ export function openSends(db: Database): SendBook {
   );
   const untell = db.prepare("update turns set told = 0 where agent = ? and send_id = ?");
   return {
-    add: ({ turnId, agent, sendId, owner, site, text, created }) =>
+    add: ({ turnId, agent, sendId, owner, context, text, created }) =>
       writeSql(db, "the message", (): SendState => {
         const state = known.get(agent, sendId)?.state;
         if (state !== undefined) return state === "closed" ? "closed" : "under-way";
@@ -57,8 +57,8 @@ export function openSends(db: Database): SendBook {
           turnId,
           agent,
           owner,
-          site.conversation,
-          JSON.stringify(site),
+          context.conversation,
+          JSON.stringify(context),
           created,
           created,
           created,

@@ -11,19 +11,19 @@ import type { Log } from "core/ports/log.ts";
 import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import { openWriter } from "teamchat/store/batch.ts";
-import { createHeard, type Heard } from "teamchat/store/heard.ts";
+import { type ConversationCache, createConversationCache } from "teamchat/store/heard.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
-import type { Conversation, Site } from "teamchat/store/turn.ts";
+import type { Conversation, ReplyContext } from "teamchat/store/turn.ts";
 import { openTurnRows } from "teamchat/store/turn_rows.ts";
-import { type AgentEventBook, openAgentEvents } from "teamchat/store/owner_events.ts";
-import { openTurnFiles, type TurnFileBook } from "teamchat/store/turn_files.ts";
-import { openOwnerFiles, type OwnerFileBook } from "teamchat/store/owner_files.ts";
-import { openSends, type SendBook } from "teamchat/store/sends.ts";
-import { openTurnBook, type TurnBook } from "teamchat/store/turns.ts";
+import { type AgentEventStore, openAgentEvents } from "teamchat/store/owner_events.ts";
+import { openTurnFiles, type TurnFileStore } from "teamchat/store/turn_files.ts";
+import { openOwnerFiles, type OwnerFileStore } from "teamchat/store/owner_files.ts";
+import { openSends, type SendStore } from "teamchat/store/sends.ts";
+import { openTurnStore, type TurnStore } from "teamchat/store/turns.ts";
 
 /** Conversations with owners, for messages without a turn. */
-export interface ConversationBook {
+export interface ConversationStore {
   /** The owner's latest personal conversation. */
   personalOf(owner: string): Conversation | undefined;
   get(conversation: string): Conversation | undefined;
@@ -40,12 +40,12 @@ export interface Absences {
 /** The whole store of the gateway. */
 export interface TeamchatStore {
   readonly intake: Intake;
-  readonly turns: TurnBook;
-  readonly sends: SendBook;
-  readonly turnFiles: TurnFileBook;
-  readonly ownerFiles: OwnerFileBook;
-  readonly ownerEvents: AgentEventBook;
-  readonly conversations: ConversationBook;
+  readonly turns: TurnStore;
+  readonly sends: SendStore;
+  readonly turnFiles: TurnFileStore;
+  readonly ownerFiles: OwnerFileStore;
+  readonly ownerEvents: AgentEventStore;
+  readonly conversations: ConversationStore;
   readonly absences: Absences;
   /** Calls `job` just before the next write to the disk, which includes what `job` stores. */
   beforeNext(job: () => void): void;
@@ -79,7 +79,7 @@ export async function openTeamchatStore(
   // One writer for all: deliveries, agents' events and progress of answers share the waits for the
   // disk.
   const rows = openTurnRows(db);
-  const heard = createHeard();
+  const heard = createConversationCache();
   const held = {
     begin: () => rows.begin(),
     save: () => rows.save(),
@@ -102,7 +102,7 @@ export async function openTeamchatStore(
     // Deliveries run first in a batch: an edit reads the row of a turn, and later works buffer
     // rows.
     intake: openIntake(db, { clock, log, write: writeFirst, heard, open: rows.open }),
-    turns: openTurnBook(db, writing, rows),
+    turns: openTurnStore(db, writing, rows),
     sends: openSends(db),
     turnFiles: openTurnFiles(db),
     ownerFiles: openOwnerFiles(db),
@@ -116,7 +116,7 @@ export async function openTeamchatStore(
   };
 }
 
-function openConversations(db: Database, heard: Heard): ConversationBook {
+function openConversations(db: Database, heard: ConversationCache): ConversationStore {
   const latest = db.prepare(
     "select * from conversations where owner = ? and type = 'personal' order by seen desc limit 1",
   );
@@ -152,7 +152,7 @@ function readConversation(row: Row | undefined): Conversation | undefined {
   return row === undefined ? undefined : {
     owner: String(row.owner),
     agent: String(row.agent),
-    site: JSON.parse(String(row.site)) as Site,
+    context: JSON.parse(String(row.site)) as ReplyContext,
     seen: Number(row.seen),
     blocked: row.blocked === null ? undefined : String(row.blocked),
   };

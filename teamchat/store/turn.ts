@@ -31,7 +31,7 @@ export type DeliveryOutcome =
   | "failed";
 
 /** Where answers are sent, and with which identity: an activity of the owner without its text. */
-export interface Site {
+export interface ReplyContext {
   /** Checked `serviceUrl` without its final slash; checked again before each use. */
   readonly base: string;
   readonly conversation: string;
@@ -47,7 +47,7 @@ export interface NewTurn {
   readonly turnId: string;
   readonly agent: string;
   readonly owner: string;
-  readonly site: Site;
+  readonly context: ReplyContext;
   /** Id of the owner's message. */
   readonly activity: string | undefined;
   readonly text: string;
@@ -96,7 +96,7 @@ export interface DeliveryProgress {
 export interface Conversation {
   readonly owner: string;
   readonly agent: string;
-  readonly site: Site;
+  readonly context: ReplyContext;
   readonly seen: number;
   /** Why nothing more may be sent to it. */
   readonly blocked: string | undefined;

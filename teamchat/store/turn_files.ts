@@ -36,7 +36,7 @@ export type SettledFile =
   | { readonly fault: string };
 
 /** Files of turns. */
-export interface TurnFileBook {
+export interface TurnFileStore {
   of(turnId: string): readonly StoredTurnFile[];
   /** Turns that wait for files. */
   wanting(): readonly { readonly turnId: string; readonly agent: string }[];
@@ -47,7 +47,7 @@ export interface TurnFileBook {
 }
 
 /** Opens the store over prepared tables. */
-export function openTurnFiles(db: Database): TurnFileBook {
+export function openTurnFiles(db: Database): TurnFileStore {
   const of = db.prepare("select * from turn_files where turn_id = ? order by n");
   const wanting = db.prepare(
     "select distinct turn_id, agent from turn_files join turns using (turn_id) " +

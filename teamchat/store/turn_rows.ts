@@ -10,14 +10,14 @@
  */
 
 import type { Database } from "core/ports/databases.ts";
-import type { HeldRows } from "teamchat/store/batch.ts";
+import type { BufferedRows } from "teamchat/store/batch.ts";
 import { createOpenTurns, type OpenTurns } from "teamchat/store/open_turns.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type {
   Cut,
   DeliveryOutcome,
   DeliveryProgress,
-  Site,
+  ReplyContext,
   Turn,
   TurnOutcome,
   TurnState,
@@ -47,7 +47,7 @@ export type TurnChange = Partial<
 >;
 
 /** Reads and changes rows. */
-export interface TurnRows extends HeldRows {
+export interface TurnRows extends BufferedRows {
   /** The index of open turns, saved and rolled back with the rows. */
   readonly open: OpenTurns;
   get(turnId: string): StoredTurn | undefined;
@@ -201,7 +201,7 @@ export function readTurn(row: Row): StoredTurn {
     turnId: String(row.turn_id),
     agent: String(row.agent),
     owner: String(row.owner),
-    site: JSON.parse(String(row.site)) as Site,
+    context: JSON.parse(String(row.site)) as ReplyContext,
     activity: text(row.activity),
     text: String(row.text),
     created: Number(row.created),

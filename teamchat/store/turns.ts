@@ -44,7 +44,7 @@ export interface Closing {
 }
 
 /** The turn store. */
-export interface TurnBook {
+export interface TurnStore {
   get(turnId: string): Turn | undefined;
   /** The oldest turn that the agent does not have, and whether it is the only one. */
   nextFor(agent: string): { readonly turn: Turn; readonly isLast: boolean } | undefined;
@@ -85,11 +85,11 @@ export interface TurnBook {
 const LOOKED_AT_MAX = 256;
 
 /** Opens the store over prepared tables; `writing` saves `rows` with each batch. */
-export function openTurnBook(
+export function openTurnStore(
   db: Database,
   { write: together, writeLater }: Pick<Writing, "write" | "writeLater">,
   rows: TurnRows,
-): TurnBook {
+): TurnStore {
   const sql = statements(db);
   const { open } = rows;
   return {
@@ -202,14 +202,14 @@ function closing(turn: StoredTurn, { outcome, reason, progress }: Closing, now: 
 
 type Statements = ReturnType<typeof statements>;
 
-interface Books {
+interface Stores {
   readonly sql: Statements;
   readonly rows: TurnRows;
 }
 
 /** Stores events with the next sequence numbers; stops at a gap and skips repeated ones. */
 function appendAll(
-  { sql, rows }: Books,
+  { sql, rows }: Stores,
   from: { readonly agent: string; readonly epoch: string; readonly now: number },
   events: readonly DurableEvent[],
 ): Appended {

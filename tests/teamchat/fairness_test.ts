@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { createMetrics } from "teamchat/metrics.ts";
 import { createConnector } from "teamchat/reply/connector.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { CAL_OWNER, teamchatTest as test } from "tests/teamchat/fixture.ts";
@@ -44,14 +44,14 @@ Deno.test("a thousand requests of one owner wait, another's one goes with the ne
   });
   const call = (owner: string, conversation: string) => {
     const user = { id: owner };
-    const site: Site = {
+    const site: ReplyContext = {
       base: "http://127.0.0.1:9",
       conversation,
       type: "groupChat",
       bot: { id: "b" },
       user,
     };
-    return connector.call({ site, method: "POST", body: {}, what: "message" });
+    return connector.call({ context: site, method: "POST", body: {}, what: "message" });
   };
   // Each call has its own conversation, so that the platform's pace within one does not delay them.
   const flood = Array.from({ length: 1_000 }, (_, n) => call("29:bea", `bea-${n}`));

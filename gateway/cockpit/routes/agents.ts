@@ -29,7 +29,7 @@ export const AGENT_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: z.object({ agents: z.array(agentCard) }),
     }],
-    handle: async ({ parts, viewer }) => ok(json({ agents: await describeAgents(viewer, parts) })),
+    handle: async ({ deps, viewer }) => ok(json({ agents: await describeAgents(viewer, deps) })),
   }),
   route({
     method: "GET",
@@ -42,6 +42,6 @@ export const AGENT_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: z.object({ agents: z.array(connectionRow) }),
     }],
-    handle: async ({ parts }) => ok(json({ agents: describeConnections(parts) })),
+    handle: async ({ deps }) => ok(json({ agents: describeConnections(deps) })),
   }),
 ];

@@ -13,7 +13,7 @@ import { err, ok } from "core/result.ts";
 import { denial } from "gateway/cockpit/deny.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
-import type { BookedApproval } from "gateway/approvals/book.ts";
+import type { StoredApproval } from "gateway/approvals/book.ts";
 
 const agent = z.string().min(1).max(64);
 const approval = z.object({
@@ -53,8 +53,8 @@ export const APPROVAL_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: z.object({ approvals: z.array(approval) }),
     }],
-    handle: async ({ parts }, { query }) => {
-      const open = await parts.store.approvals.openOf([query.agent], parts.clock.now());
+    handle: async ({ deps }, { query }) => {
+      const open = await deps.store.approvals.openOf([query.agent], deps.clock.now());
       return ok(json({ approvals: open.map(view) }));
     },
   }),
@@ -77,10 +77,10 @@ export const APPROVAL_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: approval,
     }],
-    handle: async ({ parts, viewer }, { body }) => {
+    handle: async ({ deps, viewer }, { body }) => {
       if (viewer.kind !== "owner") return err(denial("viewer-denied"));
       const { approval_id: id, digest, decision, reason } = body;
-      const decided = await parts.router.decideApproval({
+      const decided = await deps.router.decideApproval({
         agent: body.agent,
         id,
         digest,
@@ -88,14 +88,14 @@ export const APPROVAL_ROUTES: readonly Route[] = [
         reason,
         by: `owner:${viewer.email}`,
         surface: "page",
-        now: parts.clock.now(),
+        now: deps.clock.now(),
       });
       return decided.ok ? ok(json(view(decided.value), 202)) : decided;
     },
   }),
 ];
 
-function view(of: BookedApproval): z.infer<typeof approval> {
+function view(of: StoredApproval): z.infer<typeof approval> {
   const { id, asked, turnId, decision, by, reason } = of;
   const { approval_id: _, ...call } = asked;
   return {

@@ -12,7 +12,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";
 import { HOST_JOBS } from "core/dial/host_job.ts";
 import { json } from "gateway/cockpit/reply.ts";
-import type { CockpitParts } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/parts.ts";
 import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 
 const host = z.string().min(1).max(253);
@@ -79,7 +79,7 @@ export const HOST_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: hostsShape,
     }],
-    handle: async ({ parts }) => ok(json(await describeHosts(parts))),
+    handle: async ({ deps }) => ok(json(await describeHosts(deps))),
   }),
   route({
     method: "GET",
@@ -93,8 +93,8 @@ export const HOST_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: z.object({ jobs: z.array(jobCard.extend({ report: z.unknown() })) }),
     }],
-    handle: ({ parts }, { query }) =>
-      Promise.resolve(ok(json({ jobs: parts.hosts.jobs(query.host) }))),
+    handle: ({ deps }, { query }) =>
+      Promise.resolve(ok(json({ jobs: deps.hosts.jobs(query.host) }))),
   }),
   route({
     method: "POST",
@@ -111,7 +111,7 @@ export const HOST_ROUTES: readonly Route[] = [
     handle: (context, { body }) => {
       const { host, job, agent } = body;
       const order = { job, by: who(context), ...defined({ agent }) };
-      const begun = context.parts.hosts.begin(host, order);
+      const begun = context.deps.hosts.begin(host, order);
       return Promise.resolve(begun.ok ? ok(json(begun.value, 202)) : begun);
     },
   }),
@@ -128,7 +128,7 @@ export const HOST_ROUTES: readonly Route[] = [
       schema: jobShape,
     }],
     handle: async (context, { query }) => {
-      const done = await context.parts.hosts.run(query.host, { job: "status", by: who(context) });
+      const done = await context.deps.hosts.run(query.host, { job: "status", by: who(context) });
       return done.ok ? ok(json(done.value)) : done;
     },
   }),
@@ -145,9 +145,9 @@ export const HOST_ROUTES: readonly Route[] = [
       schema: z.object({ hosts: z.array(appliedShape) }),
     }],
     handle: async (context) => {
-      const { parts } = context;
-      const applied = (await parts.hosts.list()).hosts.map(async (card) => {
-        const done = await parts.hosts.run(card.host, { job: "apply", by: who(context) });
+      const { deps } = context;
+      const applied = (await deps.hosts.list()).hosts.map(async (card) => {
+        const done = await deps.hosts.run(card.host, { job: "apply", by: who(context) });
         return done.ok
           ? { host: card.host, ok: done.value.exit === 0, ...done.value }
           : { host: card.host, ok: false, code: done.error.code, message: done.error.message };
@@ -168,10 +168,10 @@ export const HOST_ROUTES: readonly Route[] = [
       schema: jobShape,
     }],
     handle: async (context, { body }) => {
-      const { parts } = context;
+      const { deps } = context;
       // The host that the agent reported is only a hint where to send the job; that host's daemon
       // checks.
-      const at = parts.registry.get(body.agent)?.host;
+      const at = deps.registry.get(body.agent)?.host;
       if (at === undefined) {
         return err(refusal(
           "agent-offline",
@@ -180,7 +180,7 @@ export const HOST_ROUTES: readonly Route[] = [
         ));
       }
       const order = { job: "restart", agent: body.agent, by: who(context) } as const;
-      const done = await parts.hosts.run(at.toLowerCase(), order);
+      const done = await deps.hosts.run(at.toLowerCase(), order);
       return done.ok ? ok(json(done.value)) : done;
     },
   }),
@@ -188,7 +188,7 @@ export const HOST_ROUTES: readonly Route[] = [
 
 /** The hosts as a page gets them, from the route and the stream. */
 export async function describeHosts(
-  { hosts, version, hostname }: Pick<CockpitParts, "hosts" | "version" | "hostname">,
+  { hosts, version, hostname }: Pick<CockpitDeps, "hosts" | "version" | "hostname">,
 ): Promise<z.infer<typeof hostsShape>> {
   const { hosts: cards, is_complete } = await hosts.list();
   return {

@@ -30,8 +30,8 @@ export const MODEL_ROUTES: readonly Route[] = [
     agents: ({ query }) => [query.agent],
     query: z.object({ agent }),
     answers: [ANSWER],
-    handle: async ({ parts }, { query }) => {
-      const shown = await parts.models.show(query.agent);
+    handle: async ({ deps }, { query }) => {
+      const shown = await deps.models.show(query.agent);
       return shown.ok ? ok(json(shown.value)) : shown;
     },
   }),
@@ -50,9 +50,9 @@ export const MODEL_ROUTES: readonly Route[] = [
       check: z.boolean().default(true),
     }),
     answers: [ANSWER],
-    handle: async ({ parts, requestId }, { body }) => {
+    handle: async ({ deps, requestId }, { body }) => {
       // The restart would interrupt a running turn.
-      if ((await parts.store.turns.openOf(body.agent)).length > 0) {
+      if ((await deps.store.turns.openOf(body.agent)).length > 0) {
         return err(refusal(
           "agent-working",
           `Cannot connect a model to agent "${body.agent}": it is working on a turn, which ` +
@@ -60,12 +60,12 @@ export const MODEL_ROUTES: readonly Route[] = [
         ));
       }
       const { provider, model, base_url: baseUrl, key } = body;
-      const done = await parts.models.set(
+      const done = await deps.models.set(
         body.agent,
         { provider, model, baseUrl, key },
         body.check,
       );
-      parts.log.info("model chosen", {
+      deps.log.info("model chosen", {
         request_id: requestId,
         agent: body.agent,
         provider,

@@ -28,9 +28,9 @@ export const PROCESS_ROUTES: readonly Route[] = [
     summary: "Counters and gauges in the Prometheus text format",
     gate: "loopback",
     answers: [{ status: 200, description: "Metrics", mediaType: "text/plain" }],
-    handle: ({ parts }) =>
+    handle: ({ deps }) =>
       Promise.resolve(
-        ok(plain(parts.metrics.render(), "text/plain; version=0.0.4; charset=utf-8")),
+        ok(plain(deps.metrics.render(), "text/plain; version=0.0.4; charset=utf-8")),
       ),
   }),
   route({
@@ -41,7 +41,7 @@ export const PROCESS_ROUTES: readonly Route[] = [
     answers: [
       { status: 200, description: "Version", mediaType: "application/json", schema: version },
     ],
-    handle: ({ parts }) =>
-      Promise.resolve(ok(json({ version: parts.version, protocol: DIAL_PROTOCOL }))),
+    handle: ({ deps }) =>
+      Promise.resolve(ok(json({ version: deps.version, protocol: DIAL_PROTOCOL }))),
   }),
 ];

@@ -90,7 +90,7 @@ export const STREAM_ROUTES: readonly Route[] = [
     ],
     handle: async (context, { query, headers }) => {
       if (context.viewer.kind !== "owner") return err(nobody());
-      if (wantsJson(headers.accept)) return ok(await readPage(context.parts.store.events, query));
+      if (wantsJson(headers.accept)) return ok(await readPage(context.deps.store.events, query));
       const from = cursorOf(headers["last-event-id"], query.after) ??
         await startOfTail(context, query);
       return openStream(context, context.viewer, {
@@ -104,7 +104,7 @@ export const STREAM_ROUTES: readonly Route[] = [
 ];
 
 function openStream(
-  { parts }: RouteContext,
+  { deps }: RouteContext,
   viewer: Owner,
   of: {
     readonly agents: readonly string[];
@@ -116,14 +116,14 @@ function openStream(
   const presence: StreamWish["presence"] = of.hasPresence
     ? {
       isVisible: (agent) => canSee(viewer, agent),
-      describe: (agents) => describeAgents(viewer, parts, agents),
+      describe: (agents) => describeAgents(viewer, deps, agents),
     }
     : undefined;
   const hosts: StreamWish["hosts"] = of.hasHosts
     ? {
-      all: () => describeHosts(parts),
+      all: () => describeHosts(deps),
       some: async (changed) =>
-        (await parts.hosts.list()).hosts.filter(({ host }) => changed.has(host)),
+        (await deps.hosts.list()).hosts.filter(({ host }) => changed.has(host)),
     }
     : undefined;
   const body = openEventStream({
@@ -132,16 +132,16 @@ function openStream(
     from: of.from,
     presence,
     ...defined({ hosts }),
-  }, parts);
+  }, deps);
   return body === undefined ? err(tooManyStreams()) : ok(stream(body));
 }
 
 /** A stream without a cursor begins with the newest page. */
 async function startOfTail(
-  { parts }: RouteContext,
+  { deps }: RouteContext,
   query: { readonly agent: string; readonly limit: number },
 ): Promise<Cursor> {
-  const { events } = parts.store;
+  const { events } = deps.store;
   const head = await events.head();
   const { events: tail } = await events.page({
     agent: query.agent,

@@ -49,23 +49,23 @@ export const TURN_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: turnAnswer,
     }],
-    handle: async ({ parts, viewer }, { headers, body }) => {
+    handle: async ({ deps, viewer }, { headers, body }) => {
       if (viewer.kind !== "owner") return err(noSuchAgent(body.agent));
-      const isKnown = [...parts.roster.ledger.values()].some((name) => name === body.agent);
+      const isKnown = [...deps.roster.ledger.values()].some((name) => name === body.agent);
       if (!isKnown) return err(noSuchAgent(body.agent));
-      const queued = await parts.router.queueTurn({
-        turnId: parts.random.uuid(),
+      const queued = await deps.router.queueTurn({
+        turnId: deps.random.uuid(),
         agent: body.agent,
         text: body.text,
         origin: `owner:${viewer.email}`,
         hops: 0,
         asker: `owner:${viewer.email}`,
         idempotencyKey: headers["idempotency-key"],
-        at: parts.clock.now(),
+        at: deps.clock.now(),
       });
       if (!queued.ok) return queued;
       const { turnId, state, seq } = queued.value;
-      const cursor = printCursor(parts.store.events.epoch, seq);
+      const cursor = printCursor(deps.store.events.epoch, seq);
       return ok(json({ turn_id: turnId, state, cursor }, 202));
     },
   }),
@@ -82,14 +82,14 @@ export const TURN_ROUTES: readonly Route[] = [
       mediaType: "application/json",
       schema: turnAnswer,
     }],
-    handle: async ({ parts }, { body }) => {
-      const turn = await parts.store.turns.find(body.turn_id);
+    handle: async ({ deps }, { body }) => {
+      const turn = await deps.store.turns.find(body.turn_id);
       // Another agent's turn is reported as not found: only its owner may know that it exists.
       if (turn === undefined || turn.agent !== body.agent) return err(noSuchTurn(body.turn_id));
-      const cancelled = await parts.router.cancelTurn(turn);
+      const cancelled = await deps.router.cancelTurn(turn);
       if (!cancelled.ok) return cancelled;
       const { turnId, state, seq } = cancelled.value;
-      const cursor = printCursor(parts.store.events.epoch, seq);
+      const cursor = printCursor(deps.store.events.epoch, seq);
       return ok(json({ turn_id: turnId, state, cursor }, 202));
     },
   }),

@@ -12,16 +12,16 @@ import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 
 const HTML = { status: 200, description: "The page", mediaType: "text/html" };
 
-function page({ parts, viewer, request }: RouteContext) {
-  if (viewer.kind !== "owner") return parts.web.page(request, undefined);
+function page({ deps, viewer, request }: RouteContext) {
+  if (viewer.kind !== "owner") return deps.web.page(request, undefined);
   const { agent, email, isAdmin } = viewer;
   // Only the login proxy sends an assertion and serves the logout route.
   const canLogOut = request.headers.has(ASSERTION_HEADER);
-  return parts.web.page(request, { agent, email, isAdmin, canLogOut });
+  return deps.web.page(request, { agent, email, isAdmin, canLogOut });
 }
 
-function file({ parts, request }: RouteContext) {
-  return Promise.resolve(parts.web.file(request, new URL(request.url).pathname));
+function file({ deps, request }: RouteContext) {
+  return Promise.resolve(deps.web.file(request, new URL(request.url).pathname));
 }
 
 /** Routes of the page and its files. */

@@ -9,8 +9,8 @@ import assert from "node:assert/strict";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { ok } from "core/result.ts";
-import { openJobBook, PROGRESS_MS } from "gateway/hosts/job_book.ts";
-import { createHostDesk } from "gateway/hosts/desk.ts";
+import { openJobStore, PROGRESS_MS } from "gateway/hosts/job_book.ts";
+import { createHostRegistry } from "gateway/hosts/desk.ts";
 import { createSessionRegistry, type DialSession } from "core/dial/sessions.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -223,7 +223,7 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
   const registry = createSessionRegistry(clock);
   const sent: unknown[] = [];
   const told: unknown[] = [];
-  const desk = createHostDesk({
+  const desk = createHostRegistry({
     registry,
     clock,
     log: recordingLog(),
@@ -254,7 +254,7 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
 
 Deno.test("the book keeps the newest jobs of a host, and the newest reports of all", () => {
   const changed: string[] = [];
-  const book = openJobBook(fakeClock(), (host) => changed.push(host));
+  const book = openJobStore(fakeClock(), (host) => changed.push(host));
   const hosts = Array.from({ length: 9 }, (_, n) => `h${n}`);
   const { jobsKeptPerHost, jobReportsKept } = DIAL_LIMITS;
   for (const host of hosts) {

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readAsked } from "teamchat/handover/frames.ts";
+import { parseRequest } from "teamchat/handover/frames.ts";
 
 const GOOD = { type: "activity", n: 1, body: "{}", received: 1_700_000_000_000, key: "k" };
 
@@ -25,11 +25,11 @@ const BAD: readonly (readonly [string, unknown])[] = [
 ];
 
 Deno.test("a question of the receiving half is read", () => {
-  assert.deepEqual(readAsked(JSON.stringify(GOOD)), GOOD);
+  assert.deepEqual(parseRequest(JSON.stringify(GOOD)), GOOD);
 });
 
 for (const [name, value] of BAD) {
   Deno.test(`a question of the receiving half is none: ${name}`, () => {
-    assert.equal(readAsked(JSON.stringify(value)), undefined);
+    assert.equal(parseRequest(JSON.stringify(value)), undefined);
   });
 }

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { createMetrics } from "teamchat/metrics.ts";
 import { type Call, createConnector } from "teamchat/reply/connector.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { fakeHttp } from "tests/fakes/http.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -44,8 +44,8 @@ for (const [conversation, activity, path] of ROWS) {
       sendsPerSecond: 40,
     });
     const people = { bot: { id: "28:b" }, user: { id: "29:u" } };
-    const site: Site = { base: BASE, conversation, type: "personal", ...people };
-    const call: Call = { site, method: "PUT", activity, body: {}, what: "test" };
+    const site: ReplyContext = { base: BASE, conversation, type: "personal", ...people };
+    const call: Call = { context: site, method: "PUT", activity, body: {}, what: "test" };
     const outcome = await connector.call(call);
     const asked = http.requests.map(({ url }) => url);
     if (path !== undefined) {
@@ -54,7 +54,7 @@ for (const [conversation, activity, path] of ROWS) {
     }
     assert.deepEqual(outcome, { kind: "failed", why: "its address cannot be written" });
     assert.deepEqual(asked, []);
-    const next = { ...call, site: { ...site, conversation: "a:2" }, activity: undefined };
+    const next = { ...call, context: { ...site, conversation: "a:2" }, activity: undefined };
     assert.equal((await connector.call(next)).kind, "ok");
   });
 }

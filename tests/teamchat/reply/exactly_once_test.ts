@@ -87,7 +87,7 @@ async function runProcess(world: World, text: string): Promise<string> {
   const type = "personal";
   const turn = {
     turnId: "t",
-    site: { conversation: "a:x", type, bot: { id: "b" }, user: { id: "u" } },
+    context: { conversation: "a:x", type, bot: { id: "b" }, user: { id: "u" } },
     progress: world.progress,
   } as unknown as Turn;
   try {

@@ -25,7 +25,7 @@ const TURN: Turn = {
   created: 0,
   expires: 1,
   state: "running",
-  site: {
+  context: {
     base: "https://smba.test",
     conversation: "a:1",
     type: "personal",

@@ -8,12 +8,12 @@
 import assert from "node:assert/strict";
 import { createMetrics } from "teamchat/metrics.ts";
 import { createConnector } from "teamchat/reply/connector.ts";
-import type { Site } from "teamchat/store/turn.ts";
+import type { ReplyContext } from "teamchat/store/turn.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { fakeHttp } from "tests/fakes/http.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 
-function siteOf(n: number): Site {
+function siteOf(n: number): ReplyContext {
   return {
     base: "http://127.0.0.1:9/teams",
     conversation: `a:${n}`,
@@ -55,7 +55,7 @@ Deno.test("two hundred conversations go out in order, forty a second, on one tim
   const first = clock.monotonic();
   const calls = Array.from(
     { length: 200 },
-    (_, n) => connector.call({ site: siteOf(n), method: "POST", body: {}, what: "message" }),
+    (_, n) => connector.call({ context: siteOf(n), method: "POST", body: {}, what: "message" }),
   );
   await clock.advance(6_000);
   await Promise.all(calls);

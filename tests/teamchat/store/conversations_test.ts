@@ -57,7 +57,7 @@ async function openWorld() {
       } as const;
       const stored = await take({
         keys: [{ key: `${now}`, until: now + 9 }],
-        conversation: { owner, agent, site, seen: now, blocked: undefined },
+        conversation: { owner, agent, context: site, seen: now, blocked: undefined },
       });
       return stored.ok ? stored.value.kind === "new" && stored.value.isNewConversation : undefined;
     },
@@ -71,7 +71,7 @@ async function openWorld() {
 Deno.test("the conversation that an owner was heard from last is known as that", async () => {
   using world = await openWorld();
   const { conversations } = world.store;
-  const last = () => conversations.personalOf("o")?.site.conversation;
+  const last = () => conversations.personalOf("o")?.context.conversation;
   assert.equal(await world.hear("o", "a:1"), true);
   assert.equal(await world.hear("o", "a:1"), false);
   assert.equal(await world.hear("o", "a:2"), true);
@@ -100,7 +100,7 @@ Deno.test("what changes of a conversation is stored, and a message ends its bloc
   const { conversations } = world.store;
   await world.hear("o", "a:1");
   await world.hear("o", "a:1", "another name");
-  assert.equal(conversations.get("a:1")?.site.user.name, "another name");
+  assert.equal(conversations.get("a:1")?.context.user.name, "another name");
   assert.ok(conversations.block("a:1", "removed").ok);
   await world.hear("o", "a:1", "another name");
   assert.equal(conversations.get("a:1")?.blocked, undefined);
@@ -120,7 +120,7 @@ Deno.test("what was undone is not taken for stored", async () => {
   await world.hear("o", "a:1", "another name");
   world.fill(false);
   await world.hear("o", "a:1", "another name");
-  assert.equal(conversations.get("a:1")?.site.user.name, "another name");
+  assert.equal(conversations.get("a:1")?.context.user.name, "another name");
 });
 
 Deno.test("the time of a conversation that goes on is never older than a minute", async () => {
@@ -179,7 +179,7 @@ function turnOf(turnId: string, agent = "bea"): NewTurn {
     turnId,
     agent,
     owner: "o",
-    site,
+    context: site,
     activity: turnId,
     text: "q",
     created: 1,

@@ -10,7 +10,7 @@ import { EVENT_LIMITS } from "core/limits/event.ts";
 import type { Writer } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
 import { openTurnRows } from "teamchat/store/turn_rows.ts";
-import { openTurnBook } from "teamchat/store/turns.ts";
+import { openTurnStore } from "teamchat/store/turns.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 
 const EVENT = { seq: 1, at: 1, kind: "notice", payload: { text: "n" } } as const;
@@ -19,7 +19,7 @@ Deno.test("append() keeps a bounded number of epochs of one agent", async () => 
   const db = await memoryDatabases().open("/t.db");
   prepareSchema(db);
   const write: Writer = (_what, work) => Promise.resolve(db.transaction(work));
-  const book = openTurnBook(db, { write, writeLater: write }, openTurnRows(db));
+  const book = openTurnStore(db, { write, writeLater: write }, openTurnRows(db));
   const count = db.prepare("select count(*) as n from cursors where agent = 'mia'");
   assert.ok((await book.append("bob", "b1", [EVENT], 1)).ok);
   for (let epoch = 1; epoch <= EVENT_LIMITS.epochsKept; epoch++) {

@@ -9,13 +9,13 @@ import assert from "node:assert/strict";
 import type { Database } from "core/ports/databases.ts";
 import { FileFault } from "core/ports/files.ts";
 import { ok } from "core/result.ts";
-import { createHeard } from "teamchat/store/heard.ts";
+import { createConversationCache } from "teamchat/store/heard.ts";
 import { type Delivery, openIntake } from "teamchat/store/intake.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";
 import type { NewTurn } from "teamchat/store/turn.ts";
 import { openTurnRows } from "teamchat/store/turn_rows.ts";
-import { openTurnBook } from "teamchat/store/turns.ts";
+import { openTurnStore } from "teamchat/store/turns.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -49,7 +49,13 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
     const rows = openTurnRows(db);
     const { write } = openWriter({ db: faulty.db, clock, log, rows });
     const { open } = rows;
-    const intake = openIntake(faulty.db, { clock, log, write, heard: createHeard(), open });
+    const intake = openIntake(faulty.db, {
+      clock,
+      log,
+      write,
+      heard: createConversationCache(),
+      open,
+    });
     const store = async (...all: readonly Delivery[]) => {
       const stored = Promise.all(all.map((each) => intake.store(each)));
       await clock.advance(0);
@@ -80,9 +86,15 @@ Deno.test("what comes together is one transaction in its order, the rest the nex
   const rows = openTurnRows(counting);
   const writing = openWriter({ db: counting, clock, log, rows });
   const { write, flush } = writing;
-  const turns = openTurnBook(counting, writing, rows);
+  const turns = openTurnStore(counting, writing, rows);
   const { open } = rows;
-  const intake = openIntake(counting, { clock, log, write, heard: createHeard(), open });
+  const intake = openIntake(counting, {
+    clock,
+    log,
+    write,
+    heard: createConversationCache(),
+    open,
+  });
   const stored = intake.store({ ...of("one"), turn: TURN });
   const delivered = turns.markDelivered("bea", "t", 1);
   const events = [{ seq: 1, at: 1, turn_id: "t", kind: "turn_started", payload: {} }];
@@ -112,7 +124,7 @@ const TURN: NewTurn = {
   text: "q",
   created: 1,
   expires: 9,
-  site: { base: "", conversation: "a:1", type: "personal", bot: { id: "b" }, user: { id: "u" } },
+  context: { base: "", conversation: "a:1", type: "personal", bot: { id: "b" }, user: { id: "u" } },
 };
 
 function of(key: string): Delivery {

@@ -151,7 +151,7 @@ async function open() {
       case "store": {
         const turnId = `t${++count}`;
         const turn = { turnId, agent, owner: "o", activity: turnId, text: "q" };
-        return await deliver({ turn: { ...turn, site: site(agent), created: 1, expires: 9 } });
+        return await deliver({ turn: { ...turn, context: site(agent), created: 1, expires: 9 } });
       }
       case "accept":
         return await turns.markDelivered(agent, id, 2);

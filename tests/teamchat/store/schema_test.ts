@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { prepareSchema, SCHEMA_VERSION } from "teamchat/store/schema.ts";
 import { openTurnRows } from "teamchat/store/turn_rows.ts";
-import { openTurnBook } from "teamchat/store/turns.ts";
+import { openTurnStore } from "teamchat/store/turns.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 
 /** The table of turns in version 1. */
@@ -37,7 +37,7 @@ Deno.test("prepareSchema() keeps turns of version 1, and how their answers were 
     prepareSchema(db);
     assert.equal(db.prepare("pragma user_version").get()?.user_version, SCHEMA_VERSION);
     const write = () => Promise.reject(new Error("nothing is written"));
-    const turns = openTurnBook(db, { write, writeLater: write }, openTurnRows(db)).unanswered();
+    const turns = openTurnStore(db, { write, writeLater: write }, openTurnRows(db)).unanswered();
     assert.deepEqual(turns.map(({ turnId, answer, progress }) => [turnId, answer, progress.cuts]), [
       ["t1", "an answer", [{ at: 0, length: 2_000 }]],
       ["t2", "another", []],

@@ -25,7 +25,7 @@ const TURN: NewTurn = {
   text: "q",
   created: 1,
   expires: 9,
-  site: { base: "", conversation: "a:1", type: "personal", bot: { id: "b" }, user: { id: "u" } },
+  context: { base: "", conversation: "a:1", type: "personal", bot: { id: "b" }, user: { id: "u" } },
 };
 
 const EVENTS = [
