@@ -8,7 +8,7 @@
  */
 
 import { SHIPPED_ENTRIES } from "core/catalog/shipped.ts";
-import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
+import { type ManifestContext, parseManifest } from "core/catalog/parse_manifest.ts";
 import { versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { LOCK_FILES } from "core/catalog/manifest_source.ts";
@@ -197,7 +197,12 @@ function withToolLock(manifest: Manifest, text: string, file: string): Result<Ma
   const held = heldTools(lock.value);
   const readOnly = new Set([...manifest.readOnly, ...readOnlyTools(lock.value)]);
   for (const tool of held) readOnly.delete(tool);
-  const locked: Manifest = { ...manifest, readOnly, ...accepted(lock.value), ...waits(lock.value) };
+  const locked: Manifest = {
+    ...manifest,
+    readOnly,
+    ...acceptedToolsOf(lock.value),
+    ...heldBackOf(lock.value),
+  };
   if (held.length === 0) return ok(locked);
   const blocked = held.map((tool) => [tool, "block"] as const);
   return ok({ ...locked, heldTools: held, risk: new Map([...manifest.risk, ...blocked]) });
@@ -207,12 +212,12 @@ function withToolLock(manifest: Manifest, text: string, file: string): Result<Ma
  * Returns the hashes of the accepted tools. None if the lock lists no tool: then the first version
  * could not be tried out, and nothing was accepted.
  */
-function accepted({ tools }: ToolLock): Pick<Manifest, "acceptedTools"> {
+function acceptedToolsOf({ tools }: ToolLock): Pick<Manifest, "acceptedTools"> {
   if (tools.size === 0) return {};
   return { acceptedTools: new Map([...tools].map(([name, { hash }]) => [name, hash])) };
 }
 
-function waits({ held, heldSince }: ToolLock): Pick<Manifest, "heldBack"> {
+function heldBackOf({ held, heldSince }: ToolLock): Pick<Manifest, "heldBack"> {
   if (!isHeld(held)) return {};
   const reasons = [
     ...held.findings,
@@ -224,7 +229,9 @@ function waits({ held, heldSince }: ToolLock): Pick<Manifest, "heldBack"> {
   return { heldBack: { reasons, ...defined({ since: heldSince }) } };
 }
 
-function parseEntry(text: string, site: ManifestSite): Result<Manifest, CatalogFault> {
-  const parsed = parseManifest(text, site);
-  return parsed.ok ? parsed : err({ name: site.name, file: site.file, refusal: parsed.error });
+function parseEntry(text: string, context: ManifestContext): Result<Manifest, CatalogFault> {
+  const parsed = parseManifest(text, context);
+  return parsed.ok
+    ? parsed
+    : err({ name: context.name, file: context.file, refusal: parsed.error });
 }

@@ -104,21 +104,21 @@ async function readOwn(
 /** Wheels share one folder; the `RECORD` of a wheel lists its files (PEP 376). */
 async function readWheel(
   files: Reader,
-  site: string,
+  packages: string,
   name: string,
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
-  const folder = (await files.list(site)).find((one) => {
+  const folder = (await files.list(packages)).find((one) => {
     const [, distribution = ""] = /^(.+)-[^-]+\.dist-info$/.exec(one) ?? [];
     return distribution !== "" && normalName(distribution) === normalName(name);
   });
-  const record = await files.readText(`${site}/${folder}/RECORD`) ?? "";
+  const record = await files.readText(`${packages}/${folder}/RECORD`) ?? "";
   for (const line of record.split("\n", FILES_MAX)) {
     const path = line.replace(/^"(.*?)".*$/, "$1").replace(/,[^,]*,[^,]*$/, "");
     if (!PYTHON_CODE.test(path) || path.startsWith("/") || path.split("/").includes("..")) continue;
-    const stat = await files.stat(`${site}/${path}`);
+    const stat = await files.stat(`${packages}/${path}`);
     if (stat?.kind !== "file" || stat.size > FILE_BYTES_MAX) continue;
-    found.set(path, await files.readText(`${site}/${path}`) ?? "");
+    found.set(path, await files.readText(`${packages}/${path}`) ?? "");
   }
   return found;
 }

@@ -33,7 +33,7 @@ interface Denied {
 }
 
 /** The entry that a text is about. */
-interface Of {
+interface DeniedServer {
   readonly mcp: string;
   readonly version: string;
   /** Home of the agent: a grant applies to every agent, so paths below it are shown as `{home}`. */
@@ -41,9 +41,9 @@ interface Of {
 }
 
 /** Returns one refusal for each distinct denial that Deno reports. */
-export function deniedIn(of: Of, text: string): readonly Refusal[] {
+export function deniedIn(server: DeniedServer, text: string): readonly Refusal[] {
   return refusalsOf(
-    of,
+    server,
     [...text.matchAll(DENIED)].map(([, kind = "", value = ""]) => ({ kind, value })),
   );
 }
@@ -54,11 +54,14 @@ export function deniedInSandbox(
   text: string,
   home?: string,
 ): readonly Refusal[] {
-  const of = { mcp: name, version: versionOf(source), home };
-  return refusalsOf(of, systemFaults(permissions, text));
+  const server = { mcp: name, version: versionOf(source), home };
+  return refusalsOf(server, systemFaults(permissions, text));
 }
 
-function refusalsOf({ mcp, version, home }: Of, denied: readonly Denied[]): readonly Refusal[] {
+function refusalsOf(
+  { mcp, version, home }: DeniedServer,
+  denied: readonly Denied[],
+): readonly Refusal[] {
   const found = new Map<string, Refusal>();
   for (const { kind, value } of denied) {
     const known = PERMISSION_KINDS.find((one) => one === kind);
@@ -92,7 +95,7 @@ function systemFaults(permissions: Manifest["permissions"], text: string): reado
     const granted = kind === "write"
       ? permissions.write
       : [...permissions.read, ...permissions.write];
-    return granted.some((folder) => isNamed(folder, path)) ? [] : [{ kind, value: path }];
+    return granted.some((folder) => isCovered(folder, path)) ? [] : [{ kind, value: path }];
   });
   return [...network, ...files];
 }
@@ -101,7 +104,7 @@ function systemFaults(permissions: Manifest["permissions"], text: string): reado
  * Tells whether a granted folder covers a path. The folder of a placeholder is not known here, so
  * only the rest of the grant must occur in the path.
  */
-function isNamed(folder: string, path: string): boolean {
+function isCovered(folder: string, path: string): boolean {
   const tail = folder.replace(/^\{\w+\}/, "");
   return folder.startsWith("{") ? path.includes(tail) : `${path}/`.startsWith(`${folder}/`);
 }

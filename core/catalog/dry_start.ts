@@ -24,7 +24,7 @@ import { PERMISSION_KINDS } from "core/catalog/manifest_rules.ts";
 import type { McpTool } from "core/ports/mcp_client.ts";
 
 /** The findings of the audit. Lists are sorted and without duplicates. */
-export interface Asked {
+export interface RequestedAccess {
   readonly permissions: Required<Grants>;
   /** Requests that no review can grant, such as `read /etc/shadow`. */
   readonly refused: readonly string[];
@@ -33,7 +33,7 @@ export interface Asked {
 }
 
 /** Where the server was tried out; absolute paths. */
-export interface DryPlace {
+export interface TryFolders {
   readonly home: string;
   /** Stands for an agent's workspace; a folder of the home. */
   readonly workdir: string;
@@ -49,7 +49,7 @@ const NET_TARGET = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?:\d{1,5}$/;
 const LINES_MAX = 200_000;
 
 /** Judges the text of an audit file, one JSON object per line. */
-export function readAudit(text: string, place: DryPlace): Asked {
+export function readAudit(text: string, folders: TryFolders): RequestedAccess {
   const found: Record<keyof ServerPermissions, Set<string>> = {
     net: new Set(),
     read: new Set(),
@@ -67,7 +67,7 @@ export function readAudit(text: string, place: DryPlace): Asked {
     if (permission === "env") {
       if (KEY_NAME.test(value)) keys.add(value);
     } else if (permission === "read" || permission === "write") {
-      const folder = folderOf(value, permission, place);
+      const folder = folderOf(value, permission, folders);
       if (folder === "refused") refused.add(`${permission} ${value}`);
       else if (folder !== undefined) found[permission].add(folder);
     } else if (permission === "net") {
@@ -105,17 +105,17 @@ function parseLine(line: string) {
 }
 
 /** Returns the folder to grant, undefined for none, or "refused". */
-function folderOf(path: string, kind: "read" | "write", place: DryPlace): string | undefined {
-  const absolute = path.startsWith("/") ? path : `${place.home}/${path}`;
-  if (isWithin(absolute, place.workdir)) return "{workdir}";
-  const named = place.named?.find((one) => isWithin(absolute, one));
+function folderOf(path: string, kind: "read" | "write", folders: TryFolders): string | undefined {
+  const absolute = path.startsWith("/") ? path : `${folders.home}/${path}`;
+  if (isWithin(absolute, folders.workdir)) return "{workdir}";
+  const named = folders.named?.find((one) => isWithin(absolute, one));
   if (named !== undefined) return named;
   // Runtimes search their own folder and its parents for modules and settings.
-  const isAbove = isWithin(place.tree, absolute) || isWithin(place.home, absolute);
-  if (kind === "read" && (isWithin(absolute, place.tree) || isAbove)) return undefined;
+  const isAbove = isWithin(folders.tree, absolute) || isWithin(folders.home, absolute);
+  if (kind === "read" && (isWithin(absolute, folders.tree) || isAbove)) return undefined;
   if (/\/(node_modules|package\.json)(\/|$)/.test(absolute) && kind === "read") return undefined;
-  if (!isWithin(absolute, place.home)) return "refused";
-  const parts = absolute.slice(place.home.length + 1).split("/").filter((part) => part !== "");
+  if (!isWithin(absolute, folders.home)) return "refused";
+  const parts = absolute.slice(folders.home.length + 1).split("/").filter((part) => part !== "");
   if (parts.length === 0 || parts[0] === ".env") return undefined;
   // Many programs share these hidden folders of the home, so the grant is one level deeper.
   const depth = /^\.(config|cache|local)$/.test(parts[0] ?? "") ? 2 : 1;
@@ -128,13 +128,13 @@ function isWithin(path: string, folder: string): boolean {
 }
 
 /** Returns the requested permissions that are not granted; `*` grants its whole kind. */
-export function beyond(asked: Required<Grants>, granted: Grants): Grants {
+export function missingGrants(requested: Required<Grants>, granted: Grants): Grants {
   const rest: Partial<Record<keyof ServerPermissions, readonly string[]>> = {};
   for (const kind of PERMISSION_KINDS) {
     const has = granted[kind] ?? [];
     if (has.includes("*")) continue;
     const isFolder = kind === "read" || kind === "write";
-    const left = asked[kind].filter((value) =>
+    const left = requested[kind].filter((value) =>
       !has.some((one) =>
         one === value || (isFolder && value.startsWith(`${one}/`)) ||
         (kind === "net" && value.startsWith(`${one}:`))
@@ -162,9 +162,9 @@ export function joinGrants(...all: readonly Grants[]): Required<Grants> {
 /**
  * Returns the requested permissions that a try may have: `sys`, and paths in its own empty home.
  */
-export function harmless(asked: Required<Grants>): Grants {
+export function safeTrialGrants(requested: Required<Grants>): Grants {
   const own = (paths: readonly string[]) => paths.filter((path) => path.startsWith("{"));
-  return { sys: asked.sys, read: own(asked.read), write: own(asked.write) };
+  return { sys: requested.sys, read: own(requested.read), write: own(requested.write) };
 }
 
 /** Returns the absolute paths that an operator has named for a server; `/` alone is ignored. */
@@ -198,9 +198,9 @@ export function trialCall(
   tools: readonly McpTool[],
 ): { readonly tool: string; readonly arguments: Readonly<Record<string, unknown>> } | undefined {
   const candidates = tools.flatMap((tool) => {
-    const notes = tool.definition["annotations"] as { readOnlyHint?: unknown } | undefined;
-    const reads = notes?.readOnlyHint === true ||
-      (notes === undefined && /(^|[-_])(get|list|search|read|find)([-_]|$)/i.test(tool.name));
+    const annotations = tool.definition["annotations"] as { readOnlyHint?: unknown } | undefined;
+    const reads = annotations?.readOnlyHint === true ||
+      (annotations === undefined && /(^|[-_])(get|list|search|read|find)([-_]|$)/i.test(tool.name));
     if (!reads) return [];
     const required = tool.inputSchema["required"];
     const names = Array.isArray(required) ? required.map(String) : [];

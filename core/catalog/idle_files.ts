@@ -14,6 +14,6 @@ const SOURCE_MAPS = /\.([cm]?[jt]s|css)\.map$/;
 const COMPILER = /(^|\/)typescript(@[^/]*)?\//;
 
 /** Tells whether no running program reads a file; `path` is relative to the tree. */
-export function isIdleFile(path: string): boolean {
+export function isUnusedFile(path: string): boolean {
   return (DECLARATIONS.test(path) || SOURCE_MAPS.test(path)) && !COMPILER.test(path);
 }

@@ -15,7 +15,7 @@ import { isRecord } from "core/text/json_object.ts";
 const PACKAGES_MAX = 5000;
 const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/;
 /** Sections of a Deno lock that name code from sources other than npm. */
-const FOREIGN_SECTIONS = ["jsr", "remote", "redirects"] as const;
+const NON_NPM_SECTIONS = ["jsr", "remote", "redirects"] as const;
 
 /** The facts about a checked lock that callers need. */
 export interface CheckedLock {
@@ -97,7 +97,7 @@ function npmPackages(text: string): readonly LockedPackage[] | undefined {
     return undefined;
   }
   if (!isRecord(value) || !isRecord(value["npm"])) return undefined;
-  if (FOREIGN_SECTIONS.some((section) => value[section] !== undefined)) return undefined;
+  if (NON_NPM_SECTIONS.some((section) => value[section] !== undefined)) return undefined;
   return Object.entries(value["npm"]).map(([name, entry]) => {
     const integrity = isRecord(entry) ? entry["integrity"] : undefined;
     return {

@@ -68,7 +68,7 @@ const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
 const SERVER_LIMITS = { memoryMib: 512, tasks: 128, idleStopSeconds: 900 } as const;
 
 /** Origin of a manifest; `name` is the name of its folder and must match the manifest's. */
-export interface ManifestSite {
+export interface ManifestContext {
   readonly file: string;
   readonly name: string;
   readonly origin: Manifest["origin"];
@@ -77,27 +77,27 @@ export interface ManifestSite {
 }
 
 /** Parses one manifest. */
-export function parseManifest(text: string, site: ManifestSite): Result<Manifest> {
-  const yaml = parseCachedYaml(text, site.file);
+export function parseManifest(text: string, context: ManifestContext): Result<Manifest> {
+  const yaml = parseCachedYaml(text, context.file);
   if (!yaml.ok) return yaml;
   const read = createFieldReader(yaml.value);
   if (typeof yaml.value.value !== "object" || yaml.value.value === null) {
     read.fault([], "must be a mapping with the keys of a manifest");
   }
   read.onlyKeys([], KNOWN_KEYS);
-  const manifest = readManifest(read, site);
+  const manifest = readManifest(read, context);
   if (read.faults.length === 0 && manifest !== undefined) return ok(manifest);
   return err(refusal(
     "manifest-invalid",
-    `Cannot use MCP ${JSON.stringify(site.name)}: its manifest has ${
+    `Cannot use MCP ${JSON.stringify(context.name)}: its manifest has ${
       read.faults.length === 1 ? "1 fault" : `${read.faults.length} faults`
     }`,
     { details: read.faults },
   ));
 }
 
-function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefined {
-  const name = readName(read, site.name);
+function readManifest(read: FieldReader, context: ManifestContext): Manifest | undefined {
+  const name = readName(read, context.name);
   const summary = read.string(
     ["summary"],
     (text) =>
@@ -132,7 +132,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
     permissions: parsePermissions(read),
     limits: readLimits(read),
     hostPrograms: readHostPrograms(read),
-    origin: site.origin,
+    origin: context.origin,
   };
   if (source === undefined || name === undefined || summary === undefined) return undefined;
   const kind = source.source.kind;
@@ -140,7 +140,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
   if ((transport === "http") !== (kind === "http")) {
     read.fault(["transport"], `is "${transport}", must match the source kind "${kind}"`);
   }
-  checkKind(read, { kind, engine: engine.engine }, site);
+  checkKind(read, { kind, engine: engine.engine }, context);
   const hostPrograms = [
     ...rest.hostPrograms,
     ...sandboxPrograms({ ...engine, ...source, permissions: rest.permissions }),
@@ -154,7 +154,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
     ...engine,
     transport,
     ...defined({ command, runAs, oauth }),
-    ...(site.lock === undefined || !(kind in LOCK_FILES) ? {} : { lock: site.lock }),
+    ...(context.lock === undefined || !(kind in LOCK_FILES) ? {} : { lock: context.lock }),
   };
 }
 
@@ -162,7 +162,7 @@ function readManifest(read: FieldReader, site: ManifestSite): Manifest | undefin
 function checkKind(
   read: FieldReader,
   { kind, engine }: Pick<Manifest, "engine"> & { readonly kind: Manifest["source"]["kind"] },
-  site: ManifestSite,
+  context: ManifestContext,
 ): void {
   if (kind === "http") {
     for (const key of PROCESS_KEYS) {
@@ -182,7 +182,7 @@ function checkKind(
       const folder = kind === "npm" ? "node_modules/" : "site/bin/";
       read.fault(["command"], `is missing, must be the server's file under ${folder}`);
     }
-    if (site.lock === undefined) {
+    if (context.lock === undefined) {
       const what = kind === "npm" ? "an npm" : "a Python";
       read.fault(
         ["source"],

@@ -23,7 +23,7 @@ import { isPortableLock } from "core/catalog/python_lock.ts";
 /** The distribution's interpreter. It runs both the installer and the servers. */
 export const PYTHON = "/usr/bin/python3";
 /** The folder of a tree that contains its packages. */
-export const SITE = "site";
+export const PACKAGES_FOLDER = "site";
 /** The index when the host configures no other (`PIP_INDEX_URL`). */
 const DEFAULT_INDEX = "https://pypi.org/simple/";
 
@@ -133,7 +133,7 @@ export async function installWheels(
     WHEELS_ONLY,
     "--no-compile",
     "--target",
-    `${install.folder}/${SITE}`,
+    `${install.folder}/${PACKAGES_FOLDER}`,
     "-r",
     lock,
   ]);

@@ -10,10 +10,10 @@ import { hashText } from "core/catalog/lock.ts";
 import { parsePythonPin, type Pin } from "core/catalog/pin.ts";
 import {
   installWheels,
+  PACKAGES_FOLDER,
   type PythonInstall,
   type PythonPorts,
   reportOf,
-  SITE,
 } from "core/catalog/python_install.ts";
 import { type LockedWheel, normalName, printPythonLock } from "core/catalog/python_lock.ts";
 import type { ResolvedPin } from "core/catalog/resolved_pin.ts";
@@ -44,7 +44,7 @@ export async function resolveWheels(
   const lock = printPythonLock(wheels.value);
   const installed = await installWheels(ports, install, { lock, isOffline: false });
   if (!installed.ok) return installed;
-  const about = await readOwn(ports, `${install.folder}/${SITE}`, pin);
+  const about = await readOwn(ports, `${install.folder}/${PACKAGES_FOLDER}`, pin);
   return ok({ kind: "uvx", pin, lock, lockIntegrity: await hashText(lock), ...about });
 }
 
@@ -119,7 +119,7 @@ function programsOf(text: string): Readonly<Record<string, string>> {
     section = /^\[(.+)\]$/.exec(line)?.[1] ?? section;
     const name = ENTRY_POINT.exec(line)?.[1];
     if (section === "console_scripts" && name !== undefined) {
-      programs[name] = `${SITE}/bin/${name}`;
+      programs[name] = `${PACKAGES_FOLDER}/bin/${name}`;
     }
   }
   return programs;

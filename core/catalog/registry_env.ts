@@ -11,7 +11,7 @@ import type { Files } from "core/ports/files.ts";
 import { parseEnvFile, printEnvFile } from "core/text/env_file.ts";
 
 /** Variables that the installer needs and that do not configure the registry. */
-const OWN = new Set(["PATH", "HOME", "TMPDIR"]);
+const NOT_REGISTRY = new Set(["PATH", "HOME", "TMPDIR"]);
 
 /** Reads the host's file; returns no variables if it is absent or unusable. */
 export async function readRegistryEnv(
@@ -32,7 +32,7 @@ export async function writeRegistryEnv(
   env: Readonly<Record<string, string>>,
 ): Promise<boolean> {
   const kept = Object.entries(env).filter(([name]) =>
-    !OWN.has(name) && (REGISTRY_VARIABLES.has(name) || /^npm_config_/i.test(name))
+    !NOT_REGISTRY.has(name) && (REGISTRY_VARIABLES.has(name) || /^npm_config_/i.test(name))
   ).sort();
   const text = printEnvFile(kept);
   if (kept.length === 0 || !text.ok) {

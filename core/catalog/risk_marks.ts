@@ -50,7 +50,7 @@ const CHANGES: ReadonlySet<string> = new Set(
 );
 
 /** Returns why a tool is not known to be read-only; undefined if it is. */
-export function whyAsk(tool: string, definition: Definition): string | undefined {
+export function reasonToAsk(tool: string, definition: Definition): string | undefined {
   const hints = isRecord(definition["annotations"]) ? definition["annotations"] : {};
   if (hints["readOnlyHint"] !== true) {
     return hints["destructiveHint"] === true
@@ -108,20 +108,20 @@ export function checkMarked(marks: Marks, known: Iterable<string>): Result<void>
 
 /**
  * Proposes marks for the tools of a first version, or of a review that accepts them. `tools` is
- * undefined if they could not be listed. Marks in `said` were decided by an operator.
+ * undefined if they could not be listed. Marks in `operatorMarks` were decided by an operator.
  */
 export function proposeMarks(
   tools: ReadonlyMap<string, LockedTool> | undefined,
-  said: Pick<Marks, "has" | "get">,
+  operatorMarks: Pick<Marks, "has" | "get">,
 ): readonly ProposedMark[] {
   // A mark of `*` may be lifted later, so tools are also marked one by one.
-  if (said.get(EVERY_TOOL) === "allow") return [];
+  if (operatorMarks.get(EVERY_TOOL) === "allow") return [];
   const every = (why: string): ProposedMark => ({ tool: EVERY_TOOL, risk: "ask", why });
   if (tools === undefined) {
-    return said.has(EVERY_TOOL) ? [] : [every("nobody has seen its tools")];
+    return operatorMarks.has(EVERY_TOOL) ? [] : [every("nobody has seen its tools")];
   }
   const proposed = [...tools].flatMap(([tool, { definition }]) => {
-    const why = said.has(tool) ? undefined : whyAsk(tool, definition);
+    const why = operatorMarks.has(tool) ? undefined : reasonToAsk(tool, definition);
     return why === undefined ? [] : [{ tool, risk: "ask" as const, why }];
   });
   const odd = proposed.find(({ tool }) => checkToolName(tool) !== undefined);
@@ -135,16 +135,16 @@ export function proposeMarks(
  * Proposes marks for what a review accepts. If an operator accepted a tool without a mark although
  * it was not known to be read-only, that decision stays.
  */
-export function proposeAccepted(
+export function proposeForReview(
   held: ReadonlyMap<string, LockedTool>,
   accepted: ReadonlyMap<string, LockedTool>,
-  said: Pick<Marks, "has" | "get">,
+  operatorMarks: Pick<Marks, "has" | "get">,
 ): readonly ProposedMark[] {
   const fresh = [...held].filter(([tool]) => {
     const before = accepted.get(tool);
-    return before === undefined || whyAsk(tool, before.definition) === undefined;
+    return before === undefined || reasonToAsk(tool, before.definition) === undefined;
   });
-  return proposeMarks(new Map(fresh), said);
+  return proposeMarks(new Map(fresh), operatorMarks);
 }
 
 /** Writes marks into a manifest; `allow` removes a mark. */

@@ -8,7 +8,12 @@
 
 import { type PackageSource, parsePin, printPin } from "core/catalog/pin.ts";
 import { KEY_NAME } from "core/catalog/dry_start.ts";
-import { decidesStart, decidesWay, holdsPassword, settingFault } from "core/catalog/settings.ts";
+import {
+  changesRouting,
+  changesStart,
+  holdsPassword,
+  settingFault,
+} from "core/catalog/settings.ts";
 import { refusal } from "core/errors.ts";
 import { isRecord, parseJsonObject } from "core/text/json_object.ts";
 import { parseKeyName, parseMcpName } from "core/names.ts";
@@ -53,12 +58,12 @@ export function parseServerJson(text: string): Result<ImportedServer> {
     name,
     summary: typeof server["description"] === "string" ? server["description"] : "",
   };
-  const packages = plains(server["packages"]);
+  const packages = recordsIn(server["packages"]);
   for (const [type, kind] of PACKAGE_KINDS) {
     const found = packages.find((one) => one["registryType"] === type);
     if (found !== undefined) return fromPackage(kind, found, about);
   }
-  const remote = plains(server["remotes"])
+  const remote = recordsIn(server["remotes"])
     .find((one) => one["type"] === "streamable-http" || one["type"] === "http");
   if (remote !== undefined) return fromRemote(remote, about);
   const kinds = packages.map((one) => String(one["registryType"])).join(", ") || "none";
@@ -87,7 +92,7 @@ function fromPackage(
   }
   const keys = readKeys(one["environmentVariables"]);
   if (!keys.ok) return keys;
-  const args = plains(one["packageArguments"]).flatMap((each) => {
+  const args = recordsIn(one["packageArguments"]).flatMap((each) => {
     const value = each["value"] ?? each["default"];
     if (typeof value !== "string") return [];
     return each["type"] === "named" && typeof each["name"] === "string"
@@ -119,15 +124,15 @@ function readKeys(value: unknown) {
   const requiredEnv: string[] = [];
   const optionalEnv: string[] = [];
   const environment: Record<string, string> = {};
-  for (const one of plains(value)) {
+  for (const one of recordsIn(value)) {
     const name = String(one["name"]);
     const fixed = one["value"] ?? one["default"];
-    if (decidesStart(name)) return unfit(name, "decides how it is started");
-    if (decidesWay(name)) return unfit(name, "decides which way its requests go");
+    if (changesStart(name)) return badVariable(name, "decides how it is started");
+    if (changesRouting(name)) return badVariable(name, "decides which way its requests go");
     const isKey = one["isSecret"] === true || KEY_NAME.test(name);
     if (!isKey && typeof fixed === "string" && fixed !== "") {
       const fault = settingFault(name, fixed);
-      if (fault !== undefined) return unfit(name, fault);
+      if (fault !== undefined) return badVariable(name, fault);
       environment[name] = fixed;
       continue;
     }
@@ -138,7 +143,7 @@ function readKeys(value: unknown) {
   return ok({ requiredEnv, optionalEnv, environment });
 }
 
-function unfit(name: string, state: string): Result<never> {
+function badVariable(name: string, state: string): Result<never> {
   return err(refusal(
     "server-json-invalid",
     `Cannot import the server: its variable ${JSON.stringify(name.slice(0, 120))} ${state}`,
@@ -152,6 +157,6 @@ function entryName(fullName: string): string | undefined {
   return parsed.ok ? parsed.value : undefined;
 }
 
-function plains(value: unknown): readonly Plain[] {
+function recordsIn(value: unknown): readonly Plain[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }

@@ -13,11 +13,12 @@ import { err, ok, type Result } from "core/result.ts";
 
 const VALUE_LENGTH_MAX = 4_096;
 /** Variables that decide how the server is started, not what it does. */
-const OWN = /^(?:FLEETCTL_|DENO_|LD_|HOME$|PATH$|NODE_OPTIONS$|NODE_PATH$|BASH_ENV$|GCONV_PATH$)/;
+const START_VARIABLES =
+  /^(?:FLEETCTL_|DENO_|LD_|HOME$|PATH$|NODE_OPTIONS$|NODE_PATH$|BASH_ENV$|GCONV_PATH$)/;
 
 /** Tells whether a variable decides how the server is started, such as a library to preload. */
-export function decidesStart(name: string): boolean {
-  return OWN.test(name);
+export function changesStart(name: string): boolean {
+  return START_VARIABLES.test(name);
 }
 
 /**
@@ -25,14 +26,14 @@ export function decidesStart(name: string): boolean {
  * proxy can read everything sent to the hosts that the server may reach. An operator may set them;
  * an imported document may not.
  */
-const WAY =
+const ROUTING_VARIABLES =
   /^(?:(?:FTP|NO)_PROXY|SSL_CERT_(?:FILE|DIR)|NODE_EXTRA_CA_CERTS|NODE_TLS_\w+|(?:REQUESTS|CURL)_CA_BUNDLE)$/i;
 const PROXIES: ReadonlySet<string> = new Set(PROXY_VARIABLES.map((name) => name.toUpperCase()));
 const LINK = /[a-z][a-z0-9+.-]*:\/\/([^\s/?#]*)@/gi;
 
 /** Tells whether a variable decides how requests are routed or which certificates are trusted. */
-export function decidesWay(name: string): boolean {
-  return WAY.test(name) || PROXIES.has(name.toUpperCase());
+export function changesRouting(name: string): boolean {
+  return ROUTING_VARIABLES.test(name) || PROXIES.has(name.toUpperCase());
 }
 
 /**
@@ -65,7 +66,7 @@ export function parseSettings(texts: readonly string[]): Result<Readonly<Record<
 export function settingFault(name: string, value: string): string | undefined {
   if (checkVariableName(name) !== undefined) return "is no variable, must have the form NAME=VALUE";
   if (KEY_NAME.test(name)) return "looks like a key, and its value would stand in the catalog";
-  if (decidesStart(name)) return "is set by fleetctl itself";
+  if (changesStart(name)) return "is set by fleetctl itself";
   if (value === "" || value.length > VALUE_LENGTH_MAX) {
     return `has no value, must have one of at most ${VALUE_LENGTH_MAX} characters`;
   }

@@ -60,7 +60,7 @@ const INSTRUCTIONS: readonly RegExp[] = [
 const HIDDEN =
   /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\u{e0000}-\u{e007f}]/u;
 /** The default of each hint (MCP, "Tool annotations"), and whether a flip either way widens. */
-const FLIPS: readonly (readonly [hint: string, unsaid: boolean, eitherWay: boolean])[] = [
+const FLIPS: readonly (readonly [hint: string, defaultValue: boolean, eitherWay: boolean])[] = [
   ["readOnlyHint", false, true],
   ["destructiveHint", true, true],
   ["openWorldHint", true, false],
@@ -95,8 +95,8 @@ function addedTool(name: string, next: LockedTool | undefined): readonly ToolCha
 function changedTool(name: string, old: LockedTool, next: LockedTool): readonly ToolChange[] {
   const found = [
     ...newTexts(name, textsOf(old.definition), textsOf(next.definition)),
-    ...flips(name, old.definition, next.definition),
-    ...shapes(name, old.definition, next.definition),
+    ...annotationChanges(name, old.definition, next.definition),
+    ...parameterChanges(name, old.definition, next.definition),
   ];
   if (found.length > 0) return found;
   return [change(name, "wording", false, wordingText(old.definition, next.definition))];
@@ -139,9 +139,11 @@ function newTexts(
     changes.push(change(tool, "new-address", true, `names ${JSON.stringify(clip(address))}`));
   }
   for (const text of fresh) {
-    const told = INSTRUCTIONS.map((rule) => rule.exec(text)?.[0]).find((match) => match);
-    if (told !== undefined) {
-      changes.push(change(tool, "new-instruction", true, `says ${JSON.stringify(clip(told))}`));
+    const instruction = INSTRUCTIONS.map((rule) => rule.exec(text)?.[0]).find((match) => match);
+    if (instruction !== undefined) {
+      changes.push(
+        change(tool, "new-instruction", true, `says ${JSON.stringify(clip(instruction))}`),
+      );
     }
     if (HIDDEN.test(text)) {
       changes.push(change(tool, "new-instruction", true, "has characters that nobody sees"));
@@ -155,18 +157,18 @@ export function addressesIn(text: string): ReadonlySet<string> {
   return new Set([...text.matchAll(ADDRESS)].map(([found]) => found.replace(/[.,;:]+$/, "")));
 }
 
-function flips(
+function annotationChanges(
   tool: string,
   old: LockedTool["definition"],
   next: LockedTool["definition"],
 ): readonly ToolChange[] {
-  const hint = (definition: LockedTool["definition"], name: string, unsaid: boolean) => {
+  const hint = (definition: LockedTool["definition"], name: string, defaultValue: boolean) => {
     const value = (definition["annotations"] as Record<string, unknown> | undefined)?.[name];
-    return typeof value === "boolean" ? value : unsaid;
+    return typeof value === "boolean" ? value : defaultValue;
   };
-  return FLIPS.flatMap(([name, unsaid, eitherWay]) => {
-    const from = hint(old, name, unsaid);
-    const to = hint(next, name, unsaid);
+  return FLIPS.flatMap(([name, defaultValue, eitherWay]) => {
+    const from = hint(old, name, defaultValue);
+    const to = hint(next, name, defaultValue);
     if (from === to) return [];
     const widens = eitherWay || to;
     return [change(tool, "annotation-flip", widens, `${name} went from ${from} to ${to}`)];
@@ -190,7 +192,7 @@ function shapeOf(definition: LockedTool["definition"]): Shape {
   };
 }
 
-function shapes(
+function parameterChanges(
   tool: string,
   oldDefinition: LockedTool["definition"],
   nextDefinition: LockedTool["definition"],

@@ -7,10 +7,10 @@
  * @module
  */
 
-import { isIdleFile } from "core/catalog/idle_files.ts";
+import { isUnusedFile } from "core/catalog/idle_files.ts";
 import { type Install, installConfig, runInstall } from "core/catalog/install.ts";
 import { type CheckedLock, checkLock } from "core/catalog/lock.ts";
-import { installWheels, SITE } from "core/catalog/python_install.ts";
+import { installWheels, PACKAGES_FOLDER } from "core/catalog/python_install.ts";
 import { checkPythonLock } from "core/catalog/python_lock.ts";
 import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 import {
@@ -206,12 +206,12 @@ async function makeTree(job: Job): Promise<Result<NamedTree>> {
   const stage = `${job.folder}/${STAGE_PREFIX}${job.ports.random.uuid()}`;
   try {
     const cached = await installStaged(job, `${stage}/a`, { offline: true });
-    const first = cached.ok ? await sealStaged(job, `${stage}/a`) : cached;
+    const first = cached.ok ? await finishTree(job, `${stage}/a`) : cached;
     if (first.ok) return first;
     // The cache may be bad: clear it and install from the registry, checked by the lock.
     if (cached.ok) await files.remove(cacheOf(job), { recursive: true });
     const fetched = await installStaged(job, `${stage}/b`, { offline: false });
-    return fetched.ok ? await sealStaged(job, `${stage}/b`) : fetched;
+    return fetched.ok ? await finishTree(job, `${stage}/b`) : fetched;
   } finally {
     await files.remove(stage, { recursive: true });
   }
@@ -249,10 +249,10 @@ async function installStaged(
 }
 
 /** Copies the installed packages into a separate tree, hashes it and gives it its final name. */
-async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> {
+async function finishTree(job: Job, folder: string): Promise<Result<NamedTree>> {
   const { manifest, ports } = job;
   const tree = `${folder}/tree`;
-  const packages = manifest.source.kind === "uvx" ? SITE : "node_modules";
+  const packages = manifest.source.kind === "uvx" ? PACKAGES_FOLDER : "node_modules";
   await ports.files.ensureDir(tree);
   await ports.trees.copy(`${folder}/${packages}`, `${tree}/${packages}`, SKIPPED);
   const command = await findServer(job, tree);
@@ -268,8 +268,8 @@ async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> 
     ));
   }
   const isNpm = manifest.source.kind === "npm";
-  if (isNpm) await ports.trees.prune(tree, isIdleFile);
-  const sealed = isNpm ? await ports.trees.summarize(tree) : installed;
+  if (isNpm) await ports.trees.prune(tree, isUnusedFile);
+  const finished = isNpm ? await ports.trees.summarize(tree) : installed;
   const version = "version" in manifest.source ? manifest.source.version : "0";
   const name = `${version.replace(/[^\w.-]/g, "_")}-${ports.random.uuid().slice(0, 8)}`;
   await ports.files.setMeta(tree, { mode: 0o755 });
@@ -278,7 +278,7 @@ async function sealStaged(job: Job, folder: string): Promise<Result<NamedTree>> 
     mcp: manifest.name,
     version,
     lockIntegrity: job.lock.integrity,
-    ...sealed,
+    ...finished,
     ...(isNpm ? { installedHash: installed.treeHash } : {}),
     fingerprint: await ports.trees.fingerprint(`${job.folder}/${name}`),
   };

@@ -23,10 +23,10 @@ const EXECUTE_BITS = 0o111;
 export function denoTrees(): Trees {
   return {
     copy: async (from, to, skip) => guarded("copy", from, () => copyTree(from, to, skip)),
-    prune: async (folder, isIdle) =>
+    prune: async (folder, isUnused) =>
       guarded("prune", folder, () => {
         for (const { kind, name, path } of walk(folder)) {
-          if (kind === "file" && isIdle(name)) Deno.removeSync(path);
+          if (kind === "file" && isUnused(name)) Deno.removeSync(path);
         }
       }),
     summarize: async (folder) => guarded("read", folder, () => hashEntries(walk(folder))),

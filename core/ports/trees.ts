@@ -39,9 +39,9 @@ export interface Trees {
    */
   copy(from: string, to: string, skip: readonly string[]): Promise<void>;
   /**
-   * Removes the files for which `isIdle` (given the path below the folder) is true; keeps links.
+   * Removes the files for which `isUnused` (given the path below the folder) is true; keeps links.
    */
-  prune(folder: string, isIdle: (path: string) => boolean): Promise<void>;
+  prune(folder: string, isUnused: (path: string) => boolean): Promise<void>;
   /** Reads everything below a folder. Rejects with `FileFault`. */
   summarize(folder: string): Promise<Omit<TreeSummary, "fingerprint">>;
   /** Returns only the fingerprint: two milliseconds for a thousand files. Starts `find`. */

@@ -8,7 +8,7 @@
 import { type Tried, tryOut } from "cli/mcp/catalog/try_out.ts";
 import type { VerbContext } from "cli/context.ts";
 import { type CodeDiff, diffCode, newPackages } from "core/catalog/code_diff.ts";
-import { beyond, joinGrants } from "core/catalog/dry_start.ts";
+import { joinGrants, missingGrants } from "core/catalog/dry_start.ts";
 import { type Grants, pinTree, versionOf } from "core/catalog/edit.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { parseManifest } from "core/catalog/parse_manifest.ts";
@@ -174,7 +174,7 @@ export async function compare(
   });
   const held = {
     tools: new Map(heldEntries),
-    permissions: beyond(tried.asked.permissions, known),
+    permissions: missingGrants(tried.asked.permissions, known),
     findings,
   };
   return {

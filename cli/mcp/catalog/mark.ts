@@ -10,13 +10,13 @@ import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { EVERY_TOOL } from "core/catalog/manifest_rules.ts";
-import { type ManifestSite, parseManifest } from "core/catalog/parse_manifest.ts";
+import { type ManifestContext, parseManifest } from "core/catalog/parse_manifest.ts";
 import {
   checkMarked,
   markPairs,
   type Marks,
-  proposeAccepted,
   type ProposedMark,
+  proposeForReview,
   setMarks,
 } from "core/catalog/risk_marks.ts";
 import type { ToolLock } from "core/catalog/tool_lock.ts";
@@ -42,7 +42,7 @@ export function markAccepted(
   const parsed = parseManifest(manifest, siteOf(stored, mcp));
   if (!parsed.ok) return parsed;
   const said = new Map([...parsed.value.risk, ...[...parsed.value.readOnly].map(allowed)]);
-  const proposed = proposeAccepted(lock.held.tools, lock.tools, said);
+  const proposed = proposeForReview(lock.held.tools, lock.tools, said);
   const marked = setMarks(manifest, markPairs(proposed), stored.file);
   const everyAsks = parsed.value.risk.has(EVERY_TOOL);
   return marked.ok ? ok({ manifest: marked.value, proposed, everyAsks }) : marked;
@@ -52,7 +52,7 @@ function allowed(tool: string) {
   return [tool, "allow"] as const;
 }
 
-function siteOf({ file, layer, lock }: StoredEntry, name: McpName): ManifestSite {
+function siteOf({ file, layer, lock }: StoredEntry, name: McpName): ManifestContext {
   return { name, file, origin: layer, ...defined({ lock }) };
 }
 

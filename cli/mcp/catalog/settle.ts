@@ -11,7 +11,7 @@ import type { Cell } from "cli/output.ts";
 import { readFacts, reconcileFacts } from "cli/planner.ts";
 import { missingTools, resolveTools } from "core/catalog/defaults.ts";
 import { grantLines, grantOptions } from "core/catalog/dry_start.ts";
-import { proposeAccepted } from "core/catalog/risk_marks.ts";
+import { proposeForReview } from "core/catalog/risk_marks.ts";
 import { isHeld, reviewHash, type ToolLock } from "core/catalog/tool_lock.ts";
 import type { Refusal } from "core/errors.ts";
 import type { AgentName, McpName } from "core/names.ts";
@@ -83,7 +83,7 @@ export async function heldLines(
     ...[...held.tools].flatMap(([tool, { why }]) =>
       why.map((text) => `  tool        ${tool}: ${text}`)
     ),
-    ...proposeAccepted(held.tools, lock.tools, new Map()).map(({ tool, why }) =>
+    ...proposeForReview(held.tools, lock.tools, new Map()).map(({ tool, why }) =>
       `  mark        ${tool === "*" ? "every tool" : tool}: asks a human once accepted, ${why}`
     ),
     ...grantLines(held.permissions).map((text) => `  permission  ${text}`),

@@ -11,12 +11,12 @@
 
 import type { VerbContext } from "cli/context.ts";
 import {
-  type Asked,
-  beyond,
-  harmless,
   joinGrants,
+  missingGrants,
   namedPaths,
   readAudit,
+  type RequestedAccess,
+  safeTrialGrants,
   trialCall,
   withGrants,
 } from "core/catalog/dry_start.ts";
@@ -37,7 +37,7 @@ import { DAEMON_UNIT } from "units/render/unit_name.ts";
 export interface Tried {
   /** Undefined when the server listed no tools. */
   readonly tools: readonly McpTool[] | undefined;
-  readonly asked: Asked;
+  readonly asked: RequestedAccess;
   /** Why it listed none. */
   readonly fault?: Refusal;
 }
@@ -87,8 +87,8 @@ export async function tryOut(
       const now = readAudit(await files.readText(start.audit) ?? "", place);
       asked = joinAsked(asked, now);
       if ("tools" in found) return { tools: found.tools, asked };
-      const more = beyond(
-        joinGrants(harmless(asked.permissions)),
+      const more = missingGrants(
+        joinGrants(safeTrialGrants(asked.permissions)),
         joinGrants(manifest.permissions, grants),
       );
       if (Object.keys(more).length === 0 || round === ROUNDS_MAX) {
@@ -120,7 +120,7 @@ async function endServers({ ports, paths }: VerbContext): Promise<void> {
   if (services.name === "systemd" && await services.isRunning()) await services.stop(TRY_SLICE);
 }
 
-function joinAsked(a: Asked, b: Asked): Asked {
+function joinAsked(a: RequestedAccess, b: RequestedAccess): RequestedAccess {
   const union = (x: readonly string[], y: readonly string[]) => [...new Set([...x, ...y])].sort();
   return {
     permissions: joinGrants(a.permissions, b.permissions),

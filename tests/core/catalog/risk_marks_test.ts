@@ -9,10 +9,10 @@ import {
   checkMarked,
   markPairs,
   parseMarks,
-  proposeAccepted,
+  proposeForReview,
   proposeMarks,
+  reasonToAsk,
   setMarks,
-  whyAsk,
 } from "core/catalog/risk_marks.ts";
 import { tool } from "tests/fakes/mcp_package.ts";
 
@@ -48,8 +48,8 @@ const JUDGED:
     ["page_\uff44\uff45\uff4c\uff45\uff54\uff45", READS, /its name says "delete"/],
   ];
 for (const [name, annotations, want] of JUDGED) {
-  Deno.test(`whyAsk() of ${name} with ${JSON.stringify(annotations)}`, () => {
-    const why = whyAsk(name, hints(name, annotations));
+  Deno.test(`reasonToAsk() of ${name} with ${JSON.stringify(annotations)}`, () => {
+    const why = reasonToAsk(name, hints(name, annotations));
     if (want === undefined) assert.equal(why, undefined);
     else assert.match(why ?? "", want);
   });
@@ -71,10 +71,10 @@ Deno.test("proposeMarks() marks every tool where none is known or a name cannot 
   assert.deepEqual(markPairs(proposeMarks(odd, new Map())), [["wipe", "ask"], ["*", "ask"]]);
 });
 
-Deno.test("proposeAccepted() leaves what an operator has accepted without a mark", () => {
+Deno.test("proposeForReview() leaves what an operator has accepted without a mark", () => {
   const before = locked(hints("write_page"), hints("read_page", READS));
   const held = locked(hints("write_page"), hints("read_page", {}), hints("fresh"));
-  assert.deepEqual(markPairs(proposeAccepted(held, before, new Map())), [
+  assert.deepEqual(markPairs(proposeForReview(held, before, new Map())), [
     ["read_page", "ask"],
     ["fresh", "ask"],
   ]);

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { harmless, namedPaths, readAudit, trialCall } from "core/catalog/dry_start.ts";
+import { namedPaths, readAudit, safeTrialGrants, trialCall } from "core/catalog/dry_start.ts";
 import { parseServerJson } from "core/catalog/server_json.ts";
 
 const DOCUMENT = {
@@ -178,7 +178,7 @@ Deno.test("readAudit() proposes a file that the operator named; a try grants non
   const { permissions, refused } = readAudit(text, place);
   assert.deepEqual([permissions.read, permissions.write], [["/srv/notes"], ["/var/store.db"]]);
   assert.deepEqual(refused, ["read /srv/other"]);
-  assert.deepEqual(harmless(permissions), { sys: [], read: [], write: [] });
+  assert.deepEqual(safeTrialGrants(permissions), { sys: [], read: [], write: [] });
 });
 
 Deno.test("trialCall() takes a tool that only reads, with what it must be given made up", () => {

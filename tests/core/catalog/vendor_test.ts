@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { isIdleFile } from "core/catalog/idle_files.ts";
+import { isUnusedFile } from "core/catalog/idle_files.ts";
 import { checkTree, treePath } from "core/catalog/vendor.ts";
 import { npmRegistry } from "tests/fakes/npm_registry.ts";
 import { bench, CHECKS, LEFT, leftovers, serverText } from "tests/core/catalog/vendor_scene.ts";
@@ -43,13 +43,13 @@ Deno.test(
     const names = [...Deno.readDirSync(own)].map(({ name }) => name);
     assert.equal(names.includes("main.js") && names.includes("extra.txt"), true);
     assert.deepEqual(names.filter((name) => /map$|d\.ts$/.test(name)), []);
-    const rows: readonly (readonly [path: string, isIdle: boolean])[] = [
+    const rows: readonly (readonly [path: string, isUnused: boolean])[] = [
       ...[["a/b.d.ts", true], ["a/b.d.mts", true], ["a/b.js.map", true]] as const,
       ...[["a/b.ts", false], ["a/map", false], ["a/d.ts", false], ["a/data.map", false]] as const,
       ...[["x/typescript/lib/lib.es5.d.ts", false], ["x/my-typescript/a.d.ts", true]] as const,
       ["n/.deno/typescript@5.1.0/node_modules/typescript/lib/lib.d.ts", false],
     ];
-    for (const [path, isIdle] of rows) assert.equal(isIdleFile(path), isIdle, path);
+    for (const [path, isUnused] of rows) assert.equal(isUnusedFile(path), isUnused, path);
   },
 );
 

@@ -21,7 +21,7 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
-import { PYTHON, SITE } from "core/catalog/python_install.ts";
+import { PACKAGES_FOLDER, PYTHON } from "core/catalog/python_install.ts";
 import { sandboxRoot } from "core/catalog/vendor.ts";
 import type { UnitEntry } from "core/text/unit_file.ts";
 import { escapeSpecifiers } from "units/render/exec_line.ts";
@@ -75,7 +75,7 @@ const START = "import runpy,sys;sys.path.insert(0,sys.argv[1]);del sys.argv[:2];
 
 /** Returns the words that start a script of a tree; `own` is the script and its arguments. */
 export function pythonWords(tree: string, own: readonly string[]): readonly string[] {
-  return [PYTHON, "-I", "-S", "-B", "-c", START, `${tree}/${SITE}`, ...own];
+  return [PYTHON, "-I", "-S", "-B", "-c", START, `${tree}/${PACKAGES_FOLDER}`, ...own];
 }
 
 /** Returns whether the server has network access. */
