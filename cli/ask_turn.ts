@@ -7,13 +7,13 @@
 
 import {
   ANSWER_MS_MAX,
+  type QueryTarget,
   refusalOf,
-  type ShortQuestion,
   unexpected,
   unreachable,
 } from "core/dial/ask_human.ts";
 import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
-import { type LocalLine, openLocalLine } from "core/dial/local_line.ts";
+import { connectLocal, type LocalConnection } from "core/dial/local_line.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -42,11 +42,11 @@ const CANCEL_MS = 5_000;
 
 /** Sends a turn and follows it to its end. */
 export async function runLocalTurn(
-  at: ShortQuestion,
+  at: QueryTarget,
   turn: Omit<Extract<LocalRequest, { type: "turn" }>, "type">,
   watcher: TurnWatcher,
 ): Promise<Result<EndedTurn>> {
-  const opened = await openLocalLine(at.socket, at.connect, LINE_BYTES_MAX);
+  const opened = await connectLocal(at.socket, at.connect, LINE_BYTES_MAX);
   if (!opened.ok) return err(withStart(unreachable(opened.error), turn.agent));
   const line = opened.value;
   let forget = at.clock.after(ANSWER_MS_MAX, () => line.close());
@@ -78,7 +78,7 @@ export async function runLocalTurn(
 }
 
 /** Forwards events. Rejects when the connection ends before the turn does. */
-async function follow(line: LocalLine, watcher: TurnWatcher) {
+async function follow(line: LocalConnection, watcher: TurnWatcher) {
   while (true) {
     const news = await line.receive();
     if (news.type !== "turn_event" && news.type !== "turn_preview") continue;

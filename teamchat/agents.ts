@@ -6,7 +6,7 @@
  */
 
 import { CLOSE, type TurnFile } from "core/dial/frames.ts";
-import { createInboxes, type TakeEvent } from "core/dial/inbox.ts";
+import { type AcceptEvent, createInboxes } from "core/dial/inbox.ts";
 import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
@@ -100,7 +100,7 @@ export function createAgents(deps: AgentsDeps): Agents {
 
 class ConnectedAgents implements Agents {
   readonly #deps: AgentsDeps;
-  readonly #takeEvent: TakeEvent;
+  readonly #takeEvent: AcceptEvent;
   readonly #proactive: Proactive;
   readonly #files: FileMoves;
   /** The unconfirmed turn that was sent to each session. */

@@ -11,11 +11,11 @@ import { readHomeTexts } from "cli/home_text.ts";
 import type { Cell, Tone } from "cli/output.ts";
 import {
   type HostState,
-  parseToldState,
+  parseReportedState,
+  type ReportedState,
   STATE_FILE,
   STATE_FILE_BYTES_MAX,
   stateOnHost,
-  type ToldState,
 } from "core/dial/host_state.ts";
 import type { AgentState } from "core/dial/event.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
@@ -45,18 +45,18 @@ export async function agentStates(
   const byUnit = new Map<string, UnitStatus>(units.map((unit) => [unit.unit, unit]));
   const active = agents.map(({ name }) => name)
     .filter((name) => byUnit.get(dialUnit(name))?.active === "active");
-  const told = await readTold(context, active);
+  const reported = await readReported(context, active);
   return new Map(agents.map(({ name, stopped }) => {
     const unit = byUnit.get(dialUnit(name));
-    const of = { stopped, unit, told: told.get(name), now: ports.clock.now() };
+    const of = { stopped, unit, reported: reported.get(name), now: ports.clock.now() };
     return [name, stateOnHost(of)] as const;
   }));
 }
 
-async function readTold(
+async function readReported(
   context: VerbContext,
   agents: readonly AgentName[],
-): Promise<ReadonlyMap<AgentName, ToldState | undefined>> {
+): Promise<ReadonlyMap<AgentName, ReportedState | undefined>> {
   const texts = await readHomeTexts(
     context,
     agents.map((agent) => ({
@@ -67,7 +67,7 @@ async function readTold(
   );
   return new Map(agents.map((agent, at) => {
     const text = texts[at];
-    return [agent, text === undefined ? undefined : parseToldState(text)] as const;
+    return [agent, text === undefined ? undefined : parseReportedState(text)] as const;
   }));
 }
 

@@ -18,7 +18,7 @@ import { versionOf } from "core/catalog/edit.ts";
 import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 import type { CallOrigin, CallVerb } from "core/mcp/call_origin.ts";
 import { defined } from "core/defined.ts";
-import { humanAsker } from "core/dial/ask_human.ts";
+import { createApprovalRequest } from "core/dial/ask_human.ts";
 import { errorText, refusal } from "core/errors.ts";
 import { findAgent, readLedger } from "core/ledger/ledger.ts";
 import { MCP_LIMITS } from "core/limits/mcp.ts";
@@ -155,7 +155,7 @@ function deniedOf(manifest: Manifest, text: string, home: string) {
  * which withdraws the request.
  */
 function askerOf({ ports, paths, progress }: VerbContext, mcp: McpName, agent: AgentName) {
-  return humanAsker({
+  return createApprovalRequest({
     socket: paths.dialSocket(agent),
     connect: (path) => ports.sockets.connectUnix(path),
     gate: createGateReader(ports.files, paths.gate(mcp), mcp),

@@ -5,12 +5,12 @@
  */
 
 /** Runs the jobs of one name one after another; resolves when this job has ended. */
-export type Lanes = (name: string, job: () => Promise<void>) => Promise<void>;
+export type KeyedQueue = (name: string, job: () => Promise<void>) => Promise<void>;
 
 /**
  * Creates a keyed queue. A job that rejects is reported to `onFault` and does not stop later ones.
  */
-export function createLanes(onFault: (name: string, thrown: unknown) => void): Lanes {
+export function createKeyedQueue(onFault: (name: string, thrown: unknown) => void): KeyedQueue {
   const tails = new Map<string, Promise<void>>();
   return (name, job) => {
     const before = tails.get(name) ?? Promise.resolve();

@@ -9,64 +9,66 @@
 import type { Clock } from "core/ports/clock.ts";
 
 /** A rate limit: when the next entry may pass, and a record of each entry. */
-export interface TurnstilePace {
+export interface SemaphorePace {
   /** Returns milliseconds to wait at `nowMs`; 0 when an entry may pass. */
   waitMs(nowMs: number): number;
-  took(nowMs: number): void;
+  countEntry(nowMs: number): void;
 }
 
-/** Settings and dependencies of a turnstile. */
-export interface TurnstileParts {
+/** Settings and dependencies of a fair semaphore. */
+export interface FairSemaphoreOptions {
   /** Most entries inside at once, in total and per key. */
   readonly max: number;
-  readonly maxOfOne: number;
-  readonly pace?: TurnstilePace;
+  readonly maxPerKey: number;
+  readonly pace?: SemaphorePace;
   readonly clock: Pick<Clock, "monotonic" | "after">;
 }
 
 /** A fair semaphore. */
-export interface Turnstile {
+export interface FairSemaphore {
   /**
    * Resolves when `who` may pass, with the function that leaves again. Resolves with undefined if
    * `signal` aborts the wait first.
    */
-  enter(who: string, signal?: AbortSignal): Promise<(() => void) | undefined>;
+  acquire(key: string, signal?: AbortSignal): Promise<(() => void) | undefined>;
   /** Returns the number of waiters, in total or of one key. */
-  waiting(who?: string): number;
+  waiting(key?: string): number;
 }
 
-type Waiter = (leave: (() => void) | undefined) => void;
+type Waiter = (release: (() => void) | undefined) => void;
 
-/** Creates a turnstile. */
-export function createTurnstile({ max, maxOfOne, pace, clock }: TurnstileParts): Turnstile {
+/** Creates a fair semaphore. */
+export function createFairSemaphore(
+  { max, maxPerKey, pace, clock }: FairSemaphoreOptions,
+): FairSemaphore {
   /** Waiters by key, in the order of their turns; a key is removed with its last waiter. */
-  const lines = new Map<string, Waiter[]>();
-  const inside = new Map<string, number>();
+  const waiters = new Map<string, Waiter[]>();
+  const held = new Map<string, number>();
   let count = 0;
   let stopTimer: (() => void) | undefined;
 
   function pump(): void {
     while (count < max) {
-      const who = first();
-      if (who === undefined) return;
+      const key = first();
+      if (key === undefined) return;
       const now = clock.monotonic();
       const waitMs = pace?.waitMs(now) ?? 0;
       if (waitMs > 0) return arm(waitMs);
-      pace?.took(now);
-      const line = lines.get(who) ?? [];
-      const waiter = line.shift();
+      pace?.countEntry(now);
+      const queue = waiters.get(key) ?? [];
+      const waiter = queue.shift();
       // Re-insert the key at the end, so that the other keys come first.
-      lines.delete(who);
-      if (line.length > 0) lines.set(who, line);
+      waiters.delete(key);
+      if (queue.length > 0) waiters.set(key, queue);
       count++;
-      inside.set(who, (inside.get(who) ?? 0) + 1);
-      waiter?.(leaveOnce(who));
+      held.set(key, (held.get(key) ?? 0) + 1);
+      waiter?.(releaseOnce(key));
     }
   }
 
   /** Returns the first key that is below its own limit. */
   function first(): string | undefined {
-    for (const who of lines.keys()) if ((inside.get(who) ?? 0) < maxOfOne) return who;
+    for (const key of waiters.keys()) if ((held.get(key) ?? 0) < maxPerKey) return key;
     return undefined;
   }
 
@@ -77,24 +79,24 @@ export function createTurnstile({ max, maxOfOne, pace, clock }: TurnstileParts):
     });
   }
 
-  function leaveOnce(who: string): () => void {
-    let isInside = true;
+  function releaseOnce(key: string): () => void {
+    let isHeld = true;
     return () => {
-      if (!isInside) return;
-      isInside = false;
+      if (!isHeld) return;
+      isHeld = false;
       count--;
-      const rest = (inside.get(who) ?? 1) - 1;
-      if (rest === 0) inside.delete(who);
-      else inside.set(who, rest);
+      const rest = (held.get(key) ?? 1) - 1;
+      if (rest === 0) held.delete(key);
+      else held.set(key, rest);
       pump();
     };
   }
 
-  function giveUp(who: string, waiter: Waiter): void {
-    const rest = (lines.get(who) ?? []).filter((each) => each !== waiter);
-    if (rest.length === 0) lines.delete(who);
-    else lines.set(who, rest);
-    if (lines.size === 0) {
+  function giveUp(key: string, waiter: Waiter): void {
+    const rest = (waiters.get(key) ?? []).filter((each) => each !== waiter);
+    if (rest.length === 0) waiters.delete(key);
+    else waiters.set(key, rest);
+    if (waiters.size === 0) {
       stopTimer?.();
       stopTimer = undefined;
     }
@@ -102,36 +104,36 @@ export function createTurnstile({ max, maxOfOne, pace, clock }: TurnstileParts):
   }
 
   /** Lets `who` pass if no one waits and there is room; returns undefined if it has to wait. */
-  function passAtOnce(who: string): (() => void) | undefined {
-    const own = inside.get(who) ?? 0;
-    if (lines.size > 0 || count >= max || own >= maxOfOne) return undefined;
+  function tryAcquire(key: string): (() => void) | undefined {
+    const own = held.get(key) ?? 0;
+    if (waiters.size > 0 || count >= max || own >= maxPerKey) return undefined;
     const now = clock.monotonic();
     if ((pace?.waitMs(now) ?? 0) > 0) return undefined;
-    pace?.took(now);
+    pace?.countEntry(now);
     count++;
-    inside.set(who, own + 1);
-    return leaveOnce(who);
+    held.set(key, own + 1);
+    return releaseOnce(key);
   }
 
   return {
-    enter: async (who, signal) => {
+    acquire: async (key, signal) => {
       if (signal?.aborted === true) return undefined;
-      const passed = passAtOnce(who);
+      const passed = tryAcquire(key);
       if (passed !== undefined) return passed;
       const { promise, resolve } = Promise.withResolvers<(() => void) | undefined>();
-      const line = lines.get(who) ?? [];
-      line.push(resolve);
-      lines.set(who, line);
-      const onAbort = () => giveUp(who, resolve);
+      const queue = waiters.get(key) ?? [];
+      queue.push(resolve);
+      waiters.set(key, queue);
+      const onAbort = () => giveUp(key, resolve);
       signal?.addEventListener("abort", onAbort, { once: true });
       pump();
-      const leave = await promise;
+      const release = await promise;
       signal?.removeEventListener("abort", onAbort);
-      return leave;
+      return release;
     },
-    waiting: (who) =>
-      who === undefined
-        ? [...lines.values()].reduce((sum, line) => sum + line.length, 0)
-        : lines.get(who)?.length ?? 0,
+    waiting: (key) =>
+      key === undefined
+        ? [...waiters.values()].reduce((sum, queue) => sum + queue.length, 0)
+        : waiters.get(key)?.length ?? 0,
   };
 }

@@ -8,7 +8,7 @@
  */
 
 import type { ApprovalView, LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
-import { type LocalLine, openLocalLine } from "core/dial/local_line.ts";
+import { connectLocal, type LocalConnection } from "core/dial/local_line.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { CallOrigin } from "core/mcp/call_origin.ts";
@@ -22,7 +22,7 @@ import { approvalUnavailable, decideCall } from "core/risk/decide.ts";
 import type { GateReader } from "core/risk/gate_file.ts";
 
 /** Dependencies of a request for approval. */
-export interface AskParts {
+export interface ApprovalDeps {
   /** The dial unit's local socket. */
   readonly socket: string;
   connect(path: string): Promise<ByteStream>;
@@ -48,25 +48,25 @@ const LIST_BYTES_MAX = 2 * APPROVAL_LIMITS.openMax * APPROVAL_LIMITS.argumentsBy
 export const ANSWER_MS_MAX = 3_000;
 
 /** Target of a short question: one that needs no human. */
-export interface ShortQuestion extends Pick<AskParts, "socket" | "connect"> {
+export interface QueryTarget extends Pick<ApprovalDeps, "socket" | "connect"> {
   readonly clock: Clock;
 }
 
 /** Creates the function that an endpoint uses to request approval. */
-export function humanAsker(parts: AskParts): AskHuman {
+export function createApprovalRequest(deps: ApprovalDeps): AskHuman {
   return async (call) => {
-    const line = await openLocalLine(parts.socket, parts.connect, LINE_BYTES_MAX);
-    if (!line.ok) return err(approvalUnavailable(call, line.error));
-    const withdraw = () => line.value.close();
-    parts.signal?.addEventListener("abort", withdraw, { once: true });
-    if (parts.signal?.aborted === true) withdraw();
+    const connection = await connectLocal(deps.socket, deps.connect, LINE_BYTES_MAX);
+    if (!connection.ok) return err(approvalUnavailable(call, connection.error));
+    const withdraw = () => connection.value.close();
+    deps.signal?.addEventListener("abort", withdraw, { once: true });
+    if (deps.signal?.aborted === true) withdraw();
     try {
-      return await askOnce(call, line.value, parts);
+      return await requestOnce(call, connection.value, deps);
     } catch (thrown) {
       // Not decided, or decided but not claimed: in both cases the call is not made.
       return err(approvalUnavailable(call, `the question was lost: ${errorText(thrown)}`));
     } finally {
-      parts.signal?.removeEventListener("abort", withdraw);
+      deps.signal?.removeEventListener("abort", withdraw);
       withdraw();
     }
   };
@@ -74,9 +74,9 @@ export function humanAsker(parts: AskParts): AskHuman {
 
 /** Returns the approvals of one agent. */
 export async function listApprovals(
-  at: ShortQuestion,
+  target: QueryTarget,
 ): Promise<Result<readonly ApprovalView[]>> {
-  const answer = await askLine(at, { type: "approvals" });
+  const answer = await query(target, { type: "approvals" });
   if (!answer.ok) return answer;
   return answer.value.type === "approvals_result"
     ? ok(answer.value.approvals)
@@ -85,21 +85,25 @@ export async function listApprovals(
 
 /** Sends a decision about one approval; the first decision is final. */
 export async function sendDecision(
-  at: ShortQuestion,
+  target: QueryTarget,
   decision: Omit<Extract<LocalRequest, { type: "approval_decide" }>, "type">,
 ): Promise<Result<ApprovalView>> {
-  const answer = await askLine(at, { type: "approval_decide", ...decision });
+  const answer = await query(target, { type: "approval_decide", ...decision });
   if (!answer.ok) return answer;
   return answer.value.type === "approval_result"
     ? ok(answer.value.approval)
     : err(unexpected(answer.value));
 }
 
-async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promise<Result<void>> {
-  const gate = await parts.gate.current();
+async function requestOnce(
+  call: ToolCall,
+  connection: LocalConnection,
+  deps: ApprovalDeps,
+): Promise<Result<void>> {
+  const gate = await deps.gate.current();
   if (!gate.ok) return gate;
   const { mcp, version, tool, origin } = call;
-  await line.send({
+  await connection.send({
     type: "approval_ask",
     mcp,
     version,
@@ -107,19 +111,19 @@ async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promis
     arguments: { ...call.arguments },
     origin: origin satisfies CallOrigin,
     policy: await policyDigest(gate.value),
-    is_destructive: parts.isDestructive?.(tool) ?? true,
+    is_destructive: deps.isDestructive?.(tool) ?? true,
   });
-  const asked = await line.receive();
+  const asked = await connection.receive();
   if (asked.type === "error") return err(approvalUnavailable(call, asked.message));
   if (asked.type !== "approval_asked") return err(unexpected(asked));
   const { id } = asked;
-  parts.onAsked?.({ id, expires: asked.expires });
-  const answer = await line.receive();
+  deps.onAsked?.({ id, expires: asked.expires });
+  const answer = await connection.receive();
   if (answer.type !== "approval_answer") return err(unexpected(answer));
   const { outcome, by = "somebody", reason } = answer;
   if (outcome === "denied") return err(deniedByHuman(call, { by, reason }));
   if (outcome !== "approved") return err(undecidedRefusal(call, outcome));
-  return await claim(call, id, line, parts);
+  return await claim(call, id, connection, deps);
 }
 
 /**
@@ -128,30 +132,30 @@ async function askOnce(call: ToolCall, line: LocalLine, parts: AskParts): Promis
 async function claim(
   call: ToolCall,
   id: string,
-  line: LocalLine,
-  parts: AskParts,
+  connection: LocalConnection,
+  deps: ApprovalDeps,
 ): Promise<Result<void>> {
-  const gate = await parts.gate.current();
+  const gate = await deps.gate.current();
   if (!gate.ok) return gate;
   const verdict = decideCall(gate.value, call);
   if (verdict.decision === "block") return err(verdict.why);
   const digest = await callDigest(call, await policyDigest(gate.value));
-  await line.send({ type: "approval_use", id, digest });
-  const used = await line.receive();
+  await connection.send({ type: "approval_use", id, digest });
+  const used = await connection.receive();
   if (used.type === "approval_used" && used.id === id) return ok(undefined);
   return used.type === "error" ? err(refusalOf(used)) : err(unexpected(used));
 }
 
 /** Sends one short question; fails if there is no answer in time. */
-async function askLine(at: ShortQuestion, request: LocalRequest): Promise<Result<LocalAnswer>> {
+async function query(target: QueryTarget, request: LocalRequest): Promise<Result<LocalAnswer>> {
   const late = Promise.withResolvers<Result<LocalAnswer>>();
   const giveUp = new AbortController();
-  const cancel = at.clock.after(ANSWER_MS_MAX, () => {
+  const cancel = target.clock.after(ANSWER_MS_MAX, () => {
     giveUp.abort();
     late.resolve(err(unreachable(`it did not answer within ${ANSWER_MS_MAX / 1_000} s`)));
   });
   try {
-    return await Promise.race([late.promise, exchange(at, request, giveUp.signal)]);
+    return await Promise.race([late.promise, exchange(target, request, giveUp.signal)]);
   } finally {
     cancel();
   }
@@ -159,22 +163,22 @@ async function askLine(at: ShortQuestion, request: LocalRequest): Promise<Result
 
 /** Sends a request and returns its answer. Never rejects, because the caller may have timed out. */
 async function exchange(
-  at: ShortQuestion,
+  target: QueryTarget,
   request: LocalRequest,
   giveUp: AbortSignal,
 ): Promise<Result<LocalAnswer>> {
-  const line = await openLocalLine(at.socket, at.connect, LIST_BYTES_MAX);
-  if (!line.ok) return err(unreachable(line.error));
-  giveUp.addEventListener("abort", () => line.value.close(), { once: true });
+  const connection = await connectLocal(target.socket, target.connect, LIST_BYTES_MAX);
+  if (!connection.ok) return err(unreachable(connection.error));
+  giveUp.addEventListener("abort", () => connection.value.close(), { once: true });
   try {
     giveUp.throwIfAborted();
-    await line.value.send(request);
-    const answer = await line.value.receive();
+    await connection.value.send(request);
+    const answer = await connection.value.receive();
     return answer.type === "error" ? err(refusalOf(answer)) : ok(answer);
   } catch (thrown) {
     return err(unreachable(errorText(thrown)));
   } finally {
-    line.value.close();
+    connection.value.close();
   }
 }
 

@@ -67,7 +67,7 @@ export function hostOfSession(agent: string): string | undefined {
 }
 
 /** Returns the arguments of a job's verb; undefined for a job that this version does not know. */
-export function jobWords(job: Pick<HostJob, "job" | "agent">): readonly string[] | undefined {
+export function jobArguments(job: Pick<HostJob, "job" | "agent">): readonly string[] | undefined {
   switch (job.job) {
     case "status":
       return ["status", "--json"];

@@ -10,7 +10,7 @@ import { MCP_LOAD_STATES, type McpLoadState } from "core/runtimes/mcp_load.ts";
 import { isRecord, parseJsonObject } from "core/text/json_object.ts";
 
 /** Contents of the file. */
-export interface ToldMcps {
+export interface ReportedMcps {
   /** When the writing program started, in milliseconds since the epoch. */
   readonly startedMs: number;
   readonly states: ReadonlyMap<string, McpLoadState>;
@@ -22,21 +22,21 @@ export const MCPS_FILE = "mcps.json";
 export const MCPS_FILE_BYTES_MAX = 64 * 1024;
 
 /** Prints the file. */
-export function printToldMcps({ startedMs, states }: ToldMcps): string {
+export function printReportedMcps({ startedMs, states }: ReportedMcps): string {
   return `${JSON.stringify({ started: startedMs, mcps: Object.fromEntries(states) })}\n`;
 }
 
 /** Parses the file; returns undefined if it is invalid. */
-export function parseToldMcps(text: string): ToldMcps | undefined {
-  const told = parseJsonObject(text);
-  if (told === undefined || typeof told.started !== "number" || !isRecord(told.mcps)) {
+export function parseReportedMcps(text: string): ReportedMcps | undefined {
+  const reported = parseJsonObject(text);
+  if (reported === undefined || typeof reported.started !== "number" || !isRecord(reported.mcps)) {
     return undefined;
   }
   const states = new Map<string, McpLoadState>();
-  for (const [name, value] of Object.entries(told.mcps)) {
+  for (const [name, value] of Object.entries(reported.mcps)) {
     const state = MCP_LOAD_STATES.find((each) => each === value);
     if (state === undefined) return undefined;
     states.set(name, state);
   }
-  return { startedMs: told.started, states };
+  return { startedMs: reported.started, states };
 }

@@ -21,7 +21,7 @@ import type { UnitStatus } from "core/ports/unit.ts";
 import { parseJsonObject } from "core/text/json_object.ts";
 
 /** Contents of a dial unit's state file. */
-export interface ToldState {
+export interface ReportedState {
   /** When the writing program started, in milliseconds since the epoch. */
   readonly startedMs: number;
   readonly state: AgentState;
@@ -42,13 +42,13 @@ export const STATE_FILE = "state.json";
 export const STATE_FILE_BYTES_MAX = 4_096;
 const REASON_LENGTH_MAX = 500;
 /** A dial unit that writes a state file does so within this time, in milliseconds. */
-const FIRST_WORD_MS = 30_000;
+const FIRST_REPORT_MS = 30_000;
 /** Tolerance: the service manager and the program read the clock at slightly different times. */
 const CLOCK_SLACK_MS = 1_000;
 
 /** Prints the state file. */
-export function printToldState(told: ToldState): string {
-  const { startedMs, state, sinceMs, reason } = told;
+export function printReportedState(reported: ReportedState): string {
+  const { startedMs, state, sinceMs, reason } = reported;
   return `${
     JSON.stringify({
       started: startedMs,
@@ -62,10 +62,10 @@ export function printToldState(told: ToldState): string {
 /**
  * Parses a state file; returns undefined if it is invalid, because the agent controls its content.
  */
-export function parseToldState(text: string): ToldState | undefined {
-  const told = parseJsonObject(text);
-  if (told === undefined) return undefined;
-  const { started, state, since, reason } = told;
+export function parseReportedState(text: string): ReportedState | undefined {
+  const reported = parseJsonObject(text);
+  if (reported === undefined) return undefined;
+  const { started, state, since, reason } = reported;
   const known = AGENT_STATES.find((one) => one === state);
   if (known === undefined || !isMoment(started) || !isMoment(since)) return undefined;
   if (reason !== undefined && typeof reason !== "string") return undefined;
@@ -88,7 +88,7 @@ export function stateOnHost(seen: {
   readonly stopped: string | undefined;
   /** Undefined if no service manager answers. */
   readonly unit: UnitStatus | undefined;
-  readonly told: ToldState | undefined;
+  readonly reported: ReportedState | undefined;
   readonly now: number;
 }): HostState {
   const { unit, stopped } = seen;
@@ -113,18 +113,18 @@ export function stateOnHost(seen: {
 }
 
 /** Tells whether a program that started at `startedMs` belongs to the current run of its unit. */
-export function isOfThisRun(startedMs: number, { since }: Pick<UnitStatus, "since">): boolean {
+export function isFromCurrentRun(startedMs: number, { since }: Pick<UnitStatus, "since">): boolean {
   return since === undefined || startedMs >= since - CLOCK_SLACK_MS;
 }
 
 function ofActive(
   unit: UnitStatus,
-  { told, now }: { readonly told: ToldState | undefined; readonly now: number },
+  { reported, now }: { readonly reported: ReportedState | undefined; readonly now: number },
 ): HostState {
-  if (told !== undefined && isOfThisRun(told.startedMs, unit)) {
-    return state(told.state, told.reason, told.sinceMs);
+  if (reported !== undefined && isFromCurrentRun(reported.startedMs, unit)) {
+    return state(reported.state, reported.reason, reported.sinceMs);
   }
-  const isNew = unit.since !== undefined && now - unit.since < FIRST_WORD_MS;
+  const isNew = unit.since !== undefined && now - unit.since < FIRST_REPORT_MS;
   return isNew
     ? state("starting", undefined, unit.since)
     : state("idle", "its dial unit tells no state", unit.since);

@@ -25,13 +25,13 @@ export interface AppendedEvents {
   /** Events that were already stored. */
   readonly repeated: number;
   /** Events that name a turn of another agent. */
-  readonly foreign: number;
+  readonly otherAgents: number;
   /** A sequence number is missing; nothing after it was stored. */
   readonly hasGap: boolean;
 }
 
 /** Dependencies of the inboxes. */
-export interface InboxParts<Appended extends AppendedEvents> {
+export interface InboxDeps<Appended extends AppendedEvents> {
   readonly append: (
     session: DialSession,
     events: readonly DurableEvent[],
@@ -46,7 +46,7 @@ export interface InboxParts<Appended extends AppendedEvents> {
 }
 
 /** Accepts an event of a session. */
-export type TakeEvent = (session: DialSession, event: DurableEvent) => void;
+export type AcceptEvent = (session: DialSession, event: DurableEvent) => void;
 
 /** Events of one session that are not stored yet. */
 interface Inbox {
@@ -59,10 +59,10 @@ interface Inbox {
  * Returns the function that accepts an event. Each session gets its own inbox with its first event.
  */
 export function createInboxes<Appended extends AppendedEvents>(
-  parts: InboxParts<Appended>,
-): TakeEvent {
+  deps: InboxDeps<Appended>,
+): AcceptEvent {
   const inboxes = new WeakMap<DialSession, Inbox>();
-  const keepPace = paceKeeper(parts);
+  const keepPace = paceKeeper(deps);
   return (session, event) => {
     const inbox = inboxes.get(session) ?? { events: [], bytes: 0, isBusy: false };
     inboxes.set(session, inbox);
@@ -73,15 +73,15 @@ export function createInboxes<Appended extends AppendedEvents>(
     const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
       inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
     if (isOver) {
-      parts.log.warning("agent ignores the window", { agent: session.agent });
+      deps.log.warning("agent ignores the window", { agent: session.agent });
       inbox.events = [];
       return session.close(CLOSE.policyViolation, "too many events");
     }
     if (inbox.isBusy) return;
     inbox.isBusy = true;
-    parts.run(session.agent, async () => {
+    deps.run(session.agent, async () => {
       try {
-        await storeAll(session, inbox, parts);
+        await storeAll(session, inbox, deps);
       } finally {
         inbox.isBusy = false;
       }
@@ -91,20 +91,20 @@ export function createInboxes<Appended extends AppendedEvents>(
 
 /** Pauses reading from an agent that sends above its rate; no event is lost. */
 function paceKeeper(
-  { metrics, clock, log }: Pick<InboxParts<AppendedEvents>, "metrics" | "clock" | "log">,
+  { metrics, clock, log }: Pick<InboxDeps<AppendedEvents>, "metrics" | "clock" | "log">,
 ): (session: DialSession, bytes: number) => void {
-  const note = createDialPace();
-  const toldAt = new Map<string, number>();
+  const countEvent = createDialPace();
+  const loggedAt = new Map<string, number>();
   return (session, bytes) => {
     const { agent } = session;
     const now = clock.monotonic();
-    const waitMs = note(agent, bytes, now);
+    const waitMs = countEvent(agent, bytes, now);
     if (waitMs === 0) return;
     metrics.count("paced");
     session.pauseReading(waitMs);
-    const told = toldAt.get(agent);
-    if (told !== undefined && now - told < EVENT_LIMITS.newsMs) return;
-    toldAt.set(agent, now);
+    const lastLogged = loggedAt.get(agent);
+    if (lastLogged !== undefined && now - lastLogged < EVENT_LIMITS.newsMs) return;
+    loggedAt.set(agent, now);
     log.warning("agent sends faster than its share and is read more slowly", { agent });
   };
 }
@@ -112,7 +112,7 @@ function paceKeeper(
 async function storeAll<Appended extends AppendedEvents>(
   session: DialSession,
   inbox: Inbox,
-  { append, onStored, metrics, log }: InboxParts<Appended>,
+  { append, onStored, metrics, log }: InboxDeps<Appended>,
 ): Promise<void> {
   const { agent } = session;
   while (inbox.events.length > 0) {
@@ -127,12 +127,12 @@ async function storeAll<Appended extends AppendedEvents>(
       const reason = code === AGENT_STORAGE_FULL ? code : "storage";
       return session.close(CLOSE.tryAgainLater, reason);
     }
-    const { ackedSeq, repeated, foreign, hasGap } = appended.value;
+    const { ackedSeq, repeated, otherAgents, hasGap } = appended.value;
     metrics.count("events", { result: "stored" }, events.length - repeated);
     metrics.count("events", { result: "repeated" }, repeated);
-    if (foreign > 0) {
-      metrics.count("events", { result: "foreign" }, foreign);
-      log.warning("events name a turn of another agent", { agent, events: foreign });
+    if (otherAgents > 0) {
+      metrics.count("events", { result: "foreign" }, otherAgents);
+      log.warning("events name a turn of another agent", { agent, events: otherAgents });
     }
     onStored(appended.value);
     if (ackedSeq > 0) session.send({ type: "ack", seq: ackedSeq });

@@ -49,10 +49,10 @@ export function openKeyList(
   clock: Pick<Clock, "now">,
 ): KeyList {
   let last: KeyFile | undefined;
-  let underWay: Promise<KeyFile> | undefined;
+  let running: Promise<KeyFile> | undefined;
   let next: Promise<KeyFile> | undefined;
 
-  async function lookNow(): Promise<KeyFile> {
+  async function checkNow(): Promise<KeyFile> {
     const stat = await files.stat(path);
     const version = fileVersion(stat, clock.now(), DIAL_LIMITS.keyFileSettledMs);
     if (last !== undefined && version !== undefined && last.version === version) return last;
@@ -66,19 +66,19 @@ export function openKeyList(
   /**
    * Shares the next check. A running one may have begun before a change, so no new query uses it.
    */
-  function look(): Promise<KeyFile> {
+  function check(): Promise<KeyFile> {
     next ??= (async () => {
-      await Promise.allSettled([underWay]);
+      await Promise.allSettled([running]);
       next = undefined;
-      underWay = lookNow();
-      return await underWay;
+      running = checkNow();
+      return await running;
     })();
     return next;
   }
   return {
-    listed: async (agent) => (await look()).keys.get(agent),
-    agents: async () => new Set((await look()).keys.keys()),
-    generation: async () => (await look()).generation,
+    listed: async (agent) => (await check()).keys.get(agent),
+    agents: async () => new Set((await check()).keys.keys()),
+    generation: async () => (await check()).generation,
   };
 }
 

@@ -23,7 +23,7 @@ export interface KeyedSession {
 }
 
 /** Dependencies of the watch. */
-export interface KeyWatchParts {
+export interface KeyWatchDeps {
   readonly keys: {
     enrolled(agent: string): Promise<readonly string[] | undefined>;
     generation(): Promise<number>;
@@ -34,22 +34,22 @@ export interface KeyWatchParts {
 }
 
 /** Starts the watch; the returned function stops it. */
-export function watchKeys(parts: KeyWatchParts): () => void {
-  const { keys, registry, clock, log } = parts;
+export function watchKeys(deps: KeyWatchDeps): () => void {
+  const { keys, registry, clock, log } = deps;
   /** Generation of the key file at which a session was last found valid. */
-  const good = new WeakMap<KeyedSession, number>();
+  const validAt = new WeakMap<KeyedSession, number>();
   let isStopped = false;
-  let told = "";
+  let lastError = "";
   let cancel = () => {};
 
-  const look = async () => {
+  const check = async () => {
     const sessions = registry.all();
     if (sessions.length === 0) return;
     const generation = await keys.generation();
     for (const session of sessions) {
-      if (good.get(session) === generation) continue;
+      if (validAt.get(session) === generation) continue;
       const enrolled = await keys.enrolled(session.agent);
-      if (isAdmitted(enrolled, session.provenKey)) good.set(session, generation);
+      if (isAdmitted(enrolled, session.provenKey)) validAt.set(session, generation);
       else {
         log.warning(session.provenKey === undefined ? "dial key required" : "dial key revoked", {
           agent: session.agent,
@@ -58,15 +58,15 @@ export function watchKeys(parts: KeyWatchParts): () => void {
         session.end(CLOSE.policyViolation, NOT_AUTHORIZED);
       }
     }
-    told = "";
+    lastError = "";
   };
   const arm = () => {
     cancel = clock.after(DIAL_LIMITS.keyFileLookMs, () => {
-      look().catch((thrown) => {
+      check().catch((thrown) => {
         // Connected agents stay: no key was revoked. New connections are refused meanwhile.
         const error = errorText(thrown);
-        if (error !== told) log.error("dial keys not read", { error });
-        told = error;
+        if (error !== lastError) log.error("dial keys not read", { error });
+        lastError = error;
       }).finally(() => {
         if (!isStopped) arm();
       });

@@ -12,7 +12,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { readLines } from "core/text/lines.ts";
 
 /** One line-based connection. */
-export interface LocalLine {
+export interface LocalConnection {
   send(request: LocalRequest): Promise<void>;
   /** Rejects if the dial unit has closed the connection. */
   receive(): Promise<LocalAnswer>;
@@ -20,11 +20,11 @@ export interface LocalLine {
 }
 
 /** Connects; the error is part of a sentence about the state found. */
-export async function openLocalLine(
+export async function connectLocal(
   socket: string,
   connect: (path: string) => Promise<ByteStream>,
   lineBytesMax: number,
-): Promise<Result<LocalLine, string>> {
+): Promise<Result<LocalConnection, string>> {
   let stream: ByteStream;
   try {
     stream = await connect(socket);

@@ -10,7 +10,7 @@
 import { EVENT_LIMITS } from "core/limits/event.ts";
 
 /** Counts an event; returns milliseconds until the next read, 0 within the limits. */
-export type NoteEvent = (agent: string, bytes: number, nowMs: number) => number;
+export type CountEvent = (agent: string, bytes: number, nowMs: number) => number;
 
 interface Bucket {
   events: number;
@@ -19,7 +19,7 @@ interface Bucket {
 }
 
 /** Creates the limiter; each agent's buckets are created full at its first event. */
-export function createDialPace(): NoteEvent {
+export function createDialPace(): CountEvent {
   const buckets = new Map<string, Bucket>();
   return (agent, bytes, nowMs) => {
     const bucket = buckets.get(agent) ?? full(nowMs);

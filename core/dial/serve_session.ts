@@ -55,7 +55,7 @@ export interface RegisterClaim {
 }
 
 /** Dependencies that the connections of one listener share. */
-export interface SessionParts {
+export interface SessionDeps {
   readonly router: SessionRouter;
   /** Returns the last stored sequence number of an outbox. */
   readonly ackedSeq: (agent: string, epoch: string) => number | Promise<number>;
@@ -67,7 +67,7 @@ export interface SessionParts {
 }
 
 /** Dependencies of one connection. */
-export interface SessionSite {
+export interface SessionContext {
   /** Challenge sent first, to a client that may prove a key; undefined for other clients. */
   readonly nonce: string | undefined;
   readonly admit: (frame: RegisterFrame) => Promise<Admission>;
@@ -86,16 +86,16 @@ const CLOSE_GRACE_MS = 1_000;
 /** Serves one connection to its end. */
 export function serveSession(
   connection: FrameConnection,
-  site: SessionSite,
-  parts: SessionParts,
+  context: SessionContext,
+  deps: SessionDeps,
 ): void {
-  new ServedSession(connection, site, parts).serve();
+  new ServedSession(connection, context, deps).serve();
 }
 
 class ServedSession {
   readonly #connection: FrameConnection;
-  readonly #site: SessionSite;
-  readonly #parts: SessionParts;
+  readonly #context: SessionContext;
+  readonly #deps: SessionDeps;
   #state: ServerState = { phase: "waiting" };
   #session: DialSession | undefined;
   #isOver = false;
@@ -103,19 +103,19 @@ class ServedSession {
   #stopPause = () => {};
   #claim: RegisterClaim = { agent: "", userEmail: "" };
 
-  constructor(connection: FrameConnection, site: SessionSite, parts: SessionParts) {
+  constructor(connection: FrameConnection, context: SessionContext, deps: SessionDeps) {
     this.#connection = connection;
-    this.#site = site;
-    this.#parts = parts;
+    this.#context = context;
+    this.#deps = deps;
   }
 
   serve(): void {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const stopHeartbeat = keepHeartbeat(this.#connection, clock);
     const stopTimer = clock.after(DIAL_LIMITS.registerSeconds * 1000, () => {
       this.#feed({ kind: "time-is-up" });
     });
-    this.#connection.onMessage((text) => this.#hear(text));
+    this.#connection.onMessage((text) => this.#onText(text));
     this.#connection.onClose((code) => {
       stopTimer();
       stopHeartbeat();
@@ -123,7 +123,7 @@ class ServedSession {
       this.#stopPause();
       this.#end(code);
     });
-    const { nonce } = this.#site;
+    const { nonce } = this.#context;
     if (nonce !== undefined) this.#send({ type: "challenge", nonce });
   }
 
@@ -131,12 +131,12 @@ class ServedSession {
    * Handles one message. The listener catches nothing, so an exception here would end all
    * connections.
    */
-  #hear(text: string): void {
+  #onText(text: string): void {
     try {
       this.#feed({ kind: "text", text });
     } catch (thrown) {
       const { agent } = this.#claim;
-      this.#parts.log.error("frame not taken", { agent, error: errorText(thrown) });
+      this.#deps.log.error("frame not taken", { agent, error: errorText(thrown) });
       this.#close(CLOSE.tryAgainLater, "storage");
     }
   }
@@ -153,25 +153,25 @@ class ServedSession {
         this.#claim = { agent: effect.frame.agent, userEmail: effect.frame.user_email };
         this.#check(effect.frame).catch((thrown) => {
           const { agent } = this.#claim;
-          this.#parts.log.error("register check failed", { agent, error: errorText(thrown) });
+          this.#deps.log.error("register check failed", { agent, error: errorText(thrown) });
           this.#refuse("check-failed");
         });
         return;
       case "reject":
-        return this.#note(effect.reason);
+        return this.#logRejection(effect.reason);
       case "deliver":
-        if (this.#session !== undefined) this.#parts.router.receive(this.#session, effect.frame);
+        if (this.#session !== undefined) this.#deps.router.receive(this.#session, effect.frame);
         return;
       case "skip":
-        return this.#parts.metrics.count("skipped");
+        return this.#deps.metrics.count("skipped");
       case "close":
         return this.#close(effect.code, effect.reason);
     }
   }
 
   async #check(frame: RegisterFrame): Promise<void> {
-    const { ackedSeq, random } = this.#parts;
-    const admission = await this.#site.admit(frame);
+    const { ackedSeq, random } = this.#deps;
+    const admission = await this.#context.admit(frame);
     if (!admission.accept) return this.#refuse(admission.reason);
     const { agent, provenKey } = admission;
     const epoch = frame.epoch ?? `plain:${random.uuid()}`;
@@ -192,9 +192,9 @@ class ServedSession {
       readonly acked: number;
     },
   ): void {
-    const { metrics, clock, router, version } = this.#parts;
+    const { metrics, clock, router, version } = this.#deps;
     metrics.count("registers", { result: "accepted", reason: "" });
-    this.#site.onAccepted(as.agent, frame);
+    this.#context.onAccepted(as.agent, frame);
     this.#connection.setFrameBytesMax(DIAL_LIMITS.frameBytesMax);
     const session: DialSession = {
       agent: as.agent,
@@ -212,7 +212,7 @@ class ServedSession {
       end: (code, reason) => this.#endNow(code, reason),
     };
     this.#session = session;
-    this.#site.onSettled();
+    this.#context.onSettled();
     this.#send({
       type: "registered",
       version,
@@ -226,20 +226,20 @@ class ServedSession {
 
   #refuse(reason: string): void {
     if (this.#state.phase !== "checking") return;
-    this.#note(reason);
+    this.#logRejection(reason);
     this.#feed({ kind: "rejected" });
   }
 
-  #note(reason: string): void {
-    this.#parts.metrics.count("registers", { result: "rejected", reason });
-    this.#site.onRejected(this.#claim, reason);
+  #logRejection(reason: string): void {
+    this.#deps.metrics.count("registers", { result: "rejected", reason });
+    this.#context.onRejected(this.#claim, reason);
   }
 
   #send(frame: ServerFrame): boolean {
     if (this.#isOver || this.#state.phase === "ended") return false;
     const text = JSON.stringify(frame);
     if (this.#connection.bufferedBytes() + text.length > DIAL_LIMITS.socketBufferBytesMax) {
-      this.#parts.log.warning("agent does not read", { agent: this.#claim.agent.slice(0, 80) });
+      this.#deps.log.warning("agent does not read", { agent: this.#claim.agent.slice(0, 80) });
       this.#connection.terminate();
       return false;
     }
@@ -251,7 +251,7 @@ class ServedSession {
     if (this.#isOver) return;
     this.#connection.pause();
     this.#stopPause();
-    this.#stopPause = this.#parts.clock.after(ms, () => this.#connection.resume());
+    this.#stopPause = this.#deps.clock.after(ms, () => this.#connection.resume());
   }
 
   #close(code: number, reason: string): void {
@@ -260,24 +260,24 @@ class ServedSession {
     this.#connection.close(code, reason);
     // Terminate a peer that does not complete the close handshake.
     this.#stopGrace();
-    this.#stopGrace = this.#parts.clock.after(CLOSE_GRACE_MS, () => this.#connection.terminate());
+    this.#stopGrace = this.#deps.clock.after(CLOSE_GRACE_MS, () => this.#connection.terminate());
   }
 
   /** Ends the session at once, whether or not the peer completes the close handshake. */
   #endNow(code: number, reason: string): void {
     if (this.#isOver || this.#session === undefined) return;
     this.#close(code, reason);
-    this.#parts.router.detach(this.#session, code);
+    this.#deps.router.detach(this.#session, code);
   }
 
   #end(code: number): void {
     this.#isOver = true;
     if (this.#state.phase === "waiting") {
-      this.#note(code === CLOSE.tooBig ? "first-frame-too-big" : "closed-before-register");
+      this.#logRejection(code === CLOSE.tooBig ? "first-frame-too-big" : "closed-before-register");
     }
     this.#feed({ kind: "closed" });
-    if (this.#session === undefined) this.#site.onSettled();
-    else this.#parts.router.detach(this.#session, code);
+    if (this.#session === undefined) this.#context.onSettled();
+    else this.#deps.router.detach(this.#session, code);
   }
 }
 

@@ -75,7 +75,7 @@ export function createSessionRegistry(clock: Clock): SessionRegistry {
 }
 
 /** Sends each agent its time to reconnect, then closes. Agents keep running and buffer events. */
-export function sayGoodbye(registry: SessionRegistry, reason: string, random: Random): void {
+export function closeAll(registry: SessionRegistry, reason: string, random: Random): void {
   for (const session of registry.all()) {
     const retryAfterMs = Math.floor(random.fraction() * DIAL_LIMITS.returnSpreadMs);
     session.send({ type: "closing", reason, retry_after_ms: retryAfterMs });

@@ -10,54 +10,56 @@ import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { clientKey, type IpAddress, parsePeer } from "core/net/ip.ts";
 
 /** The unregistered connections. */
-export interface WaitingRoom {
+export interface UnregisteredConnections {
   size(): number;
   /**
    * Adds a connection; `evict` is called to drop it if another needs the room. Returns an
    * idempotent function that removes it.
    */
-  enter(peer: string, evict: () => void): () => void;
+  add(peer: string, evict: () => void): () => void;
 }
 
-interface Seat {
+interface Entry {
   readonly evict: () => void;
 }
 
 /** Creates an empty registry of unregistered connections. */
-export function createWaitingRoom(onEvict: (peer: string) => void): WaitingRoom {
+export function createUnregisteredConnections(
+  onEvict: (peer: string) => void,
+): UnregisteredConnections {
   // By address; a set keeps insertion order, so the oldest is first.
-  const byAddress = new Map<string, Set<Seat>>();
+  const byAddress = new Map<string, Set<Entry>>();
   let size = 0;
 
-  function leave(address: string, seat: Seat): void {
-    const seats = byAddress.get(address);
-    if (!seats?.delete(seat)) return;
+  function remove(address: string, entry: Entry): void {
+    const entries = byAddress.get(address);
+    if (!entries?.delete(entry)) return;
     size--;
-    if (seats.size === 0) byAddress.delete(address);
+    if (entries.size === 0) byAddress.delete(address);
   }
 
   function evictOldest(address: string): void {
     const [oldest] = byAddress.get(address) ?? [];
     if (oldest === undefined) return;
-    leave(address, oldest);
+    remove(address, oldest);
     onEvict(address);
     oldest.evict();
   }
 
   return {
     size: () => size,
-    enter: (peer, evict) => {
+    add: (peer, evict) => {
       const address = addressOf(peer);
       const share = address === LOOPBACK
         ? DIAL_LIMITS.unregisteredLoopbackMax
         : DIAL_LIMITS.unregisteredPerAddressMax;
       if ((byAddress.get(address)?.size ?? 0) >= share) evictOldest(address);
       else if (size >= DIAL_LIMITS.unregisteredConnectionsMax) evictOldest(fullest(byAddress));
-      const seat = { evict };
-      const seats = byAddress.get(address) ?? new Set();
-      byAddress.set(address, seats.add(seat));
+      const entry = { evict };
+      const entries = byAddress.get(address) ?? new Set();
+      byAddress.set(address, entries.add(entry));
       size++;
-      return () => leave(address, seat);
+      return () => remove(address, entry);
     },
   };
 }
@@ -79,7 +81,7 @@ function isLoopback(address: IpAddress): boolean {
 }
 
 /** Returns the address with the most connections; among equals, the one present the longest. */
-function fullest(byAddress: ReadonlyMap<string, ReadonlySet<Seat>>): string {
+function fullest(byAddress: ReadonlyMap<string, ReadonlySet<Entry>>): string {
   let most = { address: "", count: 0 };
   for (const [address, { size: count }] of byAddress) {
     if (count > most.count) most = { address, count };

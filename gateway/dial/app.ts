@@ -12,9 +12,9 @@ import type { ListenAddress, Sockets, UpgradeAnswer } from "core/ports/sockets.t
 import { browserSign } from "core/dial/browser.ts";
 import { type ConnectionDeps, serveConnection } from "gateway/dial/connection.ts";
 import { answerHost } from "gateway/dial/host_agents.ts";
-import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
+import { closeAll, type SessionRegistry } from "core/dial/sessions.ts";
 import type { Metrics } from "gateway/metrics.ts";
-import { createWaitingRoom } from "core/dial/waiting_room.ts";
+import { createUnregisteredConnections } from "core/dial/waiting_room.ts";
 
 /** The running listener. */
 export interface DialListener {
@@ -32,7 +32,7 @@ export async function startDialListener(
   deps: ConnectionDeps & { readonly registry: SessionRegistry; readonly metrics: Metrics },
 ): Promise<DialListener> {
   const { metrics, log, registry, random } = deps;
-  const room = createWaitingRoom((address) => {
+  const room = createUnregisteredConnections((address) => {
     metrics.count("evicted");
     log.warning("dial-in connection makes room before it registered", { address });
   });
@@ -59,7 +59,7 @@ export async function startDialListener(
         accept: true,
         ...(offered.includes(DIAL_SUBPROTOCOL) ? { protocol: DIAL_SUBPROTOCOL } : {}),
         onOpen: (connection) => {
-          const onSettled = room.enter(peer, () => connection.terminate());
+          const onSettled = room.add(peer, () => connection.terminate());
           serveConnection(connection, { gateway, onSettled }, deps);
         },
       };
@@ -69,7 +69,7 @@ export async function startDialListener(
   return {
     address: listener.address,
     close: async (reason) => {
-      sayGoodbye(registry, reason, random);
+      closeAll(registry, reason, random);
       await listener.close(1_000);
     },
   };

@@ -10,7 +10,7 @@ import type { IdentityLedger } from "core/access/identity.ts";
 import { DIAL_SUBPROTOCOL, dialProofText } from "core/dial/frames.ts";
 import { isPublicKey, toBase64Url, verifyProof } from "core/dial/proof.ts";
 import type { RegisterFrame } from "core/dial/server_session.ts";
-import { type Admission, serveSession, type SessionParts } from "core/dial/serve_session.ts";
+import { type Admission, serveSession, type SessionDeps } from "core/dial/serve_session.ts";
 import { hostnameOf, type IsOwnName } from "core/net/host_name.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
 import type { DialKeys } from "gateway/dial/keys.ts";
@@ -22,7 +22,7 @@ import {
 } from "gateway/dial/register.ts";
 
 /** Dependencies shared by all connections. */
-export interface ConnectionDeps extends SessionParts {
+export interface ConnectionDeps extends SessionDeps {
   readonly ledger: IdentityLedger;
   readonly isKeyRequired: boolean;
   readonly keys: DialKeys;

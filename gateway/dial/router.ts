@@ -8,14 +8,14 @@
 import { defined } from "core/defined.ts";
 import type { AgentFrame } from "core/dial/server_session.ts";
 import { CLOSE } from "core/dial/frames.ts";
-import { createInboxes, type TakeEvent } from "core/dial/inbox.ts";
+import { type AcceptEvent, createInboxes } from "core/dial/inbox.ts";
 import type { SessionRouter } from "core/dial/serve_session.ts";
 import type { DialSession, SessionRegistry } from "core/dial/sessions.ts";
 import { errorText, refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { createLanes, type Lanes } from "core/concurrency/lanes.ts";
+import { createKeyedQueue, type KeyedQueue } from "core/concurrency/lanes.ts";
 import type { GatewayDecision, StoredApproval } from "gateway/approvals/book.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
@@ -58,16 +58,16 @@ export function createRouter(deps: RouterDeps, messages: Messages): Router {
 class AgentRouter implements Router {
   readonly #deps: RouterDeps;
   readonly #messages: Messages;
-  readonly #takeEvent: TakeEvent;
+  readonly #takeEvent: AcceptEvent;
   /** The unconfirmed turn that was sent to each session. */
   readonly #handed = new WeakMap<DialSession, string>();
   readonly #pending = new Set<Promise<void>>();
-  readonly #lanes: Lanes;
+  readonly #lanes: KeyedQueue;
 
   constructor(deps: RouterDeps, messages: Messages) {
     this.#deps = deps;
     this.#messages = messages;
-    this.#lanes = createLanes((agent, thrown) =>
+    this.#lanes = createKeyedQueue((agent, thrown) =>
       deps.log.error("gateway fault", { agent, error: errorText(thrown) })
     );
     const { store, metrics, clock, log } = deps;

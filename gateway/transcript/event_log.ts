@@ -33,7 +33,7 @@ export interface Appended {
   /** Events of the batch that were already stored. */
   readonly repeated: number;
   /** Events that named another agent's turn. They do not affect that turn. */
-  readonly foreign: number;
+  readonly otherAgents: number;
   /** The batch skipped a sequence number; the events after the gap were not stored. */
   readonly hasGap: boolean;
 }

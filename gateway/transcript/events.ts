@@ -132,7 +132,7 @@ export function openEventLog(
       const stored: StoredEvent[] = [];
       let hasGap = false;
       let repeated = 0;
-      let foreign = 0;
+      let otherAgents = 0;
       for (const event of events) {
         if (event.seq <= acked) {
           repeated++;
@@ -144,11 +144,11 @@ export function openEventLog(
         }
         const { added, isForeign } = storeOne(agent, agentEpoch, event);
         stored.push(...added);
-        if (isForeign) foreign++;
+        if (isForeign) otherAgents++;
         acked = event.seq;
       }
       if (acked !== before) moveCursor.run(agent, agentEpoch, acked);
-      return { stored, ackedSeq: acked, repeated, foreign, hasGap };
+      return { stored, ackedSeq: acked, repeated, otherAgents, hasGap };
     });
   }
 

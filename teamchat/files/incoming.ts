@@ -6,7 +6,7 @@
  * @module
  */
 
-import { createTurnstile, type Turnstile } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore, type FairSemaphore } from "core/concurrency/turnstile.ts";
 import type { ClientFrame, TurnFile } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";
@@ -71,15 +71,15 @@ export function createIncomingFiles(deps: IncomingDeps): IncomingFiles {
 class Incoming implements IncomingFiles {
   readonly #deps: IncomingDeps;
   readonly #jobs = new Map<string, Promise<void>>();
-  readonly #gate: Turnstile;
+  readonly #gate: FairSemaphore;
   readonly #handovers = new WeakMap<DialSession, Handover>();
   #isClosed = false;
 
   constructor(deps: IncomingDeps) {
     this.#deps = deps;
-    this.#gate = createTurnstile({
-      max: FILE_LIMITS.fetchesAtOnceMax,
-      maxOfOne: FILE_LIMITS.ownerFetchesAtOnceMax,
+    this.#gate = createFairSemaphore({
+      max: FILE_LIMITS.concurrentFetchesMax,
+      maxPerKey: FILE_LIMITS.concurrentFetchesPerOwnerMax,
       clock: deps.clock,
     });
   }
@@ -143,7 +143,7 @@ class Incoming implements IncomingFiles {
 
   /** Owners take turns in downloading; all files of one message count as one job. */
   async #fetchInTurn(turnId: string, agent: string): Promise<void> {
-    const leave = await this.#gate.enter(agent);
+    const leave = await this.#gate.acquire(agent);
     try {
       if (!this.#isClosed) await this.#fetchAll(turnId);
     } finally {

@@ -6,8 +6,8 @@
  */
 
 import { browserSign } from "core/dial/browser.ts";
-import { sayGoodbye, type SessionRegistry } from "core/dial/sessions.ts";
-import { createWaitingRoom } from "core/dial/waiting_room.ts";
+import { closeAll, type SessionRegistry } from "core/dial/sessions.ts";
+import { createUnregisteredConnections } from "core/dial/waiting_room.ts";
 import type { HeaderReader } from "core/http1/header_list.ts";
 import type { IsOwnName } from "core/net/host_name.ts";
 import { isPrivate, parsePeer } from "core/net/ip.ts";
@@ -39,7 +39,7 @@ const REGISTER_PATH = "/register";
 /** Creates the endpoint. */
 export function createRegisterEndpoint(deps: RegisterDeps): RegisterEndpoint {
   const { metrics, log, registry, random } = deps;
-  const room = createWaitingRoom((address) => {
+  const room = createUnregisteredConnections((address) => {
     metrics.count("evicted");
     log.warning("connection makes room before it registered", { address });
   });
@@ -59,12 +59,12 @@ export function createRegisterEndpoint(deps: RegisterDeps): RegisterEndpoint {
       return {
         accept: true,
         onOpen: (connection) => {
-          const onSettled = room.enter(peer, () => connection.terminate());
+          const onSettled = room.add(peer, () => connection.terminate());
           serveAgent(connection, { pass: pass.value, onSettled }, deps);
         },
       };
     },
-    sayGoodbye: (reason) => sayGoodbye(registry, reason, random),
+    sayGoodbye: (reason) => closeAll(registry, reason, random),
   };
 }
 

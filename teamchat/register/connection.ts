@@ -6,13 +6,13 @@
  */
 
 import type { RegisterFrame } from "core/dial/server_session.ts";
-import { type Admission, serveSession, type SessionParts } from "core/dial/serve_session.ts";
+import { type Admission, serveSession, type SessionDeps } from "core/dial/serve_session.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
 import type { GatePass } from "teamchat/register/gate.ts";
 
 /** Dependencies shared by all connections. */
-export interface AgentConnectionDeps extends SessionParts {
+export interface AgentConnectionDeps extends SessionDeps {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
 }
 

@@ -14,7 +14,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { HttpClient } from "core/ports/http_client.ts";
 import type { Log } from "core/ports/log.ts";
 import { CONVERSATION_WINDOWS, createPace, type Pace } from "teamchat/reply/pace.ts";
-import { createTurnstile } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore } from "core/concurrency/turnstile.ts";
 import { isPathId } from "core/teamchat/path_id.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
 import type { Metrics } from "teamchat/metrics.ts";
@@ -68,9 +68,9 @@ export function createConnector(deps: ConnectorDeps): Connector {
     check: rememberedCheck(deps.hosts),
   };
   const paces = new Map<string, Pace>();
-  const gate = createTurnstile({
+  const gate = createFairSemaphore({
     max: TEAMCHAT_LIMITS.sendsAtOnceMax,
-    maxOfOne: TEAMCHAT_LIMITS.ownerSendsAtOnceMax,
+    maxPerKey: TEAMCHAT_LIMITS.concurrentSendsPerOwnerMax,
     pace: createPace([{ count: deps.sendsPerSecond, ms: 1_000 }]),
     clock,
   });
@@ -99,11 +99,11 @@ export function createConnector(deps: ConnectorDeps): Connector {
         await clock.sleep(waitMs, signal);
         continue;
       }
-      const leave = await gate.enter(context.user.id, signal);
+      const leave = await gate.acquire(context.user.id, signal);
       if (leave === undefined) return undefined;
       const now = clock.monotonic();
       if (pace.waitMs(now) <= 0) {
-        pace.took(now);
+        pace.countEntry(now);
         return leave;
       }
       // Other requests of this conversation were sent meanwhile.

@@ -24,7 +24,7 @@ export interface Pace {
   /** Milliseconds to wait before a request at `nowMs`; 0 when it may be sent. */
   waitMs(nowMs: number): number;
   /** Records a request. */
-  took(nowMs: number): void;
+  countEntry(nowMs: number): void;
   /** Whether no recorded request affects a limit any longer. */
   isIdle(nowMs: number): boolean;
 }
@@ -45,7 +45,7 @@ export function createPace(windows: readonly PaceWindow[]): Pace {
       }
       return waitMs;
     },
-    took: (nowMs) => {
+    countEntry: (nowMs) => {
       taken.push(nowMs);
       if (taken.length > keptMax * 2) taken.splice(0, taken.length - keptMax);
     },

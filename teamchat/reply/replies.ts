@@ -7,7 +7,7 @@
  */
 
 import { errorText, type Refusal } from "core/errors.ts";
-import { createLanes } from "core/concurrency/lanes.ts";
+import { createKeyedQueue } from "core/concurrency/lanes.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { AskedApproval } from "teamchat/approval_card.ts";
@@ -83,11 +83,11 @@ class AllReplies implements Replies {
   readonly #early = createEarlyPieces();
   readonly #jobs = new Set<Promise<void>>();
   readonly #stop = new AbortController();
-  readonly #lanes: ReturnType<typeof createLanes>;
+  readonly #lanes: ReturnType<typeof createKeyedQueue>;
 
   constructor(deps: RepliesDeps) {
     this.#deps = deps;
-    this.#lanes = createLanes((conversation, thrown) =>
+    this.#lanes = createKeyedQueue((conversation, thrown) =>
       deps.log.error("answer failed", { conversation, error: errorText(thrown) })
     );
     deps.metrics.gauge("replies_open", () => this.#open.size);

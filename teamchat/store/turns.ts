@@ -31,7 +31,7 @@ export interface Appended {
   readonly ackedSeq: number;
   readonly repeated: number;
   /** Events of turns that do not belong to the agent. */
-  readonly foreign: number;
+  readonly otherAgents: number;
   readonly hasGap: boolean;
   readonly effects: readonly TurnEffect[];
 }
@@ -219,7 +219,7 @@ function appendAll(
   // epoch starts over.
   if (before === undefined) sql.dropCursors.run(agent, agent, EVENT_LIMITS.epochsKept);
   let ackedSeq = Number(before?.acked_seq ?? 0);
-  let [repeated, foreign, hasGap] = [0, 0, false];
+  let [repeated, otherAgents, hasGap] = [0, 0, false];
   const effects: TurnEffect[] = [];
   for (const event of events) {
     if (event.seq <= ackedSeq) repeated++;
@@ -229,12 +229,12 @@ function appendAll(
     } else {
       ackedSeq = event.seq;
       const taken = take(rows, from, event);
-      if (taken === "foreign") foreign++;
+      if (taken === "foreign") otherAgents++;
       else if (taken !== undefined) effects.push(taken);
     }
   }
   sql.setCursor.run(agent, epoch, ackedSeq);
-  return { ackedSeq, repeated, foreign, hasGap, effects };
+  return { ackedSeq, repeated, otherAgents, hasGap, effects };
 }
 
 function take(

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { humanAsker } from "core/dial/ask_human.ts";
+import { createApprovalRequest } from "core/dial/ask_human.ts";
 import { errorText } from "core/errors.ts";
 import type { Host } from "core/ports/host.ts";
 import { callingFor } from "core/hints/local_hints.ts";
@@ -75,7 +75,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     files: host.files,
     byUrl,
     ask: (call, { gate, signal }) =>
-      humanAsker({
+      createApprovalRequest({
         socket: paths.dialSocket(options.agent),
         connect: (path) => host.sockets.connectUnix(path),
         gate,

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { createTurnstile, type Turnstile } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore, type FairSemaphore } from "core/concurrency/turnstile.ts";
 import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { keyOf } from "units/daemon/uid_limits.ts";
@@ -38,14 +38,14 @@ export interface VerbQueue {
 
 /** Creates the queue. */
 export function createVerbQueue(clock: Pick<Clock, "monotonic" | "after">): VerbQueue {
-  const maxOfOne = DAEMON_LIMITS.verbsPerUidMax;
-  const unbounded = () => createTurnstile({ max: Infinity, maxOfOne, clock });
+  const maxPerKey = DAEMON_LIMITS.verbsPerUidMax;
+  const unbounded = () => createFairSemaphore({ max: Infinity, maxPerKey, clock });
   const ofRoot = unbounded();
   const reading = unbounded();
-  const changing = createTurnstile({ max: VERBS_MAX, maxOfOne, clock });
+  const changing = createFairSemaphore({ max: VERBS_MAX, maxPerKey, clock });
   const stop = new AbortController();
 
-  function queueOf({ uid, mutates }: QueuedVerb): Turnstile {
+  function queueOf({ uid, mutates }: QueuedVerb): FairSemaphore {
     if (!mutates) return reading;
     return uid === 0 ? ofRoot : changing;
   }
@@ -54,7 +54,7 @@ export function createVerbQueue(clock: Pick<Clock, "monotonic" | "after">): Verb
     enter(verb, onWait) {
       const queue = queueOf(verb);
       const key = String(keyOf(verb.uid));
-      const turn = queue.enter(key, stop.signal);
+      const turn = queue.acquire(key, stop.signal);
       if (queue.waiting(key) > 0) onWait();
       return turn;
     },

@@ -10,7 +10,7 @@ import { defined } from "core/defined.ts";
 import type { AgentState, PreviewEvent } from "core/dial/event.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
-import { createLanes } from "core/concurrency/lanes.ts";
+import { createKeyedQueue } from "core/concurrency/lanes.ts";
 import type { Host } from "core/ports/host.ts";
 import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -210,7 +210,7 @@ async function openConnections(
   { questions, ownerFiles }: Outgoing,
 ): Promise<GatewayConnection> {
   const { config, options, files, databases, sockets, clock, random, log, folder, key } = unit;
-  const runOne = createLanes((_name, thrown) =>
+  const runOne = createKeyedQueue((_name, thrown) =>
     log.error("turn failed", { error: errorText(thrown) })
   );
   const shared = {

@@ -8,7 +8,7 @@
  */
 
 import type { InboundFrame } from "units/dial/client_session.ts";
-import { type HostJob, type HostJobResult, hostSession, jobWords } from "core/dial/host_job.ts";
+import { type HostJob, type HostJobResult, hostSession, jobArguments } from "core/dial/host_job.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
 import { DIAL_LIMITS } from "core/limits/dial.ts";
@@ -85,7 +85,7 @@ async function runJob(
     log.warning("job failed", { id, job: job.job, by, code });
     return { type: "job_result", id, code, message: message.slice(0, 2_000) };
   };
-  const argv = jobWords(job);
+  const argv = jobArguments(job);
   if (argv === undefined) {
     return failed(
       "job-unknown",

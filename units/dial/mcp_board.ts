@@ -6,7 +6,7 @@
  * @module
  */
 
-import { MCPS_FILE, printToldMcps } from "core/dial/host_mcps.ts";
+import { MCPS_FILE, printReportedMcps } from "core/dial/host_mcps.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
@@ -49,7 +49,7 @@ export function createMcpBoard(deps: {
     const states = new Map<string, McpLoadState>();
     for (const name of connections.keys()) states.set(name, "connected");
     for (const { name, state } of reported.slice(0, NAMES_MAX)) states.set(name, state);
-    const text = printToldMcps({ startedMs, states });
+    const text = printReportedMcps({ startedMs, states });
     if (text === last) return;
     last = text;
     file.write(text);

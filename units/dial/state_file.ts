@@ -6,7 +6,7 @@
  */
 
 import type { AgentState } from "core/dial/event.ts";
-import { printToldState, STATE_FILE } from "core/dial/host_state.ts";
+import { printReportedState, STATE_FILE } from "core/dial/host_state.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
@@ -34,7 +34,7 @@ export function createStateFile(
   const file = createNewestFile({ files, log, path: `${deps.folder}/${STATE_FILE}` });
   return {
     write: (state, reason) =>
-      file.write(printToldState({ startedMs, state, sinceMs: clock.now(), reason })),
+      file.write(printReportedState({ startedMs, state, sinceMs: clock.now(), reason })),
     settled: file.settled,
   };
 }

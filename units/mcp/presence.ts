@@ -5,7 +5,7 @@
  * @module
  */
 
-import { openLocalLine } from "core/dial/local_line.ts";
+import { connectLocal } from "core/dial/local_line.ts";
 import { errorText } from "core/errors.ts";
 import type { Log } from "core/ports/log.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
@@ -32,7 +32,7 @@ export function createPresence(deps: {
   let opened: Promise<() => void> | undefined;
 
   async function open(): Promise<() => void> {
-    const line = await openLocalLine(socket, deps.connect, LINE_BYTES_MAX);
+    const line = await connectLocal(socket, deps.connect, LINE_BYTES_MAX);
     if (!line.ok) {
       log.debug("presence_not_reported", { why: line.error });
       return () => {};

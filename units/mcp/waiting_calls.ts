@@ -6,7 +6,7 @@
  * @module
  */
 
-import { humanAsker } from "core/dial/ask_human.ts";
+import { createApprovalRequest } from "core/dial/ask_human.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
@@ -57,7 +57,7 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
   async function run(verdict: AskVerdict, stop: AbortController, handlers: WaitingHandlers) {
     const { message, call } = verdict;
     const stopProgress = sendProgress(verdict, ports.clock, handlers);
-    const askHuman = humanAsker({
+    const askHuman = createApprovalRequest({
       socket: ports.dialSocket,
       connect: ports.connect,
       gate: ports.gate,

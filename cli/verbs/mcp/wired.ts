@@ -25,10 +25,10 @@ import { ok, type Result } from "core/result.ts";
 import {
   MCPS_FILE,
   MCPS_FILE_BYTES_MAX,
-  parseToldMcps,
-  type ToldMcps,
+  parseReportedMcps,
+  type ReportedMcps,
 } from "core/dial/host_mcps.ts";
-import { isOfThisRun } from "core/dial/host_state.ts";
+import { isFromCurrentRun } from "core/dial/host_state.ts";
 import { fillPlaceholders, isBuiltIn } from "core/runtimes/definition.ts";
 import { loadStateText, type McpLoadState } from "core/runtimes/mcp_load.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -185,7 +185,7 @@ interface Observed {
   /** The planner's record of the dial unit from its last run. */
   readonly recorded: RecordedUnit | undefined;
   /** What the running program reported; undefined for the built-in runtime. */
-  readonly loads: ToldMcps | "none" | undefined;
+  readonly loads: ReportedMcps | "none" | undefined;
   readonly agent: AgentRecord;
 }
 
@@ -199,7 +199,7 @@ async function readLoads(
   if (definition === undefined || isBuiltIn(definition)) return undefined;
   const path = `${context.paths.dialState(agent.name)}/${MCPS_FILE}`;
   const text = await readHomeText(context, agent.name, { path, bytesMax: MCPS_FILE_BYTES_MAX });
-  return parseToldMcps(text ?? "") ?? "none";
+  return parseReportedMcps(text ?? "") ?? "none";
 }
 
 async function readClientConfig(context: VerbContext, gathered: Gathered, agent: AgentRecord) {
@@ -240,7 +240,9 @@ function stateOf(
     recorded.unread?.includes(manifest.name) === false;
   if (!isRead) return only("wired");
   if (loads === undefined) return only("live");
-  const told = loads !== "none" && isOfThisRun(loads.startedMs, dial) ? loads.states : new Map();
+  const told = loads !== "none" && isFromCurrentRun(loads.startedMs, dial)
+    ? loads.states
+    : new Map();
   const load: WiredMcp["load"] = told.get(manifest.name) ?? "unknown";
   return { state: load === "connected" ? "live" : "wired", load };
 }

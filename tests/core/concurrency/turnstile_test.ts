@@ -1,59 +1,59 @@
 /**
- * The fair semaphore: clients take turns, limits and pace are kept, and no client starves.
+ * The fair semaphore: round-robin between keys, bounded, paced, and no waiter is lost.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
 import { createPace } from "teamchat/reply/pace.ts";
-import { createTurnstile, type TurnstileParts } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore, type FairSemaphoreOptions } from "core/concurrency/turnstile.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 
-function turnstile(parts: Partial<TurnstileParts> = {}) {
+function semaphore(parts: Partial<FairSemaphoreOptions> = {}) {
   const clock = fakeClock();
-  const gate = createTurnstile({ max: 2, maxOfOne: 2, clock, ...parts });
+  const semaphore = createFairSemaphore({ max: 2, maxPerKey: 2, clock, ...parts });
   const passed: string[] = [];
-  const leaves: (() => void)[] = [];
-  const enter = (who: string, signal?: AbortSignal) => {
-    void gate.enter(who, signal).then((leave) => {
-      passed.push(leave === undefined ? `${who} gave up` : who);
-      if (leave !== undefined) leaves.push(leave);
+  const releases: (() => void)[] = [];
+  const acquire = (who: string, signal?: AbortSignal) => {
+    void semaphore.acquire(who, signal).then((release) => {
+      passed.push(release === undefined ? `${who} gave up` : who);
+      if (release !== undefined) releases.push(release);
     });
   };
-  const leaveOne = async () => {
-    leaves.shift()?.();
+  const releaseOne = async () => {
+    releases.shift()?.();
     await settle();
   };
-  return { clock, gate, passed, enter, leaveOne };
+  return { clock, semaphore, passed, acquire, releaseOne };
 }
 
-Deno.test("enter() takes turns between those who wait, whoever came first with many", async () => {
-  const at = turnstile({ max: 1, maxOfOne: 1 });
-  for (let n = 0; n < 1_000; n++) at.enter("a");
+Deno.test("acquire() serves waiting keys round-robin", async () => {
+  const at = semaphore({ max: 1, maxPerKey: 1 });
+  for (let n = 0; n < 1_000; n++) at.acquire("a");
   await settle();
-  at.enter("b");
-  at.enter("c");
-  for (let n = 0; n < 5; n++) await at.leaveOne();
+  at.acquire("b");
+  at.acquire("c");
+  for (let n = 0; n < 5; n++) await at.releaseOne();
   assert.deepEqual(at.passed, ["a", "a", "b", "c", "a", "a"]);
-  assert.equal(at.gate.waiting("a"), 996);
+  assert.equal(at.semaphore.waiting("a"), 996);
 });
 
-Deno.test("enter() keeps one from holding every place", async () => {
-  const at = turnstile({ max: 4, maxOfOne: 3 });
-  for (let n = 0; n < 9; n++) at.enter("a");
+Deno.test("acquire() keeps one key from holding every permit", async () => {
+  const at = semaphore({ max: 4, maxPerKey: 3 });
+  for (let n = 0; n < 9; n++) at.acquire("a");
   await settle();
   assert.deepEqual(at.passed, ["a", "a", "a"]);
-  at.enter("b");
+  at.acquire("b");
   await settle();
   assert.deepEqual(at.passed, ["a", "a", "a", "b"]);
-  await at.leaveOne();
+  await at.releaseOne();
   assert.equal(at.passed.length, 5);
 });
 
-Deno.test("enter() waits for the pace, and takes turns in it", async () => {
-  const at = turnstile({ max: 9, maxOfOne: 9, pace: createPace([{ count: 2, ms: 1_000 }]) });
-  for (let n = 0; n < 6; n++) at.enter("a");
-  at.enter("b");
+Deno.test("acquire() waits for the pace, round-robin too", async () => {
+  const at = semaphore({ max: 9, maxPerKey: 9, pace: createPace([{ count: 2, ms: 1_000 }]) });
+  for (let n = 0; n < 6; n++) at.acquire("a");
+  at.acquire("b");
   await settle();
   assert.deepEqual(at.passed, ["a", "a"]);
   await at.clock.advance(1_000);
@@ -62,32 +62,32 @@ Deno.test("enter() waits for the pace, and takes turns in it", async () => {
   assert.deepEqual(at.passed, ["a", "a", "a", "b", "a", "a", "a"]);
 });
 
-Deno.test("enter() ends a wait with its signal, and the others go on", async () => {
-  const at = turnstile({ max: 1 });
+Deno.test("acquire() ends a wait with its signal, and the others go on", async () => {
+  const at = semaphore({ max: 1 });
   const stop = new AbortController();
-  at.enter("a");
-  at.enter("b", stop.signal);
-  at.enter("c");
+  at.acquire("a");
+  at.acquire("b", stop.signal);
+  at.acquire("c");
   await settle();
   stop.abort();
   await settle();
-  await at.leaveOne();
+  await at.releaseOne();
   assert.deepEqual(at.passed, ["a", "b gave up", "c"]);
-  at.enter("d", stop.signal);
+  at.acquire("d", stop.signal);
   await settle();
   assert.deepEqual(at.passed.at(-1), "d gave up");
-  assert.equal(at.gate.waiting(), 0);
+  assert.equal(at.semaphore.waiting(), 0);
 });
 
-Deno.test("leaving twice frees one place", async () => {
+Deno.test("a second release has no effect", async () => {
   const clock = fakeClock();
-  const gate = createTurnstile({ max: 1, maxOfOne: 1, clock });
-  const leave = await gate.enter("a");
-  leave?.();
-  leave?.();
-  assert.ok(await gate.enter("a"));
+  const semaphore = createFairSemaphore({ max: 1, maxPerKey: 1, clock });
+  const release = await semaphore.acquire("a");
+  release?.();
+  release?.();
+  assert.ok(await semaphore.acquire("a"));
   let isIn = false;
-  void gate.enter("b").then(() => isIn = true);
+  void semaphore.acquire("b").then(() => isIn = true);
   await settle();
   assert.equal(isIn, false);
 });

@@ -6,14 +6,14 @@
  */
 
 import assert from "node:assert/strict";
-import { listApprovals, sendDecision, type ShortQuestion } from "core/dial/ask_human.ts";
+import { listApprovals, type QueryTarget, sendDecision } from "core/dial/ask_human.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 import type { Result } from "core/result.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { answeringStream } from "tests/support/line_stream.ts";
 
 const DECISION = { id: "a1", digest: "d", decision: "approved", by: "the operator" } as const;
-const QUESTIONS: Readonly<Record<string, (at: ShortQuestion) => Promise<Result<unknown>>>> = {
+const QUESTIONS: Readonly<Record<string, (at: QueryTarget) => Promise<Result<unknown>>>> = {
   "listApprovals()": listApprovals,
   "sendDecision()": (at) => sendDecision(at, DECISION),
 };

@@ -10,10 +10,10 @@ import fc from "fast-check";
 import { AGENT_STATES } from "core/dial/event.ts";
 import {
   type HostState,
-  parseToldState,
-  printToldState,
+  parseReportedState,
+  printReportedState,
+  type ReportedState,
   stateOnHost,
-  type ToldState,
 } from "core/dial/host_state.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
@@ -27,7 +27,7 @@ const UNIT: UnitStatus = {
   reason: undefined,
   restarts: 0,
 };
-const TOLD: ToldState = {
+const REPORTED: ReportedState = {
   startedMs: 900_020,
   state: "working",
   sinceMs: 950_000,
@@ -37,7 +37,7 @@ const TOLD: ToldState = {
 interface Row {
   readonly name: string;
   readonly unit?: Partial<UnitStatus> | "none";
-  readonly told?: Partial<ToldState>;
+  readonly reported?: Partial<ReportedState>;
   readonly stopped?: string;
   readonly now?: number;
   readonly want: readonly [HostState["state"], string | undefined, number | undefined];
@@ -63,7 +63,7 @@ const ROWS: readonly Row[] = [
   },
   {
     name: "a unit that is to be stopped and still runs",
-    told: {},
+    reported: {},
     stopped: "1970-01-01T00:10:00Z",
     want: ["working", undefined, 950_000],
   },
@@ -88,8 +88,8 @@ const ROWS: readonly Row[] = [
     want: ["failed", "signal SIGKILL", 900_000],
   },
   ...AGENT_STATES.map((state): Row => ({
-    name: `a unit that told ${state}`,
-    told: { state, reason: "why" },
+    name: `a unit that reports ${state}`,
+    reported: { state, reason: "why" },
     want: [state, "why", 950_000],
   })),
   { name: "a new unit without words", now: 901_000, want: ["starting", undefined, 900_000] },
@@ -99,32 +99,32 @@ const ROWS: readonly Row[] = [
   },
   {
     name: "words of the run before",
-    told: { startedMs: 800_000 },
+    reported: { startedMs: 800_000 },
     now: 901_000,
     want: ["starting", undefined, 900_000],
   },
   {
     name: "words at the very start",
-    told: { startedMs: 899_500 },
+    reported: { startedMs: 899_500 },
     want: ["working", undefined, 950_000],
   },
 ];
 
-for (const { name, unit, told, stopped, now, want } of ROWS) {
+for (const { name, unit, reported, stopped, now, want } of ROWS) {
   Deno.test(`stateOnHost() says ${want[0]} for ${name}`, () => {
     const got = stateOnHost({
       stopped,
       unit: unit === "none" ? undefined : { ...UNIT, ...unit },
-      told: told === undefined ? undefined : { ...TOLD, ...told },
+      reported: reported === undefined ? undefined : { ...REPORTED, ...reported },
       now: now ?? NOW,
     });
     assert.deepEqual([got.state, got.reason, got.sinceMs], want);
   });
 }
 
-Deno.test("parseToldState() reads what printToldState() wrote", () => {
-  for (const told of [TOLD, { ...TOLD, reason: 'model\nis "down"' }]) {
-    assert.deepEqual(parseToldState(printToldState(told)), told);
+Deno.test("parseReportedState() reads what printReportedState() wrote", () => {
+  for (const reported of [REPORTED, { ...REPORTED, reason: 'model\nis "down"' }]) {
+    assert.deepEqual(parseReportedState(printReportedState(reported)), reported);
   }
 });
 
@@ -141,15 +141,15 @@ const BAD = [
   '{"started":1,"state":"idle","since":1,"reason":{}}',
 ];
 for (const text of BAD) {
-  Deno.test(`parseToldState() makes nothing of ${text}`, () => {
-    assert.equal(parseToldState(text), undefined);
+  Deno.test(`parseReportedState() returns undefined for ${text}`, () => {
+    assert.equal(parseReportedState(text), undefined);
   });
 }
 
-Deno.test("parseToldState() never throws, and never tells a long reason", () => {
+Deno.test("parseReportedState() never throws, and never returns a long reason", () => {
   fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-    assert.ok((parseToldState(text)?.reason?.length ?? 0) <= 500);
+    assert.ok((parseReportedState(text)?.reason?.length ?? 0) <= 500);
   }));
-  const long = printToldState({ ...TOLD, reason: "x".repeat(10_000) });
-  assert.equal(parseToldState(long)?.reason?.length, 500);
+  const long = printReportedState({ ...REPORTED, reason: "x".repeat(10_000) });
+  assert.equal(parseReportedState(long)?.reason?.length, 500);
 });

@@ -130,7 +130,7 @@ Deno.test("serveSession() ends only the connection whose frame cannot be taken",
 });
 
 const EVENT = { seq: 1, at: 1, kind: "notice", payload: { text: "n" } } as const;
-const STORED = { ackedSeq: 2, repeated: 0, foreign: 0, hasGap: false };
+const STORED = { ackedSeq: 2, repeated: 0, otherAgents: 0, hasGap: false };
 
 function inboxes(append: () => Result<typeof STORED>) {
   const log = recordingLog();

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { DIAL_LIMITS } from "core/limits/dial.ts";
-import { createWaitingRoom } from "core/dial/waiting_room.ts";
+import { createUnregisteredConnections } from "core/dial/waiting_room.ts";
 import { connectBare, registerBare, startTestGateway } from "tests/support/gateway_fixture.ts";
 
 const {
@@ -19,9 +19,9 @@ const {
 /** A waiting room, the list of dropped connections, and a function that adds connections. */
 function openRoom() {
   const dropped: string[] = [];
-  const room = createWaitingRoom(() => {});
+  const room = createUnregisteredConnections(() => {});
   const enter = (peer: string, count = 1, name = peer) =>
-    Array.from({ length: count }, (_, n) => room.enter(peer, () => dropped.push(`${name}#${n}`)));
+    Array.from({ length: count }, (_, n) => room.add(peer, () => dropped.push(`${name}#${n}`)));
   return { room, dropped, enter };
 }
 
@@ -31,7 +31,7 @@ const shares = [
   { name: "loopback", peers: ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1"], SHARE: LOOPBACK },
 ];
 for (const { name, peers, SHARE: share } of shares) {
-  Deno.test(`createWaitingRoom() holds the share of ${name} by dropping its oldest`, () => {
+  Deno.test(`add() limits ${name} by evicting its oldest`, () => {
     const { room, dropped, enter } = openRoom();
     for (let n = 0; n < share; n++) enter(peers[n % peers.length] ?? "", 1, `${n}`);
     enter("[2001:db8:0:1::1]:1");
@@ -43,7 +43,7 @@ for (const { name, peers, SHARE: share } of shares) {
   });
 }
 
-Deno.test("createWaitingRoom() makes room at the cost of the address that holds most", () => {
+Deno.test("add() evicts from the address with the most connections", () => {
   const { room, dropped, enter } = openRoom();
   enter("127.0.0.1:1", LOOPBACK, "local");
   enter("10.0.0.1:1", ALL - LOOPBACK, "far");
@@ -53,7 +53,7 @@ Deno.test("createWaitingRoom() makes room at the cost of the address that holds 
   assert.equal(room.size(), ALL);
 });
 
-Deno.test("createWaitingRoom() gives a place back once", () => {
+Deno.test("the returned function removes a connection once", () => {
   const { room, enter } = openRoom();
   const [first] = enter("10.0.0.1:1", 2);
   first?.();
@@ -61,7 +61,7 @@ Deno.test("createWaitingRoom() gives a place back once", () => {
   assert.equal(room.size(), 1);
 });
 
-Deno.test("createWaitingRoom() keeps its bounds and the newcomer, whoever comes", () => {
+Deno.test("add() keeps the limits and the new connection", () => {
   fc.assert(fc.property(
     fc.array(fc.record({ host: fc.nat(6), count: fc.integer({ min: 1, max: 200 }) }), {
       maxLength: 12,

@@ -7,7 +7,7 @@
  */
 
 import assert from "node:assert/strict";
-import { HOST_JOBS, jobWords } from "core/dial/host_job.ts";
+import { HOST_JOBS, jobArguments } from "core/dial/host_job.ts";
 import { type DialKey, generateDialKey } from "core/dial/proof.ts";
 import type { HostName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
@@ -113,14 +113,14 @@ const done = (report: unknown, code = 0): FakeDaemon => () => [
 
 Deno.test("every job is one verb that a host's unit may run, and nothing else is a job", () => {
   for (const job of HOST_JOBS) {
-    const words = jobWords({ job, agent: "ada" }) ?? [];
+    const words = jobArguments({ job, agent: "ada" }) ?? [];
     const verb = VERBS.find(({ path }) => path.every((word, at) => words[at] === word));
     assert.equal(verb?.isHostJob, true, job);
   }
   assert.equal(VERBS.filter(({ isHostJob }) => isHostJob).length, HOST_JOBS.length);
-  assert.equal(jobWords({ job: "secret get" }), undefined);
-  assert.equal(jobWords({ job: "restart" }), undefined);
-  assert.deepEqual(jobWords({ job: "restart", agent: "--help" })?.slice(-2), ["--", "--help"]);
+  assert.equal(jobArguments({ job: "secret get" }), undefined);
+  assert.equal(jobArguments({ job: "restart" }), undefined);
+  assert.deepEqual(jobArguments({ job: "restart", agent: "--help" })?.slice(-2), ["--", "--help"]);
 });
 
 Deno.test("a host registers with its key, is listed, and answers an admin", async () => {

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { parseToldMcps } from "core/dial/host_mcps.ts";
+import { parseReportedMcps } from "core/dial/host_mcps.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { createMcpBoard } from "units/dial/mcp_board.ts";
 
@@ -16,7 +16,7 @@ async function scene() {
   const board = createMcpBoard({ files, clock, log, folder: "/d" });
   const told = async () => {
     await board.settled();
-    const found = parseToldMcps(await files.readText("/d/mcps.json") ?? "");
+    const found = parseReportedMcps(await files.readText("/d/mcps.json") ?? "");
     return found === undefined ? undefined : Object.fromEntries(found.states);
   };
   return { board, told, files };
@@ -33,7 +33,7 @@ Deno.test("createMcpBoard() counts the connections of proxies", async () => {
   second();
   assert.deepEqual(await told(), {});
   assert.equal((await files.stat("/d/mcps.json"))?.mode, 0o600);
-  assert.equal(parseToldMcps(await files.readText("/d/mcps.json") ?? "")?.startedMs, 5_000);
+  assert.equal(parseReportedMcps(await files.readText("/d/mcps.json") ?? "")?.startedMs, 5_000);
 });
 
 Deno.test("createMcpBoard() believes the report of the program before a connection", async () => {
@@ -58,6 +58,6 @@ for (
   ]
 ) {
   Deno.test(`parseToldMcps() takes ${text || "nothing"} for no file of a dial unit`, () => {
-    assert.equal(parseToldMcps(text), undefined);
+    assert.equal(parseReportedMcps(text), undefined);
   });
 }

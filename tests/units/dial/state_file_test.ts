@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { parseToldState } from "core/dial/host_state.ts";
+import { parseReportedState } from "core/dial/host_state.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { createStateFile } from "units/dial/state_file.ts";
 
@@ -18,7 +18,7 @@ Deno.test("createStateFile() leaves the newest of many states", async () => {
   await clock.advance(10);
   file.write("failed", "it broke");
   await file.settled();
-  const told = parseToldState(await files.readText("/d/state.json") ?? "");
+  const told = parseReportedState(await files.readText("/d/state.json") ?? "");
   assert.deepEqual(told, { startedMs: 5_000, state: "failed", sinceMs: 5_010, reason: "it broke" });
   assert.equal((await files.stat("/d/state.json"))?.mode, 0o600);
   await file.settled();
@@ -41,5 +41,5 @@ Deno.test("createStateFile() logs what it could not write, and goes on", async (
   isFull = false;
   file.write("working", undefined);
   await file.settled();
-  assert.equal(parseToldState(await files.readText("/d/state.json") ?? "")?.state, "working");
+  assert.equal(parseReportedState(await files.readText("/d/state.json") ?? "")?.state, "working");
 });
