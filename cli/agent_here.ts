@@ -7,7 +7,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { findAgent, type Ledger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { quoteShell } from "core/text/quote.ts";

@@ -13,7 +13,7 @@ import {
   unreachable,
 } from "core/dial/ask_human.ts";
 import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
-import { connectLocal, type LocalConnection } from "core/dial/local_line.ts";
+import { connectLocal, type LocalConnection } from "core/dial/local_connection.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok, type Result } from "core/result.ts";

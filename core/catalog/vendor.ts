@@ -7,7 +7,7 @@
  * @module
  */
 
-import { isUnusedFile } from "core/catalog/idle_files.ts";
+import { isUnusedFile } from "core/catalog/unused_files.ts";
 import { type Install, installConfig, runInstall } from "core/catalog/install.ts";
 import { type CheckedLock, checkLock } from "core/catalog/lock.ts";
 import { installWheels, PACKAGES_FOLDER } from "core/catalog/python_install.ts";

@@ -8,7 +8,7 @@
  */
 
 import type { ApprovalView, LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
-import { connectLocal, type LocalConnection } from "core/dial/local_line.ts";
+import { connectLocal, type LocalConnection } from "core/dial/local_connection.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { CallOrigin } from "core/mcp/call_origin.ts";

@@ -9,7 +9,7 @@
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { checkUnique } from "core/ledger/ledger.ts";
 import { commitChange, type Committed } from "core/ledger/repository.ts";
 import { editShard, parseShard, printShard, type ShardEdit, shardFile } from "core/ledger/shard.ts";

@@ -1,6 +1,6 @@
 /**
  * The dial-in listener. It refuses browsers before the upgrade, limits the number of unregistered
- * connections (`core/dial/waiting_room.ts`), and closes all connections in order on shutdown.
+ * connections (`core/dial/unregistered.ts`), and closes all connections in order on shutdown.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { type ConnectionDeps, serveConnection } from "gateway/dial/connection.ts
 import { answerHost } from "gateway/dial/host_agents.ts";
 import { closeAll, type SessionRegistry } from "core/dial/sessions.ts";
 import type { Metrics } from "gateway/metrics.ts";
-import { createUnregisteredConnections } from "core/dial/waiting_room.ts";
+import { createUnregisteredConnections } from "core/dial/unregistered.ts";
 
 /** The running listener. */
 export interface DialListener {

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { createFairSemaphore, type FairSemaphore } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore, type FairSemaphore } from "core/concurrency/fair_semaphore.ts";
 import type { ClientFrame, TurnFile } from "core/dial/frames.ts";
 import type { DialSession } from "core/dial/sessions.ts";
 import { errorText } from "core/errors.ts";

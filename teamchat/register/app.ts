@@ -7,7 +7,7 @@
 
 import { browserSign } from "core/dial/browser.ts";
 import { closeAll, type SessionRegistry } from "core/dial/sessions.ts";
-import { createUnregisteredConnections } from "core/dial/waiting_room.ts";
+import { createUnregisteredConnections } from "core/dial/unregistered.ts";
 import type { HeaderReader } from "core/http1/header_list.ts";
 import type { IsOwnName } from "core/net/host_name.ts";
 import { isPrivate, parsePeer } from "core/net/ip.ts";

@@ -14,7 +14,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { HttpClient } from "core/ports/http_client.ts";
 import type { Log } from "core/ports/log.ts";
 import { CONVERSATION_WINDOWS, createPace, type Pace } from "teamchat/reply/pace.ts";
-import { createFairSemaphore } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore } from "core/concurrency/fair_semaphore.ts";
 import { isPathId } from "core/teamchat/path_id.ts";
 import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts";
 import type { Metrics } from "teamchat/metrics.ts";

@@ -7,7 +7,7 @@
  */
 
 import { errorText, type Refusal } from "core/errors.ts";
-import { createKeyedQueue } from "core/concurrency/lanes.ts";
+import { createKeyedQueue } from "core/concurrency/keyed_queue.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { AskedApproval } from "teamchat/approval_card.ts";

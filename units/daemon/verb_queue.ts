@@ -7,7 +7,7 @@
  * @module
  */
 
-import { createFairSemaphore, type FairSemaphore } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore, type FairSemaphore } from "core/concurrency/fair_semaphore.ts";
 import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { keyOf } from "units/daemon/uid_limits.ts";

@@ -10,7 +10,7 @@ import { defined } from "core/defined.ts";
 import type { AgentState, PreviewEvent } from "core/dial/event.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
-import { createKeyedQueue } from "core/concurrency/lanes.ts";
+import { createKeyedQueue } from "core/concurrency/keyed_queue.ts";
 import type { Host } from "core/ports/host.ts";
 import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { connectLocal } from "core/dial/local_line.ts";
+import { connectLocal } from "core/dial/local_connection.ts";
 import { errorText } from "core/errors.ts";
 import type { Log } from "core/ports/log.ts";
 import type { ByteStream } from "core/ports/sockets.ts";

@@ -24,7 +24,7 @@ import type { Grants } from "core/catalog/edit.ts";
 import { isSandboxed, type Manifest } from "core/catalog/manifest.ts";
 import { treePath } from "core/catalog/vendor.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { lastLines, missingAddon } from "core/catalog/try_words.ts";
+import { lastLines, missingAddon } from "core/catalog/start_failure.ts";
 import type { McpTool, ProgramEndpoint } from "core/ports/mcp_client.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";

@@ -9,7 +9,7 @@
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Caller, GATEWAY_USER, HOST_USER } from "core/verbs/caller.ts";

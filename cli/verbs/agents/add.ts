@@ -33,7 +33,7 @@ import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type AgentRecord, type Channel, CHANNELS } from "core/ledger/agent.ts";
 import { addAgent } from "core/ledger/agents.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { checkUnique } from "core/ledger/ledger.ts";
 import { DEFAULT_RUNTIME, parseShard, printShard, shardFile } from "core/ledger/shard.ts";
 import { type AgentName, parseAgentName } from "core/names.ts";

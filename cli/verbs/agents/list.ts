@@ -13,7 +13,7 @@ import { readCatalog } from "core/catalog/catalog.ts";
 import { missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import type { HostState } from "core/dial/host_state.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import type { McpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";

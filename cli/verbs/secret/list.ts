@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { type LedgerEntry, readHistory } from "core/ledger/history.ts";
 import type { AgentName } from "core/names.ts";

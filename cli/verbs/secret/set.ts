@@ -12,7 +12,7 @@ import { linesReport, type VerbReport } from "cli/output.ts";
 import { authorOf, readFacts, siteOf, underVerbLock } from "cli/planner.ts";
 import { envPath, laterLines, shardText } from "cli/secret/placed.ts";
 import { unreadKey } from "cli/secret/unread.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { isUnusedFile } from "core/catalog/idle_files.ts";
+import { isUnusedFile } from "core/catalog/unused_files.ts";
 import { checkTree, treePath } from "core/catalog/vendor.ts";
 import { npmRegistry } from "tests/fakes/npm_registry.ts";
 import { bench, CHECKS, LEFT, leftovers, serverText } from "tests/core/catalog/vendor_scene.ts";

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { addAgent, changeAgent, removeAgent } from "core/ledger/agents.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { VERSIONS_MAX } from "core/ledger/last_good.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { recordHandEdits } from "core/ledger/repository.ts";

@@ -8,7 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { readKeptLedger } from "core/ledger/kept.ts";
+import { readKeptLedger } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { parseMarkers } from "core/ledger/markers.ts";
 import { type AgentName, parseAgentName } from "core/names.ts";

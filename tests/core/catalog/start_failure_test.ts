@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { lastLines, missingAddon } from "core/catalog/try_words.ts";
+import { lastLines, missingAddon } from "core/catalog/start_failure.ts";
 
 Deno.test("lastLines() shows the end, bounded, and nothing that steers a terminal", () => {
   const many = Array.from({ length: 40 }, (_, at) => `line ${at}`).join("\n");

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { createPace } from "teamchat/reply/pace.ts";
-import { createFairSemaphore, type FairSemaphoreOptions } from "core/concurrency/turnstile.ts";
+import { createFairSemaphore, type FairSemaphoreOptions } from "core/concurrency/fair_semaphore.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 
 function semaphore(parts: Partial<FairSemaphoreOptions> = {}) {

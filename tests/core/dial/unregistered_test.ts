@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { DIAL_LIMITS } from "core/limits/dial.ts";
-import { createUnregisteredConnections } from "core/dial/waiting_room.ts";
+import { createUnregisteredConnections } from "core/dial/unregistered.ts";
 import { connectBare, registerBare, startTestGateway } from "tests/support/gateway_fixture.ts";
 
 const {
