@@ -7,7 +7,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { findAgent, type Ledger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { quoteShell } from "core/text/quote.ts";
@@ -32,7 +32,7 @@ export async function agentHere(
 ): Promise<Result<AgentRecord>> {
   const { ports, paths, target } = context;
   if (target.kind !== "agent") throw new Error("this verb needs an agent as its target");
-  const ledger = known === undefined ? await readKeptLedger(ports, paths) : ok(known);
+  const ledger = known === undefined ? await readLedgerWithFallback(ports, paths) : ok(known);
   if (!ledger.ok) return ledger;
   const agent = findAgent(ledger.value, target.agent);
   if (!agent.ok) return agent;

@@ -39,7 +39,7 @@ export function storageProblem(
 ): readonly Refusal[] {
   const { bytes, bytesMax, oldest } = storage;
   const part = bytes / bytesMax;
-  if (part < EVENT_LIMITS.agentPartToTell) return [];
+  if (part < EVENT_LIMITS.storageWarnShare) return [];
   const share = `the ${Math.round(bytesMax / MIB)} MiB that the gateway keeps of one agent`;
   const isOperator = seesHost(caller);
   const how = {
@@ -59,7 +59,7 @@ export function storageProblem(
   return [refusal(
     "agent-storage-filling",
     `Agent "${agent}" has ${Math.floor(part * 100)} % of ${share}, must have less than ` +
-      `${EVENT_LIMITS.agentPartToTell * 100} %`,
+      `${EVENT_LIMITS.storageWarnShare * 100} %`,
     how,
   )];
 }

@@ -20,8 +20,8 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
 import { DEFAULT_ROLES, type HostRoles, parseHostRoles } from "core/ledger/host_roles.ts";
 import { type HostLedger, readHosts } from "core/ledger/hosts.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
-import { keepHosts } from "core/ledger/fallback_hosts.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
+import { withFallbackHosts } from "core/ledger/fallback_hosts.ts";
 import type { Ledger } from "core/ledger/ledger.ts";
 import { type HostMarkers, parseMarkers } from "core/ledger/markers.ts";
 import { initRepo, recordHandEdits } from "core/ledger/repository.ts";
@@ -141,7 +141,7 @@ export async function tryFacts(
 
 async function readSources(ports: LedgerPorts, paths: Paths): Promise<Result<Sources>> {
   const { files } = ports;
-  const ledger = await readKeptLedger(ports, paths);
+  const ledger = await readLedgerWithFallback(ports, paths);
   if (!ledger.ok) return ledger;
   const entries = await readCatalog(ports, paths);
   const catalog = entries.ok ? await keepCatalog(ports, paths, entries.value) : entries;
@@ -157,7 +157,7 @@ async function readSources(ports: LedgerPorts, paths: Paths): Promise<Result<Sou
   if (defaults.isDamaged === true && damage !== undefined) return err(damage);
   const definitions = await readDefinitions(files, paths);
   const records = await readHosts(files, paths);
-  const hosts = records.ok ? await keepHosts(ports, paths, records.value) : records;
+  const hosts = records.ok ? await withFallbackHosts(ports, paths, records.value) : records;
   if (!hosts.ok) return hosts;
   const hostKey = hasHostUnit(paths) ? await readHostDialKey(files, paths) : ok(undefined);
   return ok({

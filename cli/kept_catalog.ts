@@ -15,7 +15,7 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import type { Refusal } from "core/errors.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
 import { type CommittedFiles, lastGood } from "core/ledger/last_good.ts";
-import { keptFault } from "core/ledger/ledger.ts";
+import { fallbackFault } from "core/ledger/ledger.ts";
 import { type FileReader, overlaid } from "core/ledger/overlay.ts";
 import { type McpName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
@@ -47,7 +47,7 @@ export async function keepCatalog(
     entries.set(manifest.name, manifest);
     const said = commit === undefined
       ? fault.refusal
-      : keptFault(fault.refusal, `MCP "${fault.name}"`, commit);
+      : fallbackFault(fault.refusal, `MCP "${fault.name}"`, commit);
     faults.push({ ...fault, refusal: said });
   }
   return ok({ entries: new Map([...entries].sort(byName)), faults });

@@ -109,7 +109,7 @@ export async function wireLogin(
   const watch = () => {
     if (isWatching) return;
     isWatching = true;
-    deadlines.add(clock.monotonic() + LOGIN_LIMITS.storeLookMs, () => {
+    deadlines.add(clock.monotonic() + LOGIN_LIMITS.storePollMs, () => {
       isWatching = false;
       const unstored = sessions.storePendingEnds();
       if (leases.count() > 0) sessions.syncWithStore();

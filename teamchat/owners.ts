@@ -107,7 +107,7 @@ class WatchedOwners implements Owners {
   }
 
   #arm(): void {
-    this.#cancel = this.#deps.clock.after(DIAL_LIMITS.keyFileLookMs, async () => {
+    this.#cancel = this.#deps.clock.after(DIAL_LIMITS.keyFilePollMs, async () => {
       await this.look();
       if (!this.#isClosed) this.#arm();
     });

@@ -9,7 +9,7 @@
 import { run as setModel } from "cli/verbs/agents/model/set.ts";
 import type { VerbContext } from "cli/context.ts";
 import { refusalLines } from "cli/exit.ts";
-import { callingFor, withLocalHints } from "core/hints/local_hints.ts";
+import { localCommandsFor, withLocalHints } from "core/hints/local_hints.ts";
 import { findModel, findModels, firstModel, type FoundModel } from "cli/up/find_models.ts";
 import { partLine } from "cli/up/parts.ts";
 import { type Refusal, refusal } from "core/errors.ts";
@@ -69,7 +69,7 @@ export function offerLines(
   context: Pick<VerbContext, "env" | "paths">,
   found: readonly FoundModel[],
 ): readonly string[] {
-  const { up, upRoot } = callingFor(context.env.FLEETCTL_FROM_TREE, context.paths.root);
+  const { up, upRoot } = localCommandsFor(context.env.FLEETCTL_FROM_TREE, context.paths.root);
   return found.slice(0, NAMED_MAX).map(({ words, source }) =>
     `found ${words}, not used; to use it: ${up}${upRoot} --model-from ${source}`
   );

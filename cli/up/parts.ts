@@ -5,7 +5,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { callingFor } from "core/hints/local_hints.ts";
+import { localCommandsFor } from "core/hints/local_hints.ts";
 import type { UnitEvent } from "units/manager/embedded.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import type { Paths } from "core/paths.ts";
@@ -94,7 +94,7 @@ export function nextSteps(
 ): readonly string[] {
   const { env, paths } = context;
   const tree = env.FLEETCTL_FROM_TREE;
-  const { up, upRoot, verb } = callingFor(tree, paths.root);
+  const { up, upRoot, verb } = localCommandsFor(tree, paths.root);
   return [
     "try, in another terminal:",
     `  ${up}${upRoot} --turn 'what can you do'`,

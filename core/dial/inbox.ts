@@ -103,7 +103,7 @@ function paceKeeper(
     metrics.count("paced");
     session.pauseReading(waitMs);
     const lastLogged = loggedAt.get(agent);
-    if (lastLogged !== undefined && now - lastLogged < EVENT_LIMITS.newsMs) return;
+    if (lastLogged !== undefined && now - lastLogged < EVENT_LIMITS.logIntervalMs) return;
     loggedAt.set(agent, now);
     log.warning("agent sends faster than its share and is read more slowly", { agent });
   };

@@ -61,7 +61,7 @@ export function watchKeys(deps: KeyWatchDeps): () => void {
     lastError = "";
   };
   const arm = () => {
-    cancel = clock.after(DIAL_LIMITS.keyFileLookMs, () => {
+    cancel = clock.after(DIAL_LIMITS.keyFilePollMs, () => {
       check().catch((thrown) => {
         // Connected agents stay: no key was revoked. New connections are refused meanwhile.
         const error = errorText(thrown);

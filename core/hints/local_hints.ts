@@ -9,7 +9,7 @@ import type { Refusal } from "core/errors.ts";
 import { quoteShell } from "core/text/quote.ts";
 
 /** How to run this program here. */
-export interface Calling {
+export interface LocalCommands {
   /** `./dev up`, or `fleetctl up`. */
   readonly up: string;
   /** The `--root` option of `up` with a leading blank; empty for the default root. */
@@ -19,7 +19,7 @@ export interface Calling {
 }
 
 /** Returns how to run this program for a root; without a tree, every root is named. */
-export function callingFor(tree: string | undefined, root: string): Calling {
+export function localCommandsFor(tree: string | undefined, root: string): LocalCommands {
   const isUsual = tree !== undefined && root === `${tree}/.fleetctl`;
   const quoted = quoteShell(root);
   return {
@@ -36,9 +36,9 @@ export function withLocalHints(
   reason: Refusal,
   env: Readonly<Record<string, string>>,
 ): Refusal {
-  const calling = callingOf(env);
-  if (calling === undefined) return reason;
-  return { ...reason, hints: reason.hints.map((hint) => localHint(hint, calling)) };
+  const commands = localCommandsOf(env);
+  if (commands === undefined) return reason;
+  return { ...reason, hints: reason.hints.map((hint) => localHint(hint, commands)) };
 }
 
 /**
@@ -46,20 +46,20 @@ export function withLocalHints(
  * indentation.
  */
 export function withLocalCommand(line: string, env: Readonly<Record<string, string>>): string {
-  const calling = callingOf(env);
+  const commands = localCommandsOf(env);
   const [, before = "", command] = /^(|.*: | +)(fleetctl [a-z].*)$/s.exec(line) ?? [];
-  return calling === undefined || command === undefined
+  return commands === undefined || command === undefined
     ? line
-    : before + localHint(command, calling);
+    : before + localHint(command, commands);
 }
 
-function callingOf(env: Readonly<Record<string, string>>): Calling | undefined {
+function localCommandsOf(env: Readonly<Record<string, string>>): LocalCommands | undefined {
   const tree = env.FLEETCTL_FROM_TREE;
   if (tree === undefined || tree === "") return undefined;
-  return callingFor(tree, env.FLEETCTL_ROOT || `${tree}/.fleetctl`);
+  return localCommandsFor(tree, env.FLEETCTL_ROOT || `${tree}/.fleetctl`);
 }
 
-function localHint(hint: string, { up, upRoot, verb }: Calling): string {
+function localHint(hint: string, { up, upRoot, verb }: LocalCommands): string {
   // A command before the last one: a pipe that supplies a value, or a step to run first.
   const [, before, last] = /^(.* (?:\||&&) )(fleetctl .*)$/s.exec(hint) ?? [];
   if (before !== undefined) return before + localHint(last ?? "", { up, upRoot, verb });

@@ -9,7 +9,7 @@
 import { refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { checkUnique } from "core/ledger/ledger.ts";
 import { commitChange, type Committed } from "core/ledger/repository.ts";
 import { editShard, parseShard, printShard, type ShardEdit, shardFile } from "core/ledger/shard.ts";
@@ -111,7 +111,7 @@ async function checkRecord(
   paths: Paths,
   record: AgentRecord,
 ): Promise<Result<void>> {
-  const ledger = await readKeptLedger(ports, paths);
+  const ledger = await readLedgerWithFallback(ports, paths);
   return ledger.ok ? checkUnique(ledger.value, record) : ledger;
 }
 

@@ -62,13 +62,13 @@ export async function publish(
   const prepared = await prepare(ports, paths, git, [commit, old]);
   const moved = prepared.ok ? await prepared.value.commit() : prepared;
   if (!moved.ok) return moved;
-  await refreshPersonsIndex(ports, git);
+  await refreshDefaultIndex(ports, git);
   return ok(undefined);
 }
 
 /** Updates the person's own index, which their `git status` uses. */
-export async function refreshPersonsIndex(ports: LedgerPorts, git: Git): Promise<void> {
-  const refreshed = await git.run(["read-tree", "HEAD"], { isPersonsIndex: true });
+export async function refreshDefaultIndex(ports: LedgerPorts, git: Git): Promise<void> {
+  const refreshed = await git.run(["read-tree", "HEAD"], { usesDefaultIndex: true });
   if (!refreshed.ok) ports.log.warning("ledger-index-stale", { details: refreshed.error.details });
 }
 

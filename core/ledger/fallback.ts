@@ -7,25 +7,28 @@
 
 import type { LedgerPorts } from "core/ledger/git.ts";
 import { lastGood } from "core/ledger/last_good.ts";
-import { keepAgents, type KeptAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
+import { type FallbackAgent, type Ledger, readLedger, withFallback } from "core/ledger/ledger.ts";
 import { parseShard, shardFile } from "core/ledger/shard.ts";
 import type { AgentName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 
 /** Reads all shards; an unreadable one is replaced by its last readable version. */
-export async function readKeptLedger(ports: LedgerPorts, paths: Paths): Promise<Result<Ledger>> {
+export async function readLedgerWithFallback(
+  ports: LedgerPorts,
+  paths: Paths,
+): Promise<Result<Ledger>> {
   const ledger = await readLedger(ports.files, paths);
-  return ledger.ok ? await keepLedger(ports, paths, ledger.value) : ledger;
+  return ledger.ok ? await addFallback(ports, paths, ledger.value) : ledger;
 }
 
 /** Adds the last readable records of agents whose shards cannot be read. */
-async function keepLedger(
+async function addFallback(
   ports: LedgerPorts,
   paths: Paths,
   ledger: Ledger,
 ): Promise<Result<Ledger>> {
-  const kept = new Map<AgentName, KeptAgent>();
+  const fallbacks = new Map<AgentName, FallbackAgent>();
   for (const name of ledger.unreadable.keys()) {
     const file = shardFile(name);
     const found = await lastGood(ports, paths, {
@@ -34,7 +37,7 @@ async function keepLedger(
     });
     if (!found.ok) return found;
     const { value } = found;
-    if (value.kind === "good") kept.set(name, { record: value.value, commit: value.commit });
+    if (value.kind === "good") fallbacks.set(name, { record: value.value, commit: value.commit });
   }
-  return ok(keepAgents(ledger, kept, paths.agentShard));
+  return ok(withFallback(ledger, fallbacks, paths.agentShard));
 }

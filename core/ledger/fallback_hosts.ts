@@ -8,13 +8,13 @@
 import type { LedgerPorts } from "core/ledger/git.ts";
 import { type HostLedger, type HostRecord, parseHostShard } from "core/ledger/hosts.ts";
 import { lastGood } from "core/ledger/last_good.ts";
-import { keptFault } from "core/ledger/ledger.ts";
+import { fallbackFault } from "core/ledger/ledger.ts";
 import type { HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 
 /** Adds the last readable records of hosts whose files cannot be read. */
-export async function keepHosts(
+export async function withFallbackHosts(
   ports: LedgerPorts,
   paths: Paths,
   ledger: HostLedger,
@@ -23,15 +23,15 @@ export async function keepHosts(
   const hosts = new Map<HostName, HostRecord>(ledger.hosts);
   const unreadable = new Map(ledger.unreadable);
   for (const [name, fault] of ledger.unreadable) {
-    const place = { file: `hosts.d/${name}.yaml`, path: paths.hostShard(name) };
+    const hostFile = { file: `hosts.d/${name}.yaml`, path: paths.hostShard(name) };
     const found = await lastGood(ports, paths, {
-      name: place.file,
-      read: (files) => parseHostShard(files.get(place.file), name, place),
+      name: hostFile.file,
+      read: (files) => parseHostShard(files.get(hostFile.file), name, hostFile),
     });
     if (!found.ok) return found;
     if (found.value.kind !== "good") continue;
     hosts.set(name, found.value.value);
-    unreadable.set(name, keptFault(fault, `host "${name}"`, found.value.commit));
+    unreadable.set(name, fallbackFault(fault, `host "${name}"`, found.value.commit));
   }
   const changed = new Map([...ledger.unreadable].map(([name, fault]) => [
     fault,

@@ -38,7 +38,7 @@ export interface Git {
   /** Runs one command. If it fails, the refusal has git's stderr as details. */
   run(
     args: readonly string[],
-    options?: { readonly input?: string; readonly isPersonsIndex?: boolean },
+    options?: { readonly input?: string; readonly usesDefaultIndex?: boolean },
   ): Promise<Result<string>>;
   /**
    * Prepares the move of `HEAD` from `old` to `commit`. If this process dies first, git sees the
@@ -50,7 +50,7 @@ export interface Git {
 /** A git command on a ledger takes milliseconds; this limit is for a hanging disk. */
 const COMMAND_MS_MAX = 60_000;
 /** Lines of git's stderr that are shown. */
-const COMPLAINT_LINES_MAX = 5;
+const STDERR_LINES_MAX = 5;
 /** Settings for each command; they override the repository's own configuration. */
 const SETTINGS = [
   "user.name=fleetctl",
@@ -88,16 +88,16 @@ export async function openGit(
     `--work-tree=${paths.repo}`,
     ...SETTINGS.flatMap((setting) => ["-c", setting]),
   ];
-  const specOf = (args: readonly string[], isPersonsIndex = false): ProcessSpec => ({
+  const specOf = (args: readonly string[], usesDefaultIndex = false): ProcessSpec => ({
     command: program,
     args: [...base, ...args],
     cwd: paths.repo,
-    env: environment(ports, isPersonsIndex ? undefined : indexFile(paths)),
+    env: environment(ports, usesDefaultIndex ? undefined : indexFile(paths)),
   });
   return ok({
     run: async (args, options = {}) => {
       const ended = await ports.processes.run({
-        ...specOf(args, options.isPersonsIndex),
+        ...specOf(args, options.usesDefaultIndex),
         timeoutMs: COMMAND_MS_MAX,
         ...defined({ input: options.input }),
       });
@@ -111,24 +111,24 @@ export async function openGit(
       // A separate process group: fleetctl handles a Ctrl-C at the terminal, git does not get it.
       const spec = specOf(["update-ref", "--stdin"]);
       const child = await ports.processes.spawn({ ...spec, group: true });
-      const talk = converse(ports.clock, child);
-      const prepared = await talk.say(
+      const exchange = startExchange(ports.clock, child);
+      const prepared = await exchange.send(
         `start\nupdate HEAD ${commit} ${old}\nprepare\n`,
         "prepare: ok",
       );
       const fail = async () => {
-        const { exit, stderr } = await talk.end();
+        const { exit, stderr } = await exchange.end();
         return err(gitRefusal(paths, "update-ref", describeExit(exit), stderr));
       };
       if (!prepared) return await fail();
       return ok({
         commit: async () => {
-          if (!await talk.say("commit\n", "commit: ok")) return await fail();
-          await talk.end();
+          if (!await exchange.send("commit\n", "commit: ok")) return await fail();
+          await exchange.end();
           return ok(undefined);
         },
         abort: async () => {
-          await talk.end();
+          await exchange.end();
         },
       });
     },
@@ -151,21 +151,21 @@ function environment(ports: Pick<LedgerPorts, "clock">, index: string | undefine
 }
 
 /** Talks to a child over its pipes; kills a child that does not answer in time. */
-function converse(clock: Clock, child: Child) {
+function startExchange(clock: Clock, child: Child) {
   const writer = child.stdin.getWriter();
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  const complaint = new Response(child.stderr).text();
+  const stderrText = new Response(child.stderr).text();
   const cancel = clock.after(COMMAND_MS_MAX, () => child.kill("SIGKILL"));
-  let heard = "";
+  let received = "";
   return {
     /** Writes a text and waits for a line; returns false if the child ends instead. */
-    say: async (text: string, wanted: string): Promise<boolean> => {
+    send: async (text: string, wanted: string): Promise<boolean> => {
       // The end of the child's output shows that it has exited.
       await writer.write(new TextEncoder().encode(text)).catch(() => {});
-      while (!heard.includes(`${wanted}\n`)) {
+      while (!received.includes(`${wanted}\n`)) {
         const { done, value } = await lines.read();
         if (done) return false;
-        heard += value;
+        received += value;
       }
       return true;
     },
@@ -174,7 +174,7 @@ function converse(clock: Clock, child: Child) {
       const exit = await child.exited;
       cancel();
       await lines.cancel();
-      return { exit, stderr: await complaint };
+      return { exit, stderr: await stderrText };
     },
   };
 }
@@ -199,7 +199,7 @@ function gitRefusal(paths: Paths, command: string, how: string, stderr: string):
       { hints: [`df -h ${paths.repo}`] },
     )
     : refusal("git-failed", `Cannot use the ledger "${paths.repo}": git ${command} ${how}`, {
-      details: lines.slice(0, COMPLAINT_LINES_MAX),
+      details: lines.slice(0, STDERR_LINES_MAX),
       hints: [`git -C ${paths.repo} status`, `git -C ${paths.repo} fsck`],
     });
 }

@@ -10,7 +10,7 @@
  */
 
 import { refusal } from "core/errors.ts";
-import { commitTree, NO_COMMIT, publish, refreshPersonsIndex } from "core/ledger/commit.ts";
+import { commitTree, NO_COMMIT, publish, refreshDefaultIndex } from "core/ledger/commit.ts";
 import { type Git, indexFile, type LedgerPorts } from "core/ledger/git.ts";
 import { parseShard } from "core/ledger/shard.ts";
 import { stagedPathOf, sweepFolders } from "core/ledger/stage.ts";
@@ -23,7 +23,7 @@ export interface Healed {
   /** Whether edits made outside of a recorded change were committed. */
   readonly hasRecovered: boolean;
   /** Files that differ from `head` and must not be committed in their current state. */
-  readonly leftOut: readonly string[];
+  readonly uncommitted: readonly string[];
 }
 
 /** A killed process leaves at most one running git, and each move of `HEAD` fails one attempt. */
@@ -67,12 +67,12 @@ async function healOnce(ports: LedgerPorts, paths: Paths, git: Git): Promise<Res
   const heads = await git.run(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"]);
   if (!heads.ok) return heads;
   const [head = "", headTree = ""] = heads.value.trim().split("\n");
-  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false, leftOut: [] });
-  return await recordForeign(ports, paths, git, { head, headTree });
+  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false, uncommitted: [] });
+  return await commitHandEdits(ports, paths, git, { head, headTree });
 }
 
 /** Commits edits made by hand, except unreadable files. */
-async function recordForeign(
+async function commitHandEdits(
   ports: LedgerPorts,
   paths: Paths,
   git: Git,
@@ -80,18 +80,18 @@ async function recordForeign(
 ): Promise<Result<Healed>> {
   const differing = await git.run(["diff-index", "--cached", "--name-only", "-z", head]);
   if (!differing.ok) return differing;
-  const leftOut: string[] = [];
+  const uncommitted: string[] = [];
   for (const name of differing.value.split("\0").filter((each) => each !== "")) {
-    if (!await isReadable(ports, paths, name)) leftOut.push(name);
+    if (!await isReadable(ports, paths, name)) uncommitted.push(name);
   }
-  if (leftOut.length > 0) {
-    ports.log.warning("ledger-left-out", { files: leftOut });
-    const restored = await restoreEntries(git, head, leftOut);
+  if (uncommitted.length > 0) {
+    ports.log.warning("ledger-left-out", { files: uncommitted });
+    const restored = await restoreEntries(git, head, uncommitted);
     if (!restored.ok) return restored;
   }
   const tree = await git.run(["write-tree"]);
   if (!tree.ok) return tree;
-  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false, leftOut });
+  if (tree.value.trim() === headTree) return ok({ head, hasRecovered: false, uncommitted });
   const commit = await commitTree(
     git,
     tree.value.trim(),
@@ -102,7 +102,7 @@ async function recordForeign(
   const published = await publish(ports, paths, git, [commit.value, head]);
   if (!published.ok) return published;
   ports.log.warning("ledger-recovered", { commit: commit.value });
-  return ok({ head: commit.value, hasRecovered: true, leftOut });
+  return ok({ head: commit.value, hasRecovered: true, uncommitted });
 }
 
 async function isReadable(ports: LedgerPorts, paths: Paths, name: string): Promise<boolean> {
@@ -132,7 +132,7 @@ async function restoreEntries(
 }
 
 /** One file of a pending commit. */
-interface PromisedFile {
+interface PendingFile {
   readonly name: string;
   readonly old: string;
   readonly new: string;
@@ -154,20 +154,20 @@ async function completePending(
   const heads = await git.run(["rev-parse", "HEAD^{commit}"]);
   if (!heads.ok) return heads;
   const head = heads.value.trim();
-  const promised = commit === undefined || commit === head
+  const pending = commit === undefined || commit === head
     ? undefined
-    : await readPromised(git, commit, head);
-  if (commit !== undefined && promised !== undefined) {
-    const isWhole = await checkPromised(ports, paths, git, promised);
+    : await readPending(git, commit, head);
+  if (commit !== undefined && pending !== undefined) {
+    const isWhole = await checkPending(ports, paths, git, pending);
     if (!isWhole.ok) return isWhole;
     if (isWhole.value) {
-      for (const file of promised) await switchPromised(ports, paths, file);
+      for (const file of pending) await switchPending(ports, paths, file);
       const published = await publish(ports, paths, git, [commit, head]);
       if (!published.ok) return published;
       ports.log.warning("ledger-completed", { commit });
     }
   }
-  if (commit === head) await refreshPersonsIndex(ports, git);
+  if (commit === head) await refreshDefaultIndex(ports, git);
   await files.remove(pendingFile(paths));
   return ok(undefined);
 }
@@ -175,17 +175,17 @@ async function completePending(
 /**
  * Returns undefined if the commit is not the direct child of `head`, or its objects are missing.
  */
-async function readPromised(
+async function readPending(
   git: Git,
   commit: string,
   head: string,
-): Promise<readonly PromisedFile[] | undefined> {
+): Promise<readonly PendingFile[] | undefined> {
   const parents = await git.run(["rev-list", "--parents", "-1", commit]);
   if (!parents.ok || parents.value.trim() !== `${commit} ${head}`) return undefined;
   const diff = await git.run(["diff-tree", "-r", "-z", "--no-renames", head, commit]);
   if (!diff.ok) return undefined;
   const parts = diff.value.split("\0").filter((part) => part !== "");
-  const found: PromisedFile[] = [];
+  const found: PendingFile[] = [];
   for (let at = 0; at + 1 < parts.length; at += 2) {
     const [, , before = "", after = ""] = (parts[at] ?? "").split(" ");
     found.push({ name: parts[at + 1] ?? "", old: before, new: after });
@@ -196,30 +196,30 @@ async function readPromised(
 /**
  * Tells whether each file is the old one with its staged version beside it, or already the new one.
  */
-async function checkPromised(
+async function checkPending(
   ports: LedgerPorts,
   paths: Paths,
   git: Git,
-  promised: readonly PromisedFile[],
+  pending: readonly PendingFile[],
 ): Promise<Result<boolean>> {
-  const asked = promised.flatMap(({ name }) => {
+  const candidates = pending.flatMap(({ name }) => {
     const path = `${paths.repo}/${name}`;
     return [path, stagedPathOf(path)];
   });
-  const there: string[] = [];
-  for (const path of asked) {
-    if ((await ports.files.stat(path))?.kind === "file") there.push(path);
+  const existing: string[] = [];
+  for (const path of candidates) {
+    if ((await ports.files.stat(path))?.kind === "file") existing.push(path);
   }
   const hashed = await git.run(["hash-object", "--no-filters", "--stdin-paths"], {
-    input: there.map((path) => `${path}\n`).join(""),
+    input: existing.map((path) => `${path}\n`).join(""),
   });
   if (!hashed.ok) return hashed;
   const ids = hashed.value.trim().split("\n");
   const idOf = (path: string) => {
-    const at = there.indexOf(path);
+    const at = existing.indexOf(path);
     return at === -1 ? NO_COMMIT : ids[at] ?? NO_COMMIT;
   };
-  return ok(promised.every((file) => {
+  return ok(pending.every((file) => {
     const path = `${paths.repo}/${file.name}`;
     const now = idOf(path);
     if (now === file.new) return true;
@@ -227,10 +227,10 @@ async function checkPromised(
   }));
 }
 
-async function switchPromised(
+async function switchPending(
   { files }: LedgerPorts,
   paths: Paths,
-  file: PromisedFile,
+  file: PendingFile,
 ): Promise<void> {
   const path = `${paths.repo}/${file.name}`;
   if (file.new === NO_COMMIT) await files.remove(path);

@@ -59,8 +59,8 @@ export async function readHistory(
   }
   const args = ["log", `-${Math.min(query.limit, HISTORY_ENTRIES_MAX)}`, "--name-only"];
   const where = query.path === undefined ? [] : ["--", query.path];
-  const told = await git.value.run([...args, `--format=${FORMAT}`, ...where]);
-  return told.ok ? ok(told.value.split(START).slice(1).map(parseEntry)) : told;
+  const logged = await git.value.run([...args, `--format=${FORMAT}`, ...where]);
+  return logged.ok ? ok(logged.value.split(START).slice(1).map(parseEntry)) : logged;
 }
 
 function parseEntry(text: string): LedgerEntry {

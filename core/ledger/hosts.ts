@@ -41,7 +41,7 @@ export interface HostLedger {
 export const HOST_KEYS_MAX = 4;
 
 /** A file of the ledger: its name in messages, and its path. */
-interface HostPlace {
+interface HostFile {
   readonly file: string;
   readonly path: string;
 }
@@ -50,11 +50,11 @@ interface HostPlace {
 export function parseHostShard(
   text: string | undefined,
   host: HostName,
-  place: HostPlace,
+  hostFile: HostFile,
 ): Result<HostRecord> {
   if (text === undefined) return ok({ name: host, dialKeys: undefined });
-  const yaml = parseCachedYaml(text, place.file);
-  if (!yaml.ok) return err(broken(place, yaml.error.details));
+  const yaml = parseCachedYaml(text, hostFile.file);
+  if (!yaml.ok) return err(broken(hostFile, yaml.error.details));
   if (yaml.value.value === null) return ok({ name: host, dialKeys: undefined });
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], ["name", "dial_keys"]);
@@ -63,7 +63,7 @@ export function parseHostShard(
     ["dial_keys"],
     (key) => isDialKey(key) ? undefined : "must be 43 characters of base64url",
   );
-  if (read.faults.length > 0) return err(broken(place, read.faults));
+  if (read.faults.length > 0) return err(broken(hostFile, read.faults));
   return ok({ name: host, dialKeys: read.has(["dial_keys"]) ? keys : undefined });
 }
 
@@ -80,11 +80,11 @@ export async function readHosts(
       if (!entry.endsWith(".yaml") || entry.startsWith(".")) continue;
       const name = parseHostName(entry.slice(0, -".yaml".length));
       const file = `hosts.d/${entry}`;
-      const place = { file, path: `${paths.hostsDir}/${entry}` };
+      const hostFile = { file, path: `${paths.hostsDir}/${entry}` };
       const record = name.ok
-        ? parseHostShard(await files.readText(`${paths.hostsDir}/${entry}`), name.value, place)
+        ? parseHostShard(await files.readText(`${paths.hostsDir}/${entry}`), name.value, hostFile)
         : err({
-          ...broken(place, [`${file}:1: its name must be that of a host`]),
+          ...broken(hostFile, [`${file}:1: its name must be that of a host`]),
           hints: [`ls -l ${paths.hostsDir}`],
         });
       if (record.ok) {
@@ -135,7 +135,7 @@ export async function changeHostKeys(
   });
 }
 
-function broken({ file, path }: HostPlace, details: readonly string[]): Refusal {
+function broken({ file, path }: HostFile, details: readonly string[]): Refusal {
   return refusal("host-shard-invalid", `Cannot read the host file "${file}" of the ledger`, {
     details,
     hints: [editHint(path)],

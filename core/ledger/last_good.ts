@@ -43,9 +43,9 @@ export async function lastGood<T>(
   const git = await openGit(ports, paths);
   if (!git.ok) return git;
   const where = `:(literal)${name}`;
-  const told = await git.value.run(["log", `-${VERSIONS_MAX}`, "--format=%H", "--", where]);
-  if (!told.ok) return told;
-  const commits = told.value.split("\n").filter((line) => line !== "");
+  const logged = await git.value.run(["log", `-${VERSIONS_MAX}`, "--format=%H", "--", where]);
+  if (!logged.ok) return logged;
+  const commits = logged.value.split("\n").filter((line) => line !== "");
   for (const commit of commits) {
     const files = await filesAt(git.value, commit, name);
     if (!files.ok) return files;

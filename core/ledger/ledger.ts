@@ -18,7 +18,7 @@ import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** Shards read at once: enough to hide the latency, few enough for the descriptor limit. */
-const READS_AT_ONCE = 32;
+const CONCURRENT_READS = 32;
 
 /** The agents of the fleet, and the faults of the rest. */
 export interface Ledger {
@@ -28,13 +28,13 @@ export interface Ledger {
   readonly faults: readonly Refusal[];
   /**
    * Agents whose shard cannot be read, and the reason. No verb changes them. If such an agent is
-   * also in `agents`, its record is from the history (`keepAgents`).
+   * also in `agents`, its record is from the history (`withFallback`).
    */
   readonly unreadable: ReadonlyMap<AgentName, Refusal>;
 }
 
 /** An agent's record from a commit. */
-export interface KeptAgent {
+export interface FallbackAgent {
   readonly record: AgentRecord;
   readonly commit: string;
 }
@@ -59,8 +59,8 @@ export async function readLedger(
     return err(fileRefusal(thrown, "read the ledger"));
   }
   const read: (FoundShard | undefined)[] = [];
-  for (let start = 0; start < names.length; start += READS_AT_ONCE) {
-    const batch = names.slice(start, start + READS_AT_ONCE);
+  for (let start = 0; start < names.length; start += CONCURRENT_READS) {
+    const batch = names.slice(start, start + CONCURRENT_READS);
     read.push(...await Promise.all(batch.map((name) => readShard(files, paths, name))));
   }
   return ok(joinLedger(read.filter((shard) => shard !== undefined), paths.agentShard));
@@ -92,17 +92,17 @@ function joinLedger(
  * Adds records from the history for agents whose shards cannot be read. Each such fault then names
  * the commit in use. Claims are checked again with these records included.
  */
-export function keepAgents(
+export function withFallback(
   ledger: Ledger,
-  kept: ReadonlyMap<AgentName, KeptAgent>,
+  fallbacks: ReadonlyMap<AgentName, FallbackAgent>,
   pathOf: (agent: AgentName) => string = shardFile,
 ): Ledger {
-  if (kept.size === 0) return ledger;
-  const records = [...kept].map(([name, { record }]) => [name, record] as const);
+  if (fallbacks.size === 0) return ledger;
+  const records = [...fallbacks].map(([name, { record }]) => [name, record] as const);
   const agents = new Map([...ledger.agents, ...records].sort(([a], [b]) => a < b ? -1 : 1));
   const unreadable = new Map([...ledger.unreadable].map(([name, fault]) => {
-    const commit = kept.get(name)?.commit;
-    return [name, commit === undefined ? fault : keptFault(fault, `agent "${name}"`, commit)];
+    const commit = fallbacks.get(name)?.commit;
+    return [name, commit === undefined ? fault : fallbackFault(fault, `agent "${name}"`, commit)];
   }));
   const changed = new Map([...ledger.unreadable].map(([name, fault]) => [
     fault,
@@ -114,7 +114,7 @@ export function keepAgents(
 }
 
 /** Adds to a fault that its subject keeps the state of a commit. */
-export function keptFault(fault: Refusal, subject: string, commit: string): Refusal {
+export function fallbackFault(fault: Refusal, subject: string, commit: string): Refusal {
   const line = `${subject} goes on as commit ${commit.slice(0, 12)} has it`;
   return { ...fault, details: [...fault.details, line] };
 }

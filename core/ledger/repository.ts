@@ -30,7 +30,7 @@ import {
   publish,
   readHead,
   record,
-  refreshPersonsIndex,
+  refreshDefaultIndex,
 } from "core/ledger/commit.ts";
 import {
   type Git,
@@ -155,7 +155,7 @@ async function tryChange(
   const { head, hasRecovered } = healed.value;
   const checked = await change.check?.() ?? ok(undefined);
   if (!checked.ok) return checked;
-  const edits = await readEdits(ports.files, paths, change.edits, healed.value.leftOut);
+  const edits = await readEdits(ports.files, paths, change.edits, healed.value.uncommitted);
   if (!edits.ok) return edits;
   if (edits.value.length === 0) return ok({ commit: head, changed: [], hasRecovered });
   const accepted = await change.accept?.(edits.value) ?? ok(undefined);
@@ -281,7 +281,7 @@ async function switchAll(
   }
   // Keep the pending file if the head could not move: the next change completes this one.
   if (!moved.ok) return moved;
-  await refreshPersonsIndex(ports, git);
+  await refreshDefaultIndex(ports, git);
   await ports.files.remove(pendingFile(paths));
   return ok(undefined);
 }

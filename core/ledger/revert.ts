@@ -14,7 +14,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { NO_COMMIT } from "core/ledger/commit.ts";
 import { type Git, type LedgerPorts, openGit } from "core/ledger/git.ts";
 import { type ComputedFile, isLedgerName, type LedgerEdit } from "core/ledger/stage.ts";
-import { takeBackFields } from "core/ledger/revert_shard.ts";
+import { revertFields } from "core/ledger/revert_shard.ts";
 import type { LedgerAuthor } from "core/ledger/agents.ts";
 import { commitChange, type Committed } from "core/ledger/repository.ts";
 import type { Paths } from "core/paths.ts";
@@ -64,7 +64,7 @@ export async function revertChange(
     path: `${paths.repo}/${file.name}`,
     mode: file.name.startsWith("agents.d/") ? 0o600 : 0o644,
     change: async (current) => {
-      const merged = await takeBack(ports, paths, git.value, { file, current });
+      const merged = await revertFile(ports, paths, git.value, { file, current });
       if (merged.ok) return ok(merged.value);
       conflicts.push(file.name);
       return ok(current);
@@ -99,9 +99,9 @@ async function findChange(
   const id = named.value.trim();
   const isIn = await git.run(["merge-base", "--is-ancestor", id, "HEAD"]);
   if (!isIn.ok) return bad("it is not part of the history of this ledger");
-  const told = await git.run(["log", "-1", "--format=%P%x00%s", id]);
-  if (!told.ok) return told;
-  const [parents = "", subject = ""] = told.value.trim().split("\0");
+  const logged = await git.run(["log", "-1", "--format=%P%x00%s", id]);
+  if (!logged.ok) return logged;
+  const [parents = "", subject = ""] = logged.value.trim().split("\0");
   const [parent = "", second] = parents.split(" ");
   if (parent === "") return bad("it is the first commit, which changed nothing");
   if (second !== undefined) return bad("it is a merge of several changes, must be one change");
@@ -124,7 +124,7 @@ async function readTouched(
       return err(secretsRefusal(id, name));
     }
     const isPlain = [was, is].every((mode) => mode === FILE_MODE || mode === NO_MODE);
-    if (!isPlain || !isLedgerName(name)) return err(oddFile(id, name));
+    if (!isPlain || !isLedgerName(name)) return err(notALedgerFile(id, name));
     const texts: (string | undefined)[] = [];
     for (const blob of [before, after]) {
       const text = blob === NO_COMMIT ? ok(undefined) : await git.run(["cat-file", "blob", blob]);
@@ -137,7 +137,7 @@ async function readTouched(
 }
 
 /** Returns the text after the revert; a refusal means a conflict. */
-async function takeBack(
+async function revertFile(
   ports: LedgerPorts,
   paths: Paths,
   git: Git,
@@ -156,7 +156,7 @@ async function takeBack(
     const merged = await git.run(["merge-file", "-p", "-q", ...scratch]);
     if (merged.ok) return merged;
     const isShard = file.name.startsWith("agents.d/");
-    const fields = isShard ? takeBackFields({ before, after, current }, file.name) : undefined;
+    const fields = isShard ? revertFields({ before, after, current }, file.name) : undefined;
     return fields === undefined ? conflict() : ok(fields);
   } finally {
     for (const path of scratch) await ports.files.remove(path);
@@ -186,7 +186,7 @@ function secretsRefusal(id: string, name: string): Refusal {
   );
 }
 
-function oddFile(id: string, name: string): Refusal {
+function notALedgerFile(id: string, name: string): Refusal {
   return refusal(
     "revert-odd-file",
     `Cannot revert "${id}": it changed ${JSON.stringify(name.slice(0, 200))}, which is no plain ` +

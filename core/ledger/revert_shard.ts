@@ -25,7 +25,7 @@ const FIELDS = [
 /**
  * Returns the shard without the change, comments and order kept; undefined if there is a conflict.
  */
-export function takeBackFields(texts: ShardTexts, file: string): string | undefined {
+export function revertFields(texts: ShardTexts, file: string): string | undefined {
   const [before, after, current] = [texts.before, texts.after, texts.current]
     .map((text) => parseShard(text, file));
   if (!before?.ok || !after?.ok || !current?.ok) return undefined;
@@ -45,14 +45,14 @@ export function takeBackFields(texts: ShardTexts, file: string): string | undefi
     if (JSON.stringify(was[field]) !== JSON.stringify(became[field])) return undefined;
   }
   edit.tools = {
-    add: takeBackItems(was.tools.add, became.tools.add, is.tools.add),
-    remove: takeBackItems(was.tools.remove, became.tools.remove, is.tools.remove),
+    add: revertItems(was.tools.add, became.tools.add, is.tools.add),
+    remove: revertItems(was.tools.remove, became.tools.remove, is.tools.remove),
   };
   const edited = editShard(texts.current, edit as ShardEdit, file);
   return edited.ok ? edited.value : undefined;
 }
 
-function takeBackItems(
+function revertItems(
   was: readonly string[],
   became: readonly string[],
   is: readonly string[],

@@ -75,12 +75,12 @@ export function shardFile(agent: AgentName): string {
  * location, for the hint that opens it.
  */
 export function parseShard(text: string, file: string, path = file): Result<AgentRecord> {
-  const place = { file, path };
+  const location = { file, path };
   const yaml = parseCachedYaml(text, file);
   if (!yaml.ok) {
     return err(
       shardRefusal(
-        place,
+        location,
         yaml.error.details.length > 0 ? yaml.error.details : [`${file}:1: ${yaml.error.message}`],
       ),
     );
@@ -88,14 +88,14 @@ export function parseShard(text: string, file: string, path = file): Result<Agen
   const { value } = yaml.value;
   if (!isRecord(value)) {
     return err(
-      shardRefusal(place, [`${file}:1: must be a mapping with at least name and channel`]),
+      shardRefusal(location, [`${file}:1: must be a mapping with at least name and channel`]),
     );
   }
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], KEYS);
   const record = readRecord(read, file);
   return record === undefined || read.faults.length > 0
-    ? err(shardRefusal(place, read.faults))
+    ? err(shardRefusal(location, read.faults))
     : ok(record);
 }
 

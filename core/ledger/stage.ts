@@ -54,14 +54,14 @@ export function stagedPathOf(path: string): string {
 }
 
 /**
- * Computes all edits and omits those without an effect; refuses if any edit refuses. `foreign`
+ * Computes all edits and omits those without an effect; refuses if any edit refuses. `uncommitted`
  * lists files whose current text is in no commit.
  */
 export async function readEdits(
   files: Files,
   paths: Paths,
   edits: readonly LedgerEdit[],
-  foreign: readonly string[] = [],
+  uncommitted: readonly string[] = [],
 ): Promise<Result<readonly ComputedFile[]>> {
   const computed: ComputedFile[] = [];
   for (const edit of edits) {
@@ -71,7 +71,7 @@ export async function readEdits(
     const current = await files.readText(edit.path);
     const next = await edit.change(current);
     if (!next.ok) return next;
-    const isAdopted = edit.adopts === true && foreign.includes(name);
+    const isAdopted = edit.adopts === true && uncommitted.includes(name);
     if (next.value === current && !isAdopted) continue;
     if ((next.value?.length ?? 0) > TEXT_LENGTH_MAX) {
       return err(refusal("ledger-too-large", `Cannot write "${edit.path}": it would be too large`));

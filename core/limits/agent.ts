@@ -160,7 +160,7 @@ export function defaultLimits(host: {
   );
   const all = roundDown(memory - reserve);
   const tasks = clamp(Math.floor(all / MIB) * TASKS_PER_MIB, ALL_TASKS);
-  const share = host.agents <= 1 ? LONE_AGENT_SHARE : 1 / 2 ** ladder(host.agents);
+  const share = host.agents <= 1 ? LONE_AGENT_SHARE : 1 / 2 ** halvings(host.agents);
   const agent = Math.min(all, Math.max(AGENT_MEMORY_MIN, roundDown(all * share)));
   return {
     all: {
@@ -184,7 +184,7 @@ export function defaultLimits(host: {
  * Returns the halving steps. Four agents get a half each, 16 a quarter, 64 an eighth, because they
  * rarely all work at once.
  */
-function ladder(agents: number): number {
+function halvings(agents: number): number {
   let step = 0;
   while (4 ** step < agents) step++;
   return step;

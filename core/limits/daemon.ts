@@ -28,7 +28,7 @@ export const DAEMON_LIMITS = {
   /** Uids whose rate is remembered before idle ones are removed. */
   uidsKept: 1_024,
   /** A uid that exceeds a limit is logged at most once in this time. */
-  capNewsMs: 60_000,
+  logIntervalMs: 60_000,
   /** A client that reads no output for this long is dropped. */
   writeSeconds: 30,
   /** How often a read-only verb checks whether its client still waits. */

@@ -22,7 +22,7 @@ export const DIAL_LIMITS = {
    * How often the gateway checks the enrolled keys while an agent is connected. A revoked key ends
    * its session well within a second.
    */
-  keyFileLookMs: 250,
+  keyFilePollMs: 250,
   /**
    * A key file that changed within this time is read at every check. After it, even coarse file
    * timestamps (two seconds) distinguish one change from the next.
@@ -31,7 +31,7 @@ export const DIAL_LIMITS = {
   /** First wait before keys are sent to the ledger again; it doubles. */
   keyForwardFirstMs: 1_000,
   /** Longest wait while the daemon's socket does not answer. */
-  keyForwardAwayMsMax: 15_000,
+  keyForwardUnreachableMsMax: 15_000,
   /** Longest wait after the daemon refused; each refusal costs it a process and an audit row. */
   keyForwardRefusedMsMax: 600_000,
   /** A dial unit that receives nothing for this long gives the connection up. */

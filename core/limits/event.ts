@@ -21,7 +21,7 @@ export const EVENT_LIMITS = {
   bytesPerSecond: 2 * MIB,
   bytesBurst: 128 * MIB,
   /** An agent above its rate is logged at most once in this time. */
-  newsMs: 60_000,
+  logIntervalMs: 60_000,
   /**
    * MiB that the webview gateway keeps of one agent (`WEBVIEW_AGENT_STORAGE_MIB`): years of
    * full-time work, yet small for a server's disk.
@@ -35,7 +35,7 @@ export const EVENT_LIMITS = {
   /**
    * `status` warns from this share of the storage on; the rest lasts for days of full-time work.
    */
-  agentPartToTell: 0.8,
+  storageWarnShare: 0.8,
   /** Outbox epochs per agent that the team-chat gateway remembers; one epoch lasts for years. */
   epochsKept: 256,
   /** Bytes of an event's row besides its payload, index entries included. */

@@ -17,8 +17,8 @@ export const FILE_LIMITS = {
   /** Bytes of a file in one frame; base64 makes them a third longer. */
   fileChunkBytes: 384 * KIB,
   /** Concurrent fetches, in total and per owner. */
-  fetchesAtOnceMax: 16,
-  ownerFetchesAtOnceMax: 2,
+  concurrentFetchesMax: 16,
+  concurrentFetchesPerOwnerMax: 2,
   /** Offered files of one agent that await their owner's consent, and for how long. */
   fileOffersMax: 8,
   fileOfferMs: DAY_MS,

@@ -15,7 +15,7 @@ export const LOGIN_LIMITS = {
   /** Clients whose failures are remembered; the one seen longest ago is evicted. */
   clientsKept: 10_000,
   /** Concurrent password checks of all clients. Each keeps a core busy, so one core stays free. */
-  checksAtOnceMax: 4,
+  concurrentChecksMax: 4,
   /** Checks that wait for their turn; a further one gets "try again later". */
   checksWaitingMax: 32,
   retrySeconds: 5,
@@ -60,7 +60,7 @@ export const LOGIN_LIMITS = {
   providerSeconds: 10,
   providerBytesMax: MIB,
   /** How often the session store is checked for sessions that another program has ended. */
-  storeLookMs: 250,
+  storePollMs: 250,
   /** Failed attempts on one account by unknown clients within the window. */
   accountFailuresMax: 50,
   accountWindowSeconds: 300,

@@ -16,9 +16,9 @@ export const TEAMCHAT_LIMITS = {
   /** Nesting depth of an activity; cards are the deepest. */
   jsonDepthMax: 64,
   /** Concurrent requests; further ones get "try again later". */
-  requestsAtOnceMax: 1_024,
+  concurrentRequestsMax: 1_024,
   /** The same per owner: an owner who sends a thousand at once leaves room for others. */
-  ownerRequestsAtOnceMax: 64,
+  concurrentRequestsPerOwnerMax: 64,
   retryAfterSeconds: 5,
   /** Tolerated clock skew of tokens (Bot Connector authentication, rule 5). */
   clockSkewSeconds: 300,
@@ -101,14 +101,14 @@ export const TEAMCHAT_LIMITS = {
   /** Pauses between requests that are safe to repeat; they double up to the longest. */
   repeat: { firstMs: 1_000, maxMs: 30_000 },
   /** Most placeholder lines that are sent for one message, if the platform confirms none. */
-  linesMax: 4,
+  placeholdersMax: 4,
   responseBytesMax: 64 * KIB,
   /** The app token is renewed this long before it expires. */
   appTokenEarlyMs: 300_000,
   /** Concurrent requests to the platform, in all conversations. */
-  sendsAtOnceMax: 64,
+  concurrentSendsMax: 64,
   /** The same per owner; owners take turns. */
-  ownerSendsAtOnceMax: 8,
+  concurrentSendsPerOwnerMax: 8,
   /** A person without an agent is notified of that once in this time. */
   strangerNoticeMs: HOUR_MS,
   strangersKept: 10_000,

@@ -104,8 +104,8 @@ async function sendAll(
 }
 
 function waitMs(code: string, failures: number): number {
-  const { keyForwardFirstMs, keyForwardAwayMsMax, keyForwardRefusedMsMax } = DIAL_LIMITS;
-  const maxMs = code === DAEMON_AWAY ? keyForwardAwayMsMax : keyForwardRefusedMsMax;
+  const { keyForwardFirstMs, keyForwardUnreachableMsMax, keyForwardRefusedMsMax } = DIAL_LIMITS;
+  const maxMs = code === DAEMON_AWAY ? keyForwardUnreachableMsMax : keyForwardRefusedMsMax;
   return backoffMs({ firstMs: keyForwardFirstMs, maxMs }, failures - 1);
 }
 

@@ -67,7 +67,7 @@ const kibOf = ({ costFactor, blockSize }: ScryptJob) => costFactor * blockSize /
 export function systemHashThreads(
   atOnce: number = Math.max(
     1,
-    Math.min(LOGIN_LIMITS.checksAtOnceMax, navigator.hardwareConcurrency - 1),
+    Math.min(LOGIN_LIMITS.concurrentChecksMax, navigator.hardwareConcurrency - 1),
   ),
 ): HashThreads {
   const threads: Thread[] = [];

@@ -130,7 +130,7 @@ export function createSessions(deps: SessionDeps): Sessions {
     if (fields.ok) verifiedCache.keep(token, fields.value, fields.value.expiresAt * 1000);
     return fields;
   };
-  // A session stays active for `storeLookMs` after a check, unless this process ends it.
+  // A session stays active for `storePollMs` after a check, unless this process ends it.
   const activeCache = createTtlCache<{ readonly session: Session; readonly at: number }>(
     LOGIN_LIMITS.signaturesKept,
   );
@@ -226,7 +226,7 @@ export function createSessions(deps: SessionDeps): Sessions {
       if (find(id) === undefined) return err("unknown");
       const end = expiryOfRow(recordUse(row, now));
       const session = { id: row.id, principal, expires: Math.min(end, expiresAt * 1000) };
-      const until = Math.min(session.expires, now + LOGIN_LIMITS.storeLookMs);
+      const until = Math.min(session.expires, now + LOGIN_LIMITS.storePollMs);
       activeCache.keep(id, { session, at: now }, until);
       return ok(session);
     },

@@ -117,7 +117,7 @@ export function createMessagesRoute(deps: MessagesDeps): MessagesRoute {
   }
 
   return async (request, id) => {
-    if (underWay >= TEAMCHAT_LIMITS.requestsAtOnceMax) {
+    if (underWay >= TEAMCHAT_LIMITS.concurrentRequestsMax) {
       return deny("too-many-requests", retryAfter());
     }
     underWay++;

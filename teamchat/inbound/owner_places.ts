@@ -22,7 +22,7 @@ export function createOwnerSlots(): OwnerSlots {
   return {
     enter: (owner) => {
       const count = taken.get(owner) ?? 0;
-      if (count >= TEAMCHAT_LIMITS.ownerRequestsAtOnceMax) return false;
+      if (count >= TEAMCHAT_LIMITS.concurrentRequestsPerOwnerMax) return false;
       taken.set(owner, count + 1);
       return true;
     },

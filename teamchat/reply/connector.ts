@@ -69,7 +69,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
   };
   const paces = new Map<string, Pace>();
   const gate = createFairSemaphore({
-    max: TEAMCHAT_LIMITS.sendsAtOnceMax,
+    max: TEAMCHAT_LIMITS.concurrentSendsMax,
     maxPerKey: TEAMCHAT_LIMITS.concurrentSendsPerOwnerMax,
     pace: createPace([{ count: deps.sendsPerSecond, ms: 1_000 }]),
     clock,

@@ -109,7 +109,7 @@ function decideLine(outcome: Judged, { open, lines }: PartTries): PartDecision {
     case "ok":
       return outcome.id === undefined ? next(PLAIN) : next({ at: "held", id: outcome.id });
     case "ambiguous":
-      return lines < TEAMCHAT_LIMITS.linesMax
+      return lines < TEAMCHAT_LIMITS.placeholdersMax
         ? next(ABSENT, waitAfter(open))
         : over("failed", `the platform confirms no message: ${outcome.why}`);
     case "gone":
@@ -160,7 +160,7 @@ function decideHeld(
       return isPatient ? next(place, waitAfter(tries.open)) : over("ambiguous", outcome.why);
     case "gone":
       // Its message was deleted, so a new one cannot show the text twice.
-      return tries.lines < TEAMCHAT_LIMITS.linesMax
+      return tries.lines < TEAMCHAT_LIMITS.placeholdersMax
         ? next(ABSENT)
         : over("failed", "the message is deleted each time");
     case "failed":

@@ -170,7 +170,7 @@ test(
     const silent = await halves.connectAsSender();
     const press = (n: number) =>
       messageOf(kit, { type: "invoke", name: "adaptiveCard/action", value: { n } });
-    const count = TEAMCHAT_LIMITS.requestsAtOnceMax + 76;
+    const count = TEAMCHAT_LIMITS.concurrentRequestsMax + 76;
     const presses = Array.from({ length: count }, (_, n) => deliver(halves.url, press(n), kit));
     const first = await Promise.race(presses);
     assert.equal(first, 429, "more of one owner are under way than may be");

@@ -13,7 +13,7 @@ export const FILE = "/etc/agents.json";
 /** The target when the file's path is a link, as container platforms mount one. */
 const BEHIND = "/etc/mounted.json";
 /** Long enough for the gateway to check the file. */
-export const LOOK_MS = DIAL_LIMITS.keyFileLookMs * 2;
+export const LOOK_MS = DIAL_LIMITS.keyFilePollMs * 2;
 /** A person who owns no agent at first. */
 export const NEW_OWNER = "00000000-0000-4000-8000-0000000000ee";
 /** The file without bea's owner. */

@@ -8,7 +8,7 @@
 import { createApprovalRequest } from "core/dial/ask_human.ts";
 import { errorText } from "core/errors.ts";
 import type { Host } from "core/ports/host.ts";
-import { callingFor } from "core/hints/local_hints.ts";
+import { localCommandsFor } from "core/hints/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
@@ -166,7 +166,7 @@ function modelSource(
     const { agent, home, tree } = options;
     const fleetctl = tree === undefined
       ? "fleetctl"
-      : callingFor(tree, options.env.FLEETCTL_ROOT ?? "/").verb;
+      : localCommandsFor(tree, options.env.FLEETCTL_ROOT ?? "/").verb;
     const cwd = workspace ?? home;
     return startDemoEndpoint({ agent, home, cwd, project: project ?? cwd, fleetctl }, host);
   }

@@ -101,7 +101,7 @@ export function createUidLimits(): UidLimits {
         return { admitted: true };
       }
       const last = usage.reportedAt[why];
-      const shouldLog = last === undefined || now - last >= DAEMON_LIMITS.capNewsMs;
+      const shouldLog = last === undefined || now - last >= DAEMON_LIMITS.logIntervalMs;
       if (shouldLog) usage.reportedAt[why] = now;
       return { admitted: false, why, shouldLog };
     },

@@ -9,7 +9,7 @@
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { type Caller, GATEWAY_USER, HOST_USER } from "core/verbs/caller.ts";
@@ -76,7 +76,7 @@ async function callerNamed(context: VerbContext, name: string): Promise<Result<C
     const uid = Number(name);
     return uid <= UID_MAX ? await whoIs(ports, paths, { uid, as: undefined }) : err(noUid(name));
   }
-  const ledger = await readKeptLedger(ports, paths);
+  const ledger = await readLedgerWithFallback(ports, paths);
   if (!ledger.ok) return ledger;
   const agent = findAgent(ledger.value, name);
   if (!agent.ok) return agent;

@@ -33,7 +33,7 @@ import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type AgentRecord, type Channel, CHANNELS } from "core/ledger/agent.ts";
 import { addAgent } from "core/ledger/agents.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { checkUnique } from "core/ledger/ledger.ts";
 import { DEFAULT_RUNTIME, parseShard, printShard, shardFile } from "core/ledger/shard.ts";
 import { type AgentName, parseAgentName } from "core/names.ts";
@@ -191,7 +191,7 @@ function recordOf(context: VerbContext, options: Options): AgentRecord {
 /** Checks every reason for a refusal before anything changes. */
 async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise<Result<void>> {
   const { ports, paths } = context;
-  const ledger = await readKeptLedger(ports, paths);
+  const ledger = await readLedgerWithFallback(ports, paths);
   if (!ledger.ok) return ledger;
   if (await ports.files.stat(paths.agentShard(record.name)) !== undefined) {
     return err(refusal("agent-exists", `Cannot add agent "${record.name}": it is in the ledger`, {

@@ -13,7 +13,7 @@ import { readCatalog } from "core/catalog/catalog.ts";
 import { missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import type { HostState } from "core/dial/host_state.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import type { McpName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
 import { callerAgent, isOperator } from "core/verbs/caller.ts";
@@ -39,7 +39,7 @@ interface Row {
 /** Reads ledger, catalog and units. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const { ports, paths, caller } = context;
-  const ledger = await readKeptLedger(ports, paths);
+  const ledger = await readLedgerWithFallback(ports, paths);
   if (!ledger.ok) return ledger;
   const catalog = await readCatalog(ports, paths);
   if (!catalog.ok) return catalog;

@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { type LedgerEntry, readHistory } from "core/ledger/history.ts";
 import type { AgentName } from "core/names.ts";
@@ -49,7 +49,7 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
   const rows = await describe(store.value, history.value, agent);
   if (rows.length === 0 && agent !== undefined && seesHost(context.caller)) {
     // An empty list for an unknown agent would look like an agent without secrets.
-    const ledger = await readKeptLedger(ports, paths);
+    const ledger = await readLedgerWithFallback(ports, paths);
     const known = ledger.ok ? findAgent(ledger.value, agent) : ledger;
     if (!known.ok) return known;
   }

@@ -12,7 +12,7 @@ import { linesReport, type VerbReport } from "cli/output.ts";
 import { authorOf, readFacts, siteOf, underVerbLock } from "cli/planner.ts";
 import { envPath, laterLines, shardText } from "cli/secret/placed.ts";
 import { unreadKey } from "cli/secret/unread.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { type KeyName, parseKeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
@@ -73,7 +73,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 /** Refuses an unknown agent, because no one would find a secret in its shard. */
 async function checkAgent(context: VerbContext, ref: SecretRef): Promise<Result<void>> {
   if (ref.agent === undefined) return ok(undefined);
-  const ledger = await readKeptLedger(context.ports, context.paths);
+  const ledger = await readLedgerWithFallback(context.ports, context.paths);
   if (!ledger.ok) return ledger;
   const agent = findAgent(ledger.value, ref.agent);
   return agent.ok ? ok(undefined) : agent;

@@ -217,7 +217,7 @@ Deno.test("createInboxes() reads slowly from an agent over its pace, and takes a
   // One log line is written, and both events wait to be stored.
   assert.equal(log.of("agent sends faster than its share and is read more slowly").length, 1);
   assert.equal(writes.length, 1);
-  await clock.advance(EVENT_LIMITS.newsMs);
+  await clock.advance(EVENT_LIMITS.logIntervalMs);
   for (let seq = 0; seq <= room; seq++) {
     take(session, { ...large, seq });
     await writes.shift()?.();

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { addAgent, changeAgent, removeAgent } from "core/ledger/agents.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { VERSIONS_MAX } from "core/ledger/last_good.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { recordHandEdits } from "core/ledger/repository.ts";
@@ -19,7 +19,7 @@ const BROKEN = "name: ada\nchannel: webview\ncolour: red\n";
 const KEY = "A".repeat(43);
 
 async function ledgerOf({ host, paths }: Bench) {
-  const ledger = await readKeptLedger(host, paths);
+  const ledger = await readLedgerWithFallback(host, paths);
   assert.ok(ledger.ok);
   return ledger.value;
 }

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { takeBackFields } from "core/ledger/revert_shard.ts";
+import { revertFields } from "core/ledger/revert_shard.ts";
 
 const FILE = "agents.d/ada.yaml";
 const BASE = "name: ada\nchannel: webview # ours\n";
@@ -77,8 +77,8 @@ const ROWS: readonly {
 ];
 
 for (const { name, before, after, current, want } of ROWS) {
-  Deno.test(`takeBackFields() ${want === undefined ? "gives up" : "works"} when ${name}`, () => {
+  Deno.test(`revertFields() ${want === undefined ? "gives up" : "works"} when ${name}`, () => {
     const texts = { before: BASE + before, after: BASE + after, current: BASE + current };
-    assert.equal(takeBackFields(texts, FILE), want === undefined ? undefined : BASE + want);
+    assert.equal(revertFields(texts, FILE), want === undefined ? undefined : BASE + want);
   });
 }

@@ -87,12 +87,12 @@ Deno.test({
       userEmail: "bob@example.org",
     });
     await Promise.all([mia.next("registered"), bob.next("registered")]);
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
     await render(host, { mia: [], bob: [bobs.publicKey] });
     // A registration in between also reads the file, and must not hide the change from the watch.
     const other = await proveKey(running.dialUrl, key);
     assert.deepEqual(await other.closed, DENIED);
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
     assert.deepEqual(await mia.closed, DENIED);
     assert.deepEqual(host.log.of("dial key revoked").map(({ fields }) => fields?.agent), ["mia"]);
     bob.send({ type: "agents", id: "still-there" });
@@ -109,11 +109,11 @@ Deno.test({
     const plain = await connectBare(running.dialUrl);
     plain.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
     await plain.next("registered");
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
     plain.send({ type: "agents", id: "still-there" });
     await plain.next("agents_result");
     await render(host, { mia: [(await generateDialKey()).key.publicKey] });
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
     assert.deepEqual(await plain.closed, DENIED);
     assert.equal(host.log.of("dial key required").length, 1);
   },
@@ -128,14 +128,14 @@ Deno.test({
     await using running = await startTestGateway({ host });
     const mia = await proveKey(running.dialUrl, key);
     await mia.next("registered");
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
     await host.files.write(FILE, "{");
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs * 4);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs * 4);
     assert.equal(host.log.of("dial keys not read").length, 1);
     mia.send({ type: "agents", id: "still-there" });
     await mia.next("agents_result");
     await render(host, { mia: [] });
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
     assert.deepEqual(await mia.closed, DENIED);
   },
 });
@@ -171,7 +171,7 @@ Deno.test({
     const connection = await deafClient(running.dialUrl);
     await host.log.next('register accepted agent="mia" (user_email "mia@example.org")');
     await render(host, { mia: [] });
-    await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+    await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
     // Disconnected for everyone else at once, whatever the peer does.
     assert.deepEqual(host.log.of("agent disconnected").map(({ fields }) => fields?.agent), ["mia"]);
     await host.clock.advance(1_000);
@@ -283,9 +283,9 @@ Deno.test({
       await ledger.askedTimes(1);
       const again = await proveKey(running.dialUrl, key);
       await again.next("registered");
-      await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+      await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
       await render(host, { mia: [] });
-      await host.clock.advance(DIAL_LIMITS.keyFileLookMs);
+      await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
       assert.deepEqual(await again.closed, DENIED);
       await host.clock.advance(DIAL_LIMITS.keyForwardFirstMs);
       assert.equal(ledger.asked.length, 1);

@@ -58,7 +58,7 @@ Deno.test("an agent that registers while its key is revoked does not stay", asyn
       version: "1.2.3",
     });
     const look = async () => {
-      await clock.advance(DIAL_LIMITS.keyFileLookMs);
+      await clock.advance(DIAL_LIMITS.keyFilePollMs);
       for (let turn = 0; turn < 4; turn++) await eventLoopTurn();
       await settle();
     };

@@ -8,7 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import { readKeptLedger } from "core/ledger/fallback.ts";
+import { readLedgerWithFallback } from "core/ledger/fallback.ts";
 import { findAgent } from "core/ledger/ledger.ts";
 import { parseMarkers } from "core/ledger/markers.ts";
 import { type AgentName, parseAgentName } from "core/names.ts";
@@ -31,7 +31,7 @@ export function parseOptions({ args }: Invocation): Result<Options> {
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { files } = context.ports;
   const { hostFile } = context.paths;
-  const ledger = await readKeptLedger(context.ports, context.paths);
+  const ledger = await readLedgerWithFallback(context.ports, context.paths);
   if (!ledger.ok) return ledger;
   const markers = parseMarkers(await files.readText(hostFile), hostFile);
   if (!markers.ok) return markers;
