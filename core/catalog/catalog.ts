@@ -223,7 +223,7 @@ function heldBackOf({ held, heldSince }: ToolLock): Pick<Manifest, "heldBack"> {
     ...held.findings,
     ...[...held.tools].map(([tool, { why }]) => `tool ${JSON.stringify(tool)}: ${why.join("; ")}`),
     ...Object.entries(held.permissions).flatMap(([kind, list]) =>
-      list.map((value) => `it asked for ${kind} ${JSON.stringify(value)}`)
+      list.map((value) => `it requested ${kind} ${JSON.stringify(value)}`)
     ),
   ];
   return { heldBack: { reasons, ...defined({ since: heldSince }) } };

@@ -47,7 +47,7 @@ export function readHeaders(
   for (const [name] of entries) {
     const path = ["headers", name];
     if (!HEADER_NAME.test(name) || RESERVED.test(name)) {
-      read.fault(path, "is no header that a manifest may set");
+      read.fault(path, "is not a header that a manifest may set");
     }
     const value = read.string(path, (text) => {
       if (text.trim() === "" || !HEADER_VALUE.test(text)) return "must be printable ASCII";
@@ -55,7 +55,7 @@ export function readHeaders(
         .find(([, key = ""]) => !(declared as readonly string[]).includes(key));
       return unknown === undefined
         ? undefined
-        : `holds ${unknown[0]}, must declare the key in required_env, user_env or optional_env`;
+        : `contains ${unknown[0]}, must declare the key in required_env, user_env or optional_env`;
     });
     if (value !== undefined) headers[name] = value;
     else if (!read.has(path)) read.fault(path, "is empty, must be a string");
@@ -91,8 +91,8 @@ export function fillEndpoint(
   const bad = Object.entries(headers).find(([, value]) => !HEADER_VALUE.test(value));
   return bad === undefined ? ok({ url, headers, secrets: [...secrets] }) : err(refusal(
     "mcp-key-unusable",
-    `Cannot reach MCP "${mcp}": the key in its header "${bad[0]}" has characters that no header ` +
-      "may hold, must be printable ASCII",
+    `Cannot reach MCP "${mcp}": the key in its header "${bad[0]}" has characters that a ` +
+      "header must not contain, must be printable ASCII",
   ));
 }
 

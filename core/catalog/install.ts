@@ -97,8 +97,8 @@ export async function runInstall(
 function tooLarge({ mcp, package: name, version }: Install): Refusal {
   return refusal(
     "package-too-large",
-    `Cannot install MCP "${mcp}": "${name}@${version}" or a package below it unpacks to a file ` +
-      `of more than ${FILE_BYTES_MAX} bytes; nothing was installed`,
+    `Cannot install MCP "${mcp}": "${name}@${version}" or one of its dependencies unpacks to ` +
+      `a file of more than ${FILE_BYTES_MAX} bytes; nothing was installed`,
     { hints: ["fleetctl mcp catalog list"] },
   );
 }
@@ -141,8 +141,8 @@ function installRefusal(
   if (/integrity|checksum/i.test(output)) {
     return refusal(
       "package-altered",
-      `${start}: what the registry serves for ${pinned} or a package below it is not what the ` +
-        `lock names; nothing was installed`,
+      `${start}: what the registry serves for ${pinned} or one of its dependencies is not what ` +
+        `the lock names; nothing was installed`,
       { details, hints: registry },
     );
   }
@@ -155,7 +155,7 @@ function installRefusal(
   if (/error sending request|not found in cache|dns error|connect|timed out/i.test(output)) {
     return refusal(
       "registry-unreachable",
-      `${start}: the registry cannot be reached, and the cache does not hold all of ${pinned}`,
+      `${start}: the registry cannot be reached, and the cache does not contain all of ${pinned}`,
       { details, hints: registry },
     );
   }

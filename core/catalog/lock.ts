@@ -38,7 +38,7 @@ export async function checkLock(manifest: Manifest): Promise<Result<CheckedLock>
       `Cannot install MCP "${manifest.name}": its deno.lock ${state}`,
       { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --help`] },
     ));
-  if (manifest.source.kind !== "npm") return bad("has no meaning for its kind of source");
+  if (manifest.source.kind !== "npm") return bad("is not allowed for its kind of source");
   const text = manifest.lock;
   if (text === undefined) return bad("is missing");
   const integrity = await hashText(text);

@@ -62,7 +62,7 @@ export function checkVariableName(text: string): string | undefined {
 
 /** Checks an argument or a fixed value: one line, known placeholders only. */
 export function checkArgument(text: string): string | undefined {
-  if (/\p{Cc}/u.test(text)) return "must hold no control characters";
+  if (/\p{Cc}/u.test(text)) return "must not contain control characters";
   return unknownPlaceholder(text);
 }
 
@@ -74,11 +74,11 @@ export function checkServerPath(text: string): string | undefined {
 }
 
 function checkFolder(text: string): string | undefined {
-  if (/[\p{Cc},]/u.test(text)) return "must hold no comma and no control characters";
+  if (/[\p{Cc},]/u.test(text)) return "must not contain commas or control characters";
   if (!/^(\/|\{(tree|home|workdir|project|lib)\}(\/|$))/.test(text)) {
     return "must start with {tree}, {home}, {workdir}, {project}, {lib} or /";
   }
-  return isPlain(text) ? unknownPlaceholder(text) : "must hold no . or .. parts";
+  return isPlain(text) ? unknownPlaceholder(text) : "must not contain . or .. parts";
 }
 
 function isPlain(path: string): boolean {
@@ -88,7 +88,7 @@ function isPlain(path: string): boolean {
 function unknownPlaceholder(text: string): string | undefined {
   for (const [, name = ""] of text.matchAll(/\{([^{}]*)\}/g)) {
     if (!(FOLDER_PLACEHOLDERS as readonly string[]).includes(name)) {
-      return `holds {${name}}, must use only {tree}, {home}, {workdir}, {project} and {lib}`;
+      return `contains {${name}}, must use only {tree}, {home}, {workdir}, {project} and {lib}`;
     }
   }
   return undefined;

@@ -91,7 +91,7 @@ function wantedOf(result: Result<unknown>): string | undefined {
 function checkUrl(text: string, declared: readonly KeyName[]): string | undefined {
   for (const [, name = ""] of text.matchAll(PLACEHOLDER)) {
     if (!(declared as readonly string[]).includes(name)) {
-      return `holds {${name}}, must declare the key in required_env, user_env or optional_env`;
+      return `contains {${name}}, must declare the key in required_env, user_env or optional_env`;
     }
   }
   if (!URL.canParse(text.replace(PLACEHOLDER, "x"))) return "must be an absolute URL";
@@ -100,7 +100,7 @@ function checkUrl(text: string, declared: readonly KeyName[]): string | undefine
   const authority = WRITTEN_OUT.exec(text)?.[1];
   if (authority === undefined) return "must begin with https:// and a host";
   if (authority.includes("{")) return "must have no placeholder in its host";
-  if (url.username !== "" || url.password !== "") return "must carry no user and no password";
+  if (url.username !== "" || url.password !== "") return "must not contain a user or password";
   if (url.hash !== "") return "must have no fragment";
   if (url.protocol === "https:") return undefined;
   return url.protocol === "http:" && LOOPBACK.test(url.hostname)

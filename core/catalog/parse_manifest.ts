@@ -166,11 +166,11 @@ function checkKind(
 ): void {
   if (kind === "http") {
     for (const key of PROCESS_KEYS) {
-      if (read.has([key])) read.fault([key], "has no meaning for an http source");
+      if (read.has([key])) read.fault([key], "is not allowed for an http source");
     }
   }
   if (kind !== "http" && read.has(["headers"])) {
-    read.fault(["headers"], `has no meaning for a source of kind "${kind}"`);
+    read.fault(["headers"], `is not allowed for a source of kind "${kind}"`);
   }
   if (kind === "builtin") {
     for (const key of ["command", "args", "engine", "permissions"] as const) {
@@ -191,7 +191,7 @@ function checkKind(
     }
   }
   if (kind === "uvx" && read.has(["engine"])) {
-    read.fault(["engine"], "has no meaning for a Python package");
+    read.fault(["engine"], "is not allowed for a Python package");
   }
   if (kind === "uvx") checkSandboxed(read, "a Python server");
   if (kind === "npm" && engine === "node") checkSandboxed(read, "a server under Node");
@@ -200,7 +200,7 @@ function checkKind(
       if (!read.has(["integrity", key])) read.fault(["integrity", key], "is missing");
     }
   } else if (read.has(["integrity"])) {
-    read.fault(["integrity"], `has no meaning for a source of kind "${kind}"`);
+    read.fault(["integrity"], `is not allowed for a source of kind "${kind}"`);
   }
 }
 
@@ -209,7 +209,7 @@ function readName(read: FieldReader, folder: string): McpName | undefined {
     ["name"],
     (text) =>
       !parseMcpName(text).ok
-        ? "must start with a lowercase letter and hold at most 31 of a-z, 0-9 and -"
+        ? "must start with a lowercase letter and contain at most 31 of a-z, 0-9 and -"
         : text === folder
         ? undefined
         : `must be the name of its folder, ${JSON.stringify(folder)}`,
@@ -225,7 +225,7 @@ function readKeys(read: FieldReader) {
       (text) =>
         parseKeyName(text).ok
           ? undefined
-          : "must start with an uppercase letter and hold at most 64 of A-Z, 0-9 and _",
+          : "must start with an uppercase letter and contain at most 64 of A-Z, 0-9 and _",
     ) as readonly KeyName[];
   return {
     requiredEnv: keys("required_env"),
@@ -248,7 +248,7 @@ function readOauth(read: FieldReader, auth: Manifest["auth"]) {
     read.fault(["oauth", "provider"], 'is missing although auth is "oauth"');
   }
   if (auth !== "oauth" && read.has(["oauth"])) {
-    read.fault(["oauth"], `has no meaning when auth is "${auth}"`);
+    read.fault(["oauth"], `is not allowed when auth is "${auth}"`);
   }
   return provider === undefined ? undefined : { provider, scopes };
 }
@@ -257,10 +257,10 @@ function readEngine(read: FieldReader): Pick<Manifest, "engine" | "engineReason"
   const engine = read.choice(["engine"], ["deno", "node"]) ?? "deno";
   const engineReason = read.string(["engine_reason"]);
   if (engine === "node" && engineReason === undefined && !read.has(["engine_reason"])) {
-    read.fault(["engine_reason"], 'is missing, must say why when engine is "node"');
+    read.fault(["engine_reason"], 'is missing, must state why when engine is "node"');
   }
   if (engine === "deno" && engineReason !== undefined) {
-    read.fault(["engine_reason"], 'has no meaning when engine is "deno"');
+    read.fault(["engine_reason"], 'is not allowed when engine is "deno"');
   }
   return engineReason === undefined ? { engine } : { engine, engineReason };
 }
@@ -291,7 +291,7 @@ function readTools(read: FieldReader): Pick<Manifest, "risk" | "readOnly"> {
     if (value !== undefined) risk.set(tool, value);
     if (read.boolean([...path, "read_only"]) === true) readOnly.add(tool);
     if (!read.has([...path, "risk"]) && !read.has([...path, "read_only"])) {
-      read.fault(path, "says nothing, must have a risk or read_only");
+      read.fault(path, "is empty, must have a risk or read_only");
     }
   }
   return { risk, readOnly };

@@ -9,8 +9,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 const DETAIL_LINES_MAX = 6;
 const LINE_LENGTH_MAX = 300;
 const OTHER_MACHINE =
-  "its lock names wheels for one kind of machine and one version of Python: on " +
-  "another kind these are not what fits";
+  "its lock names wheels for one platform and one Python version; this host may need others";
 
 /** The install that failed. */
 interface Failed {
@@ -46,13 +45,13 @@ const MEANINGS: readonly (readonly [
   [
     /installer may start no program|no permission to execute/i,
     "package-unusable",
-    (pinned) => `${pinned} or a package below it has to be built, must be a wheel`,
+    (pinned) => `${pinned} or one of its dependencies has to be built, must be a wheel`,
     () => [],
   ],
   [
     /file too large|\bMemoryError\b/i,
     "package-too-large",
-    (pinned) => `${pinned} or a package below it has a file that unpacks to too much`,
+    (pinned) => `${pinned} or one of its dependencies has a file that unpacks to too much`,
     () => [],
   ],
   [
@@ -65,32 +64,32 @@ const MEANINGS: readonly (readonly [
     /do not match the hashes|hashes are required|versions pinned with ==/i,
     "package-altered",
     (pinned) =>
-      `what the index serves for ${pinned} or a package below it is not what the lock names; ` +
-      `nothing was installed`,
+      `what the index serves for ${pinned} or one of its dependencies is not what the lock ` +
+      `names; nothing was installed`,
     () => ["fleetctl mcp catalog list"],
   ],
   [
     /outside the target directory|invalid wheel|is invalid|has an invalid wheel|inconsistent|wheel .* malformed|bad (zip|CRC)|not a (zip|supported wheel)/i,
     "package-unusable",
-    (pinned) => `${pinned} or a package below it is no sound wheel; nothing was installed`,
+    (pinned) => `${pinned} or one of its dependencies is not a valid wheel; nothing was installed`,
     () => [],
   ],
   [
     /connection (broken|refused|reset|aborted)|NewConnectionError|(Connect|Read)Timeout|timed out|name resolution|network is unreachable|max retries exceeded|SSLError|CERTIFICATE_VERIFY/i,
     "registry-unreachable",
-    (pinned) => `the index cannot be reached, and the cache does not hold all of ${pinned}`,
+    (pinned) => `the index cannot be reached, and the cache does not contain all of ${pinned}`,
     () => ["fleetctl mcp catalog list"],
   ],
   [
     /conflicting dependencies|ResolutionImpossible|requires a different python|Ignored the following versions that require a different python/i,
     "install-failed",
-    (pinned) => `no versions below ${pinned} fit one another, or none fits the host's Python`,
+    (pinned) => `the dependencies of ${pinned} conflict, or none supports the host's Python`,
     () => [],
   ],
   [
     /no matching distribution|could not find a version|\b404 (client error|not found)/i,
     "package-not-found",
-    (pinned) => `the index has no wheel of ${pinned}, or of a package below it, for this host`,
+    (pinned) => `the index has no wheel of ${pinned}, or of one of its dependencies, for this host`,
     ({ mcp }) => [`fleetctl mcp catalog upgrade ${mcp} --help`],
   ],
 ];

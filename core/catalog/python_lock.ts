@@ -72,7 +72,7 @@ export async function checkPythonLock(manifest: Manifest): Promise<Result<Checke
       `Cannot install MCP "${manifest.name}": its requirements.lock ${state}`,
       { hints: [`fleetctl mcp catalog upgrade ${manifest.name} --help`] },
     ));
-  if (manifest.source.kind !== "uvx") return bad("has no meaning for its kind of source");
+  if (manifest.source.kind !== "uvx") return bad("is not allowed for its kind of source");
   const text = manifest.lock;
   if (text === undefined) return bad("is missing");
   const integrity = await hashText(text);

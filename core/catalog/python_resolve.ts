@@ -56,20 +56,22 @@ function parseReport(text: string, pin: Pin): Result<readonly LockedWheel[]> {
   try {
     found = (JSON.parse(text) as { install?: unknown }).install;
   } catch {
-    return bad("the installer gave no readable report");
+    return bad("the installer returned no readable report");
   }
-  if (!Array.isArray(found)) return bad("the installer gave no readable report");
+  if (!Array.isArray(found)) return bad("the installer returned no readable report");
   const wheels: LockedWheel[] = [];
   for (const one of found) {
     const wheel = wheelOf(one);
     if (wheel === undefined) {
-      return bad("a package below it is no wheel of the index with a sha256");
+      return bad("a dependency is not a wheel from the index with a sha256");
     }
     wheels.push(wheel);
   }
   const own = wheels.find((one) => normalName(one.package) === normalName(pin.package));
   if (own?.version === pin.version) return ok(wheels);
-  return bad(`its version is written "${own?.version ?? "nothing"}", must be named that way`);
+  return bad(
+    `the index spells its version "${own?.version ?? "nothing"}", must be pinned like that`,
+  );
 }
 
 function wheelOf(value: unknown): LockedWheel | undefined {

@@ -54,12 +54,12 @@ export function reasonToAsk(tool: string, definition: Definition): string | unde
   const hints = isRecord(definition["annotations"]) ? definition["annotations"] : {};
   if (hints["readOnlyHint"] !== true) {
     return hints["destructiveHint"] === true
-      ? "says that it may destroy (destructiveHint)"
-      : "does not say that it only reads (readOnlyHint)";
+      ? "claims to be destructive (destructiveHint)"
+      : "does not claim to be read-only (readOnlyHint)";
   }
-  if (hints["destructiveHint"] === true) return "says that it only reads, and that it may destroy";
+  if (hints["destructiveHint"] === true) return "claims to be read-only and destructive";
   const word = changingWord(tool);
-  return word === undefined ? undefined : `says that it only reads, and its name says "${word}"`;
+  return word === undefined ? undefined : `claims to be read-only, but its name contains "${word}"`;
 }
 
 /** Returns the first changing word of a name, split at non-letters and at camel-case boundaries. */
@@ -84,7 +84,7 @@ export function parseMarks(texts: readonly string[]): Result<Marks> {
         "mark-invalid",
         `Cannot mark ${JSON.stringify(text.slice(0, 160))}: it is not a mark, must have the form ` +
           `tool=${MARKS.join("|")}, each tool once`,
-        { kind: "usage", details: [`"${EVERY_TOOL}" is every tool, and can ask or be allowed`] },
+        { kind: "usage", details: [`"${EVERY_TOOL}" means every tool, and can be ask or allow`] },
       ));
     }
     marks.set(tool, mark);
@@ -101,7 +101,7 @@ export function checkMarked(marks: Marks, known: Iterable<string>): Result<void>
     "tool-unknown",
     `Cannot mark tool ${
       JSON.stringify(missing)
-    }: the server lists no such tool, must be one of its`,
+    }: the server lists no such tool, must be one of its tools`,
     { kind: "usage", details: [...names].sort().slice(0, 50) },
   ));
 }
@@ -118,7 +118,7 @@ export function proposeMarks(
   if (operatorMarks.get(EVERY_TOOL) === "allow") return [];
   const every = (why: string): ProposedMark => ({ tool: EVERY_TOOL, risk: "ask", why });
   if (tools === undefined) {
-    return operatorMarks.has(EVERY_TOOL) ? [] : [every("nobody has seen its tools")];
+    return operatorMarks.has(EVERY_TOOL) ? [] : [every("its tools are unknown")];
   }
   const proposed = [...tools].flatMap(([tool, { definition }]) => {
     const why = operatorMarks.has(tool) ? undefined : reasonToAsk(tool, definition);
@@ -127,7 +127,7 @@ export function proposeMarks(
   const odd = proposed.find(({ tool }) => checkToolName(tool) !== undefined);
   return odd === undefined ? proposed : [
     ...proposed.filter(({ tool }) => checkToolName(tool) === undefined),
-    every(`the name ${JSON.stringify(odd.tool.slice(0, 80))} cannot be marked by itself`),
+    every(`the name ${JSON.stringify(odd.tool.slice(0, 80))} cannot be marked on its own`),
   ];
 }
 

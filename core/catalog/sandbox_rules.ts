@@ -37,7 +37,7 @@ export function checkSandboxed(read: FieldReader, who: string): void {
     if (read.has(["permissions", kind])) {
       read.fault(
         ["permissions", kind],
-        `has no meaning for ${who}: what it starts is in the same sandbox`,
+        `is not allowed for ${who}: child processes run in the same sandbox`,
       );
     }
   }
@@ -46,14 +46,16 @@ export function checkSandboxed(read: FieldReader, who: string): void {
       read.string(
         ["permissions", kind, index],
         (text) =>
-          /[:\s"'\\]/.test(text) ? "must hold no space, colon, quote or backslash" : undefined,
+          /[:\s"'\\]/.test(text)
+            ? "must not contain a space, colon, quote or backslash"
+            : undefined,
       );
     }
   }
   for (let index = 0; index < read.count(["permissions", "net"]); index++) {
     read.string(
       ["permissions", "net", index],
-      (text) => text === "*" ? undefined : `must be "*": ${who} is held to no single host`,
+      (text) => text === "*" ? undefined : `must be "*": ${who} cannot be limited to single hosts`,
     );
   }
 }

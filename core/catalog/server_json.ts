@@ -53,7 +53,9 @@ export function parseServerJson(text: string): Result<ImportedServer> {
   const version = server["version"];
   if (typeof version !== "string") return bad('it has no "version"');
   const name = entryName(fullName);
-  if (name === undefined) return bad(`${JSON.stringify(fullName)} gives no name for an entry`);
+  if (name === undefined) {
+    return bad(`${JSON.stringify(fullName)} cannot be converted to an entry name`);
+  }
   const about = {
     name,
     summary: typeof server["description"] === "string" ? server["description"] : "",
@@ -87,7 +89,9 @@ function fromPackage(
   if (transport !== "stdio") {
     return err(refusal(
       "server-json-invalid",
-      `Cannot import the server: its package speaks ${JSON.stringify(transport)}, must speak stdio`,
+      `Cannot import the server: its package uses transport ${
+        JSON.stringify(transport)
+      }, must be "stdio"`,
     ));
   }
   const keys = readKeys(one["environmentVariables"]);
@@ -102,7 +106,7 @@ function fromPackage(
   if (args.some(holdsPassword)) {
     return err(refusal(
       "server-json-invalid",
-      "Cannot import the server: an argument of it holds a URL with a password",
+      "Cannot import the server: one of its arguments contains a URL with a password",
     ));
   }
   return ok({ ...about, source: { pin: pin.value }, args, ...keys.value });
@@ -127,8 +131,8 @@ function readKeys(value: unknown) {
   for (const one of recordsIn(value)) {
     const name = String(one["name"]);
     const fixed = one["value"] ?? one["default"];
-    if (changesStart(name)) return badVariable(name, "decides how it is started");
-    if (changesRouting(name)) return badVariable(name, "decides which way its requests go");
+    if (changesStart(name)) return badVariable(name, "changes how it is started");
+    if (changesRouting(name)) return badVariable(name, "changes how its requests are routed");
     const isKey = one["isSecret"] === true || KEY_NAME.test(name);
     if (!isKey && typeof fixed === "string" && fixed !== "") {
       const fault = settingFault(name, fixed);

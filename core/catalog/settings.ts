@@ -64,8 +64,10 @@ export function parseSettings(texts: readonly string[]): Result<Readonly<Record<
 
 /** Returns what is wrong with a fixed variable, or undefined. Never shows its value. */
 export function settingFault(name: string, value: string): string | undefined {
-  if (checkVariableName(name) !== undefined) return "is no variable, must have the form NAME=VALUE";
-  if (KEY_NAME.test(name)) return "looks like a key, and its value would stand in the catalog";
+  if (checkVariableName(name) !== undefined) {
+    return "is not a valid variable name, must have the form NAME=VALUE";
+  }
+  if (KEY_NAME.test(name)) return "looks like a key, and its value would be visible in the catalog";
   if (changesStart(name)) return "is set by fleetctl itself";
   if (value === "" || value.length > VALUE_LENGTH_MAX) {
     return `has no value, must have one of at most ${VALUE_LENGTH_MAX} characters`;
@@ -73,7 +75,7 @@ export function settingFault(name: string, value: string): string | undefined {
   const wanted = checkArgument(value);
   if (wanted !== undefined) return `has a value that ${wanted}`;
   return holdsPassword(value)
-    ? "holds a URL with a password, and its value would stand in the catalog"
+    ? "contains a URL with a password, and its value would be visible in the catalog"
     : undefined;
 }
 

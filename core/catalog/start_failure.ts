@@ -38,10 +38,10 @@ export function missingAddon(text: string): string | undefined {
   const file = ADDON_FILE.exec(text)?.[1];
   const named = file === undefined ? "" : ` (${visible(file)})`;
   if (/Requires ffi access/.test(text)) {
-    return `it loads a native addon${named}, which no server under Deno may; --engine node lets it`;
+    return `it loads a native addon${named}, which Deno does not allow here; use --engine node`;
   }
-  return `it needs a native addon${named}, and no script of a package is run here that ` +
-    "could build or download one";
+  return `it needs a native addon${named}, and package scripts that could build or download ` +
+    "one never run";
 }
 
 function visible(text: string): string {

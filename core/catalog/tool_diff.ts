@@ -76,7 +76,7 @@ export function diffTools(before: Tools, after: Tools): readonly ToolChange[] {
     const found = old === undefined
       ? addedTool(name, next)
       : next === undefined
-      ? [change(name, "removed-tool", false, "is gone")]
+      ? [change(name, "removed-tool", false, "was removed")]
       : changedTool(name, old, next);
     changes.push(...[...found].sort((a, b) => Number(b.widens) - Number(a.widens)));
   }
@@ -142,11 +142,16 @@ function newTexts(
     const instruction = INSTRUCTIONS.map((rule) => rule.exec(text)?.[0]).find((match) => match);
     if (instruction !== undefined) {
       changes.push(
-        change(tool, "new-instruction", true, `says ${JSON.stringify(clip(instruction))}`),
+        change(
+          tool,
+          "new-instruction",
+          true,
+          `contains the instruction ${JSON.stringify(clip(instruction))}`,
+        ),
       );
     }
     if (HIDDEN.test(text)) {
-      changes.push(change(tool, "new-instruction", true, "has characters that nobody sees"));
+      changes.push(change(tool, "new-instruction", true, "contains invisible characters"));
     }
   }
   return changes;
@@ -171,7 +176,7 @@ function annotationChanges(
     const to = hint(next, name, defaultValue);
     if (from === to) return [];
     const widens = eitherWay || to;
-    return [change(tool, "annotation-flip", widens, `${name} went from ${from} to ${to}`)];
+    return [change(tool, "annotation-flip", widens, `${name} changed from ${from} to ${to}`)];
   });
 }
 
@@ -204,17 +209,17 @@ function parameterChanges(
     changes.push(
       next.required.has(name)
         ? change(tool, "breaking", false, `needs the new parameter "${name}"`)
-        : change(tool, "new-optional", false, `takes the new parameter "${name}"`),
+        : change(tool, "new-optional", false, `accepts the new parameter "${name}"`),
     );
   }
   for (const [name, before] of Object.entries(old.properties)) {
     const after = next.properties[name];
     if (after === undefined) {
-      changes.push(change(tool, "breaking", false, `no longer takes "${name}"`));
+      changes.push(change(tool, "breaking", false, `no longer accepts "${name}"`));
     } else if (rulesOf(before) !== rulesOf(after)) {
-      changes.push(change(tool, "breaking", false, `takes another kind of "${name}"`));
+      changes.push(change(tool, "breaking", false, `changed the type of "${name}"`));
     } else if (!old.required.has(name) && next.required.has(name)) {
-      changes.push(change(tool, "breaking", false, `"${name}" must be given now`));
+      changes.push(change(tool, "breaking", false, `"${name}" is now required`));
     }
   }
   return changes;

@@ -64,7 +64,9 @@ export function createApprovalRequest(deps: ApprovalDeps): AskHuman {
       return await requestOnce(call, connection.value, deps);
     } catch (thrown) {
       // Not decided, or decided but not claimed: in both cases the call is not made.
-      return err(approvalUnavailable(call, `the question was lost: ${errorText(thrown)}`));
+      return err(
+        approvalUnavailable(call, `the connection to the dial unit was lost: ${errorText(thrown)}`),
+      );
     } finally {
       deps.signal?.removeEventListener("abort", withdraw);
       withdraw();
@@ -120,7 +122,7 @@ async function requestOnce(
   deps.onAsked?.({ id, expires: asked.expires });
   const answer = await connection.receive();
   if (answer.type !== "approval_answer") return err(unexpected(answer));
-  const { outcome, by = "somebody", reason } = answer;
+  const { outcome, by = "an unknown person", reason } = answer;
   if (outcome === "denied") return err(deniedByHuman(call, { by, reason }));
   if (outcome !== "approved") return err(undecidedRefusal(call, outcome));
   return await claim(call, id, connection, deps);

@@ -10,10 +10,10 @@ import type { MetricSet } from "core/metrics.ts";
 export const DIAL_COUNTERS = {
   registers: "Registrations by result and reason.",
   refused: "Upgrades that were refused.",
-  evicted: "Connections that made room for another before they registered.",
+  evicted: "Unregistered connections that were evicted for a newer one.",
   skipped: "Frames of unknown type.",
   events: "Events of agents by result: stored, repeated, foreign.",
-  paced: "Times that an agent over its pace was not read from for a while.",
+  paced: "Times that reading from an agent above its rate limit was paused.",
 } as const;
 
 /** Gauges with their help texts. */

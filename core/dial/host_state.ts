@@ -127,7 +127,7 @@ function ofActive(
   const isNew = unit.since !== undefined && now - unit.since < FIRST_REPORT_MS;
   return isNew
     ? state("starting", undefined, unit.since)
-    : state("idle", "its dial unit tells no state", unit.since);
+    : state("idle", "its dial unit reports no state", unit.since);
 }
 
 function state(

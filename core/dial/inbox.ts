@@ -105,7 +105,7 @@ function paceKeeper(
     const lastLogged = loggedAt.get(agent);
     if (lastLogged !== undefined && now - lastLogged < EVENT_LIMITS.logIntervalMs) return;
     loggedAt.set(agent, now);
-    log.warning("agent sends faster than its share and is read more slowly", { agent });
+    log.warning("agent exceeds its event rate; reading is slowed", { agent });
   };
 }
 

@@ -32,7 +32,7 @@ export async function connectLocal(
     const isAbsent = thrown instanceof Error && thrown.name === "NotFound";
     return err(
       isAbsent
-        ? `its dial unit is not there ("${socket}" does not exist)`
+        ? `its dial unit is not running ("${socket}" does not exist)`
         : `its dial unit does not answer: ${errorText(thrown)}`,
     );
   }
@@ -43,7 +43,7 @@ export async function connectLocal(
     send: (request) => writer.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`)),
     async receive() {
       const { value, done } = await lines.next();
-      if (done === true) throw new Error("the dial unit ended the connection");
+      if (done === true) throw new Error("the dial unit closed the connection");
       return localAnswer.parse(JSON.parse(value));
     },
     close: () => stream.close(),

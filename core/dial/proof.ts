@@ -53,7 +53,10 @@ export async function generateDialKey(): Promise<{ key: DialKey; stored: string 
 /** Parses the text that `generateDialKey` returned as `stored`. */
 export async function parseDialKey(stored: string): Promise<Result<DialKey>> {
   const broken = err(
-    refusal("dial-key-unreadable", "Cannot use the dial key: its file is damaged, must be as made"),
+    refusal(
+      "dial-key-unreadable",
+      "Cannot use the dial key: its file is damaged, must be unchanged",
+    ),
   );
   try {
     const value = JSON.parse(stored) as { public?: unknown; pkcs8?: unknown };

@@ -48,12 +48,12 @@ export function parseRegisterUrl(text: string): Result<URL> {
         kind: "settings",
       }),
     );
-  if (!URL.canParse(text)) return bad("is no URL, must be ws://<host>:<port>");
+  if (!URL.canParse(text)) return bad("is not a URL, must be ws://<host>:<port>");
   const url = new URL(text);
   if (url.protocol !== "ws:" && url.protocol !== "wss:") {
     return bad(`has the scheme "${url.protocol}", must be ws: or wss:`);
   }
-  if (url.username !== "" || url.password !== "") return bad("holds credentials, must hold none");
+  if (url.username !== "" || url.password !== "") return bad("contains credentials, must not");
   if (url.search !== "" || url.hash !== "") return bad("has a query, must have none");
   return ok(url);
 }

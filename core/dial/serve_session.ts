@@ -136,7 +136,7 @@ class ServedSession {
       this.#feed({ kind: "text", text });
     } catch (thrown) {
       const { agent } = this.#claim;
-      this.#deps.log.error("frame not taken", { agent, error: errorText(thrown) });
+      this.#deps.log.error("frame not processed", { agent, error: errorText(thrown) });
       this.#close(CLOSE.tryAgainLater, "storage");
     }
   }
@@ -239,7 +239,7 @@ class ServedSession {
     if (this.#isOver || this.#state.phase === "ended") return false;
     const text = JSON.stringify(frame);
     if (this.#connection.bufferedBytes() + text.length > DIAL_LIMITS.socketBufferBytesMax) {
-      this.#deps.log.warning("agent does not read", { agent: this.#claim.agent.slice(0, 80) });
+      this.#deps.log.warning("agent send buffer full", { agent: this.#claim.agent.slice(0, 80) });
       this.#connection.terminate();
       return false;
     }

@@ -35,7 +35,7 @@ export function checkRootFolder(
   if ((folder.mode & 0o002) === 0) return ok(undefined);
   return err(refusal(
     "root-foreign",
-    `Cannot use root "${root}": everybody may write to it, must be yours alone`,
+    `Cannot use root "${root}": it is world-writable, must be writable by you only`,
     { hints: [`chmod o-w ${quoteShell(root)}`] },
   ));
 }

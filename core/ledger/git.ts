@@ -180,7 +180,9 @@ function startExchange(clock: Clock, child: Child) {
 }
 
 function describeExit(exit: ProcessExit): string {
-  return exit.signal === undefined ? `ended with code ${exit.code}` : `was ended by ${exit.signal}`;
+  return exit.signal === undefined
+    ? `ended with code ${exit.code}`
+    : `was killed by ${exit.signal}`;
 }
 
 /** Returns the path of the index file that only fleetctl uses. */

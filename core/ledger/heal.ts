@@ -50,7 +50,7 @@ export async function heal(ports: LedgerPorts, paths: Paths, git: Git): Promise<
 async function healOnce(ports: LedgerPorts, paths: Paths, git: Git): Promise<Result<Healed>> {
   if ((await ports.files.stat(`${paths.repo}/.git/HEAD`)) === undefined) {
     return err(
-      refusal("ledger-missing", `Cannot use the ledger: there is none in "${paths.repo}"`, {
+      refusal("ledger-missing", `Cannot use the ledger: "${paths.repo}" has no ledger`, {
         hints: ["fleetctl apply"],
       }),
     );

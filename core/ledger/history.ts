@@ -52,7 +52,7 @@ export async function readHistory(
   if (!git.ok) return git;
   if (await readHead(git.value) === undefined) {
     return err(
-      refusal("ledger-missing", `Cannot read the ledger: there is none in "${paths.repo}"`, {
+      refusal("ledger-missing", `Cannot read the ledger: "${paths.repo}" has no ledger`, {
         hints: ["fleetctl apply"],
       }),
     );

@@ -115,7 +115,7 @@ export function withFallback(
 
 /** Adds to a fault that its subject keeps the state of a commit. */
 export function fallbackFault(fault: Refusal, subject: string, commit: string): Refusal {
-  const line = `${subject} goes on as commit ${commit.slice(0, 12)} has it`;
+  const line = `${subject} continues with its version of commit ${commit.slice(0, 12)}`;
   return { ...fault, details: [...fault.details, line] };
 }
 
@@ -211,7 +211,7 @@ function sharedClaims(
       "claim-shared",
       `Cannot map ${key} "${claim}": ${names.length} agents have it, must be one`,
       {
-        details: names.map((name) => `${shardFile(name)}: ${key}: is also that of another agent`),
+        details: names.map((name) => `${shardFile(name)}: ${key}: is also used by another agent`),
         hints: names.map((name) => editHint(pathOf(name))),
       },
     )

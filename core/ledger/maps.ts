@@ -51,7 +51,7 @@ function renderMap<Claim extends string>(
     faults: shared.map(([value, names]) =>
       refusal("claim-shared", `Cannot map ${key} "${value}": ${names.length} agents have it`, {
         details: names.map((name) =>
-          `agents.d/${name}.yaml: ${key}: is also that of another agent, must be its own`
+          `agents.d/${name}.yaml: ${key}: is also used by another agent, must be unique`
         ),
         hints: [
           ...names.map((name) => `fleetctl agents show ${name}`),

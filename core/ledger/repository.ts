@@ -137,7 +137,7 @@ export async function commitChange(
     return err(refusal(
       "ledger-edited",
       `Cannot record "${change.verb}": its files in "${paths.repo}" changed each time while they ` +
-        `were being written, must rest`,
+        `were being written, must not be edited meanwhile`,
       { hints: [`git -C ${quoteShell(paths.repo)} status`] },
     ));
   });

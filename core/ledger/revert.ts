@@ -93,7 +93,7 @@ async function findChange(
     err(refusal("commit-unusable", `Cannot revert ${shown}: ${state}`, {
       hints: ["fleetctl ledger log"],
     }));
-  if (!COMMIT_ID.test(given)) return bad("it is no commit, must be an id that ledger log shows");
+  if (!COMMIT_ID.test(given)) return bad("it is not a commit id, use one that `ledger log` shows");
   const named = await git.run(["rev-parse", "--verify", "--quiet", `${given}^{commit}`]);
   if (!named.ok) return bad("the ledger has no such commit, or more than one");
   const id = named.value.trim();
@@ -178,8 +178,8 @@ function conflictRefusal(paths: Paths, id: string, files: readonly string[]): Re
 function secretsRefusal(id: string, name: string): Refusal {
   return refusal(
     "revert-secrets",
-    `Cannot revert "${id}": it changed "${name}", and an older secret store would bring back ` +
-      "keys that were replaced and readers that were dropped",
+    `Cannot revert "${id}": it changed "${name}", and an older secret store would restore ` +
+      "replaced keys and removed readers",
     {
       hints: ["fleetctl secret list"],
     },
@@ -189,7 +189,7 @@ function secretsRefusal(id: string, name: string): Refusal {
 function notALedgerFile(id: string, name: string): Refusal {
   return refusal(
     "revert-odd-file",
-    `Cannot revert "${id}": it changed ${JSON.stringify(name.slice(0, 200))}, which is no plain ` +
-      "file of the ledger",
+    `Cannot revert "${id}": it changed ${JSON.stringify(name.slice(0, 200))}, which is not a ` +
+      "regular ledger file",
   );
 }

@@ -183,7 +183,7 @@ function readDialKeys(read: FieldReader): readonly string[] | undefined {
   }
   const keys = read.strings(path, patternRule(DIAL_KEY, "an Ed25519 key in base64url"));
   if (keys.length > DIAL_KEYS_MAX) {
-    read.fault(path, `holds ${keys.length} keys, must be at most ${DIAL_KEYS_MAX}`);
+    read.fault(path, `contains ${keys.length} keys, must be at most ${DIAL_KEYS_MAX}`);
   }
   return keys;
 }
@@ -195,7 +195,7 @@ function readTools(read: FieldReader): ToolDeltas {
     read.strings(["tools", key], nameRule(parseMcpName)) as readonly McpName[];
   const tools = { add: names("add"), remove: names("remove") };
   for (const both of tools.add.filter((name) => tools.remove.includes(name))) {
-    read.fault(["tools", "remove"], `"${both}" is added too, must be in one of the two lists`);
+    read.fault(["tools", "remove"], `"${both}" is also in add, must be in one of the two lists`);
   }
   return tools;
 }

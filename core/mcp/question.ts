@@ -50,12 +50,12 @@ export function readQuestion(params: unknown): Result<McpQuestion, string> {
   if (params["mode"] === "url") {
     const url = params["url"];
     if (typeof url !== "string" || url.length > TEXT_LENGTH_MAX || !URL.canParse(url)) {
-      return err("its url is none");
+      return err("its url is invalid");
     }
     const { protocol, hostname, href } = new URL(url);
     return protocol === "https:" || protocol === "http:" && LOOPBACK.test(hostname)
       ? ok({ mode: "url", message, url: href })
-      : err("its url is neither https nor of this machine");
+      : err("its url is neither https nor to this machine");
   }
   const schema = params["requestedSchema"];
   const properties = isRecord(schema) && isRecord(schema["properties"]) ? schema["properties"] : {};
@@ -66,7 +66,7 @@ export function readQuestion(params: unknown): Result<McpQuestion, string> {
   for (const name of names) {
     const field = readField(name, properties[name], required.includes(name));
     if (field === undefined) {
-      return err(`its field ${JSON.stringify(name.slice(0, 80))} is of no kind`);
+      return err(`its field ${JSON.stringify(name.slice(0, 80))} has an unsupported type`);
     }
     fields.push(field);
   }

@@ -111,7 +111,7 @@ const HOSTILE: readonly {
   {
     name: "an option in place of a commit",
     words: ["ledger", "revert", "--", "--exec=x"],
-    says: /it is no commit/,
+    says: /it is not a commit id/,
   },
   {
     name: "a recovery key of nonsense",

@@ -38,7 +38,7 @@ Deno.test("up refuses a root of somebody else, or that anybody may change, untou
   for (
     const [root, wanted] of [
       [foreign, /Cannot use root ".*": it belongs to uid \d+, must be yours/],
-      [open, /Cannot use root ".*": everybody may write to it, must be yours alone/],
+      [open, /Cannot use root ".*": it is world-writable, must be writable by you only/],
     ] as const
   ) {
     const result = await runDev(["up", "--root", root, "--port-base", "0"]);

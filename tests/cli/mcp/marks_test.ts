@@ -59,7 +59,10 @@ Deno.test("a mark of a tool that the server does not list adds nothing", async (
   await using host = await catalogHost([version("1.0.0", READ)]);
   const typo = await host.run(...ADD, "--risk", "red_page=ask");
   assert.equal(typo.code, 2);
-  assert.match(typo.stderr, /the server lists no such tool, must be one of its\n {2}read_page$/m);
+  assert.match(
+    typo.stderr,
+    /the server lists no such tool, must be one of its tools\n {2}read_page$/m,
+  );
   await assert.rejects(Deno.stat(`${host.paths.overlayCatalog}/wiki`), Deno.errors.NotFound);
   assert.equal((await host.run(...ADD)).code, 0);
   const review = ["mcp", "catalog", "review", "wiki", "--risk"];
@@ -91,7 +94,7 @@ Deno.test("an upgrade keeps marks, grants, variables, and a review marks what is
   const accept = /^accept with: fleetctl (.*)$/m.exec(upgraded.stdout)?.[1] ?? "";
   const accepted = await host.run(...accept.split(" "));
   assert.equal(accepted.code, 0, accepted.stderr);
-  assert.match(accepted.stdout, /ask {2}send_page: does not say that it only reads/);
+  assert.match(accepted.stdout, /ask {2}send_page: does not claim to be read-only/);
   assert.deepEqual(await risks(host), { wipe_page: "block", send_page: "ask" });
 });
 
@@ -113,7 +116,7 @@ throw new Error("Could not locate the bindings file. Tried: wiki_store.node");`,
   assert.match(ended.stderr, /^ {2}\\u\{1b\}\[31mno\\u\{1b\}\[0m colors$/m);
   // deno-lint-ignore no-control-regex -- an escape of a terminal is what must not be there
   assert.doesNotMatch(ended.stdout + ended.stderr, /\u001b/);
-  assert.match(ended.stdout, /ask {2}every tool: nobody has seen its tools/);
+  assert.match(ended.stdout, /ask {2}every tool: its tools are unknown/);
   assert.deepEqual(await risks(host), { "*": "ask" });
   const allowed = await host.run("mcp", "catalog", "review", "wiki", "--risk", "*=allow");
   assert.equal(allowed.code, 0, allowed.stderr);

@@ -147,7 +147,7 @@ Deno.test("replay of an annotation flip: a tool that asks for more trust is held
   ]);
   await startAt(host);
   const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.0.1");
-  assert.match(upgraded.stdout, /annotation-flip +erase +readOnlyHint went from false to true/);
+  assert.match(upgraded.stdout, /annotation-flip +erase +readOnlyHint changed from false to true/);
   assert.deepEqual(await riskOf(host, "wiki"), { erase: "block" });
 });
 
@@ -200,7 +200,7 @@ Deno.test("a first add that cannot be tried out says so, and every tool of it as
   const added = await host.run("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal(added.code, 0, added.stderr);
   assert.match(added.stdout, /tools {2}unknown: it could not be tried out/);
-  assert.match(added.stdout, /ask {2}every tool: nobody has seen its tools/);
+  assert.match(added.stdout, /ask {2}every tool: its tools are unknown/);
   assert.deepEqual(await riskOf(host, "wiki"), { "*": "ask" });
 });
 
@@ -224,8 +224,8 @@ Deno.test("wording and optional parameters change at once; a break is named", as
   for (
     const [to, said] of [
       ["1.0.1", /wording +read_page +"Reads a page" became "Reads one page"/],
-      ["1.0.2", /new-optional +read_page +takes the new parameter "limit"/],
-      ["1.0.3", /breaking +read_page +no longer takes "text"/],
+      ["1.0.2", /new-optional +read_page +accepts the new parameter "limit"/],
+      ["1.0.3", /breaking +read_page +no longer accepts "text"/],
     ] as const
   ) {
     const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", to);

@@ -160,7 +160,7 @@ Deno.test("a manifest of a Python package says nothing that could not be held", 
   const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0"];
   const refused = await scene.host.run(...words, "--grant", "net=api.example.org:443");
   assert.equal(refused.code, 1, refused.stdout);
-  assert.match(refused.stderr, /must be "\*": a Python server is held to no single host/);
+  assert.match(refused.stderr, /must be "\*": a Python server cannot be limited to single hosts/);
   assert.equal(await entryOf(scene.host, "wiki"), undefined);
   const hash = `sha256-${"A".repeat(43)}=`;
   const base = `name: wiki\nsummary: A wiki\nsource: {uvx: acme-wiki==1.0.0}\n` +
@@ -170,10 +170,10 @@ Deno.test("a manifest of a Python package says nothing that could not be held", 
   assert.ok(parseManifest(`${base}permissions: {net: ["*"], read: ["/srv"]}\n`, site).ok);
   for (
     const [line, want] of [
-      ["permissions: {run: [git]}", /permissions\.run: has no meaning for a Python server/],
-      ["permissions: {sys: [hostname]}", /permissions\.sys: has no meaning for a Python server/],
-      ["permissions: {read: ['/a:b']}", /must hold no space, colon/],
-      ["permissions: {write: ['/a b']}", /must hold no space, colon/],
+      ["permissions: {run: [git]}", /permissions\.run: is not allowed for a Python server/],
+      ["permissions: {sys: [hostname]}", /permissions\.sys: is not allowed for a Python server/],
+      ["permissions: {read: ['/a:b']}", /must not contain a space, colon/],
+      ["permissions: {write: ['/a b']}", /must not contain a space, colon/],
       ["engine: deno", /engine: has no meaning/],
       ["run_as: root", /run_as: must be absent: root would leave the sandbox/],
     ] as const

@@ -201,7 +201,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a provider without oauth",
     text: `${NPM}oauth: {provider: x}\n`,
-    fault: /no meaning when auth is "none"/,
+    fault: /not allowed when auth is "none"/,
   },
   {
     name: "node without a reason",
@@ -211,12 +211,13 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a single host under Node",
     text: `${NODE}permissions: {net: ["a.example:443"]}\n`,
-    fault: /permissions\.net\[0\]: .*must be "\*": a server under Node is held to no single host/,
+    fault:
+      /permissions\.net\[0\]: .*must be "\*": a server under Node cannot be limited to single hosts/,
   },
   {
     name: "programs under Node",
     text: `${NODE}permissions: {run: [git]}\n`,
-    fault: /permissions\.run: has no meaning for a server under Node/,
+    fault: /permissions\.run: is not allowed for a server under Node/,
   },
   {
     name: "root under Node",
@@ -226,7 +227,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a folder with dots",
     text: `${NPM}permissions: {read: ["{home}/../x"]}\n`,
-    fault: /permissions\.read\[0\]: .*must hold no \. or \.\. parts/,
+    fault: /permissions\.read\[0\]: .*must not contain \. or \.\. parts/,
   },
   {
     name: "a relative folder",
@@ -236,12 +237,12 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a folder with a comma",
     text: `${NPM}permissions: {read: ["/a,/b"]}\n`,
-    fault: /no comma/,
+    fault: /not contain commas/,
   },
   {
     name: "an unknown placeholder",
     text: `${NPM}args: ["{secret}"]\n`,
-    fault: /args\[0\]: .*holds \{secret\}, must use only/,
+    fault: /args\[0\]: .*contains \{secret\}, must use only/,
   },
   {
     name: "a net target with a path",
@@ -272,7 +273,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a line break in an argument",
     text: `${NPM}args: ["a\\nb"]\n`,
-    fault: /no control characters/,
+    fault: /not contain control characters/,
   },
   {
     name: "a secret as fixed environment",
@@ -282,12 +283,12 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a key in a header that is not declared",
     text: `${HTTP}headers: { Authorization: "Bearer {OTHER}" }\n`,
-    fault: /headers\.Authorization: .*holds \{OTHER\}, must declare the key/,
+    fault: /headers\.Authorization: .*contains \{OTHER\}, must declare the key/,
   },
   {
     name: "a header of the protocol",
     text: `${HTTP}headers: { Mcp-Session-Id: x }\n`,
-    fault: /headers\.Mcp-Session-Id: is no header that a manifest may set/,
+    fault: /headers\.Mcp-Session-Id: is not a header that a manifest may set/,
   },
   {
     name: "a header with a line break",
@@ -297,18 +298,18 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "headers without a URL",
     text: `${NPM}headers: { X-A: b }\n`,
-    fault: /headers: has no meaning for a source of kind "npm"/,
+    fault: /headers: is not allowed for a source of kind "npm"/,
   },
   { name: "http without TLS", text: HTTP.replace("https:", "http:"), fault: /must use https/ },
   {
     name: "a user in the URL",
     text: HTTP.replace("notes.ex", "me:pw@notes.ex"),
-    fault: /no user and no password/,
+    fault: /not contain a user or password/,
   },
   {
     name: "an undeclared placeholder",
     text: HTTP.replace("{NOTES_KEY}", "{OTHER}"),
-    fault: /holds \{OTHER\}/,
+    fault: /contains \{OTHER\}/,
   },
   {
     name: "a placeholder in the host",
@@ -328,7 +329,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a command for http",
     text: `${HTTP}command: x\n`,
-    fault: /command: has no meaning for an http source/,
+    fault: /command: is not allowed for an http source/,
   },
   {
     name: "another transport than its source",

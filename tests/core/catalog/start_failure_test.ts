@@ -28,7 +28,7 @@ const ADDONS: readonly (readonly [string, RegExp | undefined])[] = [
   ['Could not load the "sharp" module using the linux-x64 runtime', /^it needs a native addon/],
   [
     'NotCapable: Requires ffi access to "/x/y.node"',
-    /\(y\.node\), which no server under Deno may; --engine node/,
+    /\(y\.node\), which Deno does not allow here; use --engine node/,
   ],
   ["TypeError: x is not a function", undefined],
   ["loaded settings.node from disk", undefined],

@@ -95,7 +95,7 @@ const ROWS: readonly Row[] = [
   { name: "a new unit without words", now: 901_000, want: ["starting", undefined, 900_000] },
   {
     name: "an old unit without words",
-    want: ["idle", "its dial unit tells no state", 900_000],
+    want: ["idle", "its dial unit reports no state", 900_000],
   },
   {
     name: "words of the run before",

@@ -121,9 +121,9 @@ Deno.test("serveSession() ends only the connection whose frame cannot be taken",
   await settle();
   peer.say({ type: "turn_accepted", turn_id: "t" });
   assert.deepEqual(peer.ends, [CLOSE.tryAgainLater]);
-  assert.equal(log.of("frame not taken")[0]?.fields.error, "disk I/O error");
+  assert.equal(log.of("frame not processed")[0]?.fields.error, "disk I/O error");
   peer.say({ type: "turn_accepted", turn_id: "t" });
-  assert.equal(log.of("frame not taken").length, 1);
+  assert.equal(log.of("frame not processed").length, 1);
   peer.leave(CLOSE.tryAgainLater);
   assert.equal(registry.get("mia"), undefined);
   assert.equal(clock.pending(), 0);
@@ -215,14 +215,14 @@ Deno.test("createInboxes() reads slowly from an agent over its pace, and takes a
   assert.ok(pauses.every((ms) => ms > 0));
   assert.equal(metrics.value("paced", {}), 2);
   // One log line is written, and both events wait to be stored.
-  assert.equal(log.of("agent sends faster than its share and is read more slowly").length, 1);
+  assert.equal(log.of("agent exceeds its event rate; reading is slowed").length, 1);
   assert.equal(writes.length, 1);
   await clock.advance(EVENT_LIMITS.logIntervalMs);
   for (let seq = 0; seq <= room; seq++) {
     take(session, { ...large, seq });
     await writes.shift()?.();
   }
-  assert.equal(log.of("agent sends faster than its share and is read more slowly").length, 2);
+  assert.equal(log.of("agent exceeds its event rate; reading is slowed").length, 2);
 });
 
 Deno.test("serveSession() pauses its connection for the longest time asked for", async () => {

@@ -40,7 +40,7 @@ repoTest("a broken shard counts as it was committed last, and its fault says so"
   assert.match(fault?.details[0] ?? "", /^agents\.d\/ada\.yaml:3: colour/);
   assert.equal(
     fault?.details.at(-1),
-    `agent "ada" goes on as commit ${commit.slice(0, 12)} has it`,
+    `agent "ada" continues with its version of commit ${commit.slice(0, 12)}`,
   );
   assert.equal(findAgent(ledger, "ada").ok, true);
   const edited = await changeAgent(host, paths, {

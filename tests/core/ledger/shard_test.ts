@@ -161,12 +161,12 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}dial_keys: [${
       Array.from({ length: 17 }, (_, at) => String.fromCharCode(65 + at).repeat(43))
     }]\n`,
-    want: [`${FILE}:3: dial_keys: holds 17 keys, must be at most 16`],
+    want: [`${FILE}:3: dial_keys: contains 17 keys, must be at most 16`],
   },
   {
     name: "an MCP both added and removed",
     text: `${HEAD}tools: { add: [git], remove: [git] }\n`,
-    want: [`${FILE}:3: tools.remove: "git" is added too, must be in one of the two lists`],
+    want: [`${FILE}:3: tools.remove: "git" is also in add, must be in one of the two lists`],
   },
   {
     name: "a list of agents",

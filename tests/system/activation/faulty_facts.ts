@@ -85,7 +85,7 @@ async function staysWith(
     const applied = await host.exec(["fleetctl", "apply"]);
     assert.equal(applied.code, 1, applied.out + applied.err);
     assert.match(applied.err, said);
-    assert.match(applied.err, /as commit [0-9a-f]{12} has it/);
+    assert.match(applied.err, /its version of commit [0-9a-f]{12}/);
     assert.match(applied.out, /^unchanged +\d+ files\n$/);
     assert.deepEqual(await snapshot(host), before);
   }
