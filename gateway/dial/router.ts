@@ -15,7 +15,7 @@ import { errorText, refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { createKeyedQueue, type KeyedQueue } from "core/concurrency/lanes.ts";
+import { createKeyedQueue, type KeyedQueue } from "core/concurrency/keyed_queue.ts";
 import type { GatewayDecision, StoredApproval } from "gateway/approvals/book.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
