@@ -207,7 +207,7 @@ sub failed {
 sub answer {
     my ( $code, $mode, $bytes ) = @_;
     put( \*STDOUT, sprintf( "%s %o %d\n", $code, $mode, length $bytes ) . $bytes )
-      or die "nobody reads\n";
+      or die "no reader\n";
 }
 
 sub take_line {

@@ -97,7 +97,7 @@ leakless(
       );
     }
     await rig.manager.enable("a.service");
-    await assert.rejects(rig.manager.enable("faulty.service"), /its file is refused/);
+    await assert.rejects(rig.manager.enable("faulty.service"), /its file is invalid/);
     await rig.manager.disable("off.service");
     await rig.manager.disable("../../outside");
     assert.equal(

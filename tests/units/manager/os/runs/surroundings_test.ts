@@ -78,7 +78,7 @@ leakless("credentials are gone after the run, and missing files are named", asyn
     ["b.service", /resources the credential file ".*\/none" does not exist$/],
     ["c.service", /resources the environment file ".*\/none.env" does not exist$/],
     ["d.service", /resources the environment file ".*\/bad.env" is unusable: line 1: /],
-    ["e.service", /resources the working directory ".*\/none" is not there$/],
+    ["e.service", /resources the working directory ".*\/none" does not exist$/],
   ];
   for (const [unit, message] of faults) {
     await assert.rejects(rig.manager.start(unit), (thrown) => {
