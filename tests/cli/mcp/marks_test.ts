@@ -84,7 +84,7 @@ Deno.test("an upgrade keeps marks, grants, variables, and a review marks what is
   const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
   assert.equal(upgraded.code, 0, upgraded.stderr);
   assert.match(upgraded.stdout, /^tools {3}1 changes$/m);
-  assert.match(upgraded.stdout, /mark {8}send_page: asks a human once accepted, does not say/);
+  assert.match(upgraded.stdout, /mark {8}send_page: asks a human once accepted, does not claim/);
   const after = await manifestOf(host);
   for (const key of ["environment", "permissions", "tools"]) {
     assert.deepEqual(after[key], before[key], key);

@@ -174,7 +174,7 @@ Deno.test("a manifest of a Python package says nothing that could not be held", 
       ["permissions: {sys: [hostname]}", /permissions\.sys: is not allowed for a Python server/],
       ["permissions: {read: ['/a:b']}", /must not contain a space, colon/],
       ["permissions: {write: ['/a b']}", /must not contain a space, colon/],
-      ["engine: deno", /engine: has no meaning/],
+      ["engine: deno", /engine: is not allowed/],
       ["run_as: root", /run_as: must be absent: root would leave the sandbox/],
     ] as const
   ) {
