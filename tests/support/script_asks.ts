@@ -53,7 +53,7 @@ export function scriptAsks(root: string): ScriptAsks {
         agentNames: () => Promise.reject(new Error("no gateway in scripts")),
         sendToOwner: () => Promise.reject(new Error("no gateway in scripts")),
         answered: () => false,
-        askAgain: () => {},
+        resend: () => {},
       },
       mcps: { listed: () => () => {} },
       ownerFiles: { offer: () => Promise.reject(new Error("no gateway in scripts")) },

@@ -234,7 +234,7 @@ async function openConnections(
       ...shared,
       identity: { ...identity, userEmail, gatewayUrl: cockpitUrl },
       path: `${folder}/dial.db`,
-      onRegistered: () => questions.askAgain(),
+      onRegistered: () => questions.resend(),
     });
   }
   if (teamchat !== undefined) {
@@ -245,8 +245,8 @@ async function openConnections(
       opening: () => registration(agent, teamchat, { key, clock, random }),
       path: `${folder}/teamchat.db`,
       onRegistered: () => {
-        questions.askAgain();
-        ownerFiles.sendAgain();
+        questions.resend();
+        ownerFiles.resend();
       },
       turnFiles: createTurnFiles({ files, log, folder: `${folder}/files` }),
       onFileTaken: ownerFiles.taken,

@@ -113,7 +113,7 @@ export async function openGatewayConnection(
       ...defined({ opening: deps.opening }),
       onFrame: (frame) => handleFrame(frame, { store, link, runner, handlers, log, deps }),
       onRegistered: deps.onRegistered,
-      onAcknowledged: () => recorder.roomMade(),
+      onAcknowledged: () => recorder.spaceFreed(),
     });
   return {
     store,

@@ -71,7 +71,7 @@ export function startHostUnit(
 /** Runs one job to its end; the result contains any failure. */
 async function runJob(
   job: HostJob,
-  at: {
+  deps: {
     readonly socket: string;
     readonly ports: HostUnitPorts;
     readonly log: Log;
@@ -80,7 +80,7 @@ async function runJob(
   },
 ): Promise<HostJobResult> {
   const { id, by, agent } = job;
-  const { log, ports } = at;
+  const { log, ports } = deps;
   const failed = (code: string, message: string): HostJobResult => {
     log.warning("job failed", { id, job: job.job, by, code });
     return { type: "job_result", id, code, message: message.slice(0, 2_000) };
@@ -95,7 +95,7 @@ async function runJob(
   log.info("job begins", { id, job: job.job, agent, by });
   let stream: ByteStream | undefined;
   try {
-    stream = await connectDaemon(ports.sockets, at.socket);
+    stream = await connectDaemon(ports.sockets, deps.socket);
   } catch (thrown) {
     return failed("daemon-not-running", `Cannot reach the daemon: ${errorText(thrown)}`);
   }
@@ -115,7 +115,7 @@ async function runJob(
       },
       err: async (text) => {
         const line = lastLine(text);
-        if (line !== "") at.reportProgress(line.slice(0, DIAL_LIMITS.jobProgressLengthMax));
+        if (line !== "") deps.reportProgress(line.slice(0, DIAL_LIMITS.jobProgressLengthMax));
       },
     });
     if (!code.ok) return failed(code.error.code, code.error.message);

@@ -109,7 +109,7 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
         });
       }
       if (request.success && request.data.type === "mcp_listed") {
-        return await holdListed(request.data.mcp, deps.mcps, next);
+        return await registerProxy(request.data.mcp, deps.mcps, next);
       }
       await answer(
         request.success ? await handle(request.data, deps, rights) : invalid("its type is unknown"),
@@ -122,7 +122,7 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
 }
 
 /** Registers a proxy's MCP until its connection ends, which means that the proxy has ended. */
-async function holdListed(
+async function registerProxy(
   mcp: string,
   mcps: Pick<McpBoard, "listed">,
   next: () => Promise<string | undefined>,

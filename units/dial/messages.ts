@@ -42,7 +42,7 @@ export interface GatewayQuestions {
   /** Delivers an answer; false when no caller waits for it. */
   answered(frame: Answer): boolean;
   /** Sends all unanswered requests again; called when a connection is registered. */
-  askAgain(): void;
+  resend(): void;
 }
 
 /** Maximum number of unanswered requests. */
@@ -106,7 +106,7 @@ export function createQuestions(deps: {
       question?.resolve(ok(frame));
       return question !== undefined;
     },
-    askAgain: () => {
+    resend: () => {
       for (const { frame } of open.values()) deps.send(frame);
     },
   };

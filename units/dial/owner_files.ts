@@ -34,7 +34,7 @@ export interface OwnerFiles {
   /** Delivers a result; false when no caller waits for it. */
   answered(frame: Extract<InboundFrame, { type: "owner_message_result" }>): boolean;
   /** Restarts every file that has no answer. */
-  sendAgain(): void;
+  resend(): void;
 }
 
 interface OpenOffer {
@@ -126,7 +126,7 @@ export function createOwnerFiles(deps: {
       pending?.resolve(ok({ outcome, ids, reason }));
       return pending !== undefined;
     },
-    sendAgain: () => {
+    resend: () => {
       for (const [id, pending] of open) sendPiece(id, pending, 0);
     },
   };

@@ -18,7 +18,7 @@ export interface Recorder {
    */
   record(drafts: readonly EventDraft[], options?: RecordOptions): Promise<void>;
   /** Signals that the gateway acknowledged events. */
-  roomMade(): void;
+  spaceFreed(): void;
 }
 
 /** Options of a record. */
@@ -48,9 +48,9 @@ export function createRecorder(deps: {
   };
   signal.addEventListener("abort", release);
 
-  const hasRoom = () => store.waitingBytes() < DIAL_LIMITS.outboxBytesMax;
-  async function waitForRoom(): Promise<void> {
-    while (!hasRoom() && !signal.aborted) {
+  const hasSpace = () => store.waitingBytes() < DIAL_LIMITS.outboxBytesMax;
+  async function waitForSpace(): Promise<void> {
+    while (!hasSpace() && !signal.aborted) {
       if (!isWarned) log.warning("outbox is full, the runtime waits");
       isWarned = true;
       await new Promise<void>((resolve) => waiters.push(resolve));
@@ -59,11 +59,11 @@ export function createRecorder(deps: {
   }
 
   return {
-    roomMade: () => {
-      if (hasRoom()) release();
+    spaceFreed: () => {
+      if (hasSpace()) release();
     },
     record: async (drafts, options = {}) => {
-      if (options.isControl !== true) await waitForRoom();
+      if (options.isControl !== true) await waitForSpace();
       for (let tries = 0;; tries++) {
         const appended = store.append(drafts, options.move);
         if (appended.ok) return deps.onStored();

@@ -227,7 +227,7 @@ async function overSocket(
       agentNames: () => Promise.resolve(ok([])),
       sendToOwner: () => Promise.reject(new Error("not asked here")),
       answered: () => false,
-      askAgain: () => {},
+      resend: () => {},
     },
     turns: {
       begin: () => {

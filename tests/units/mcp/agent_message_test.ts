@@ -65,7 +65,7 @@ async function withServer(
       agentNames: () => Promise.resolve(gateway.names ?? ok([])),
       sendToOwner: () => Promise.reject(new Error("not asked here")),
       answered: () => false,
-      askAgain: () => {},
+      resend: () => {},
     },
   });
   const server = createAgentMessageServer(path, {

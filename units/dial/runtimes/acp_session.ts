@@ -59,7 +59,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
       servers: deps.servers,
       onUpdate,
       cancelMs: deps.cancelMs,
-      askToStop: () =>
+      requestStop: () =>
         connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {
           // The connection is closed: the prompt has ended or is about to end, with its own reason.
         }),

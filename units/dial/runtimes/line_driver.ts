@@ -292,31 +292,31 @@ interface SessionDeps {
 
 function lineSession(deps: SessionDeps): RuntimeSession {
   const { dialect, link, supervised, ports, options } = deps;
-  let running: { turn: RunningTurn; said: (outcome: TurnOutcome) => void } | undefined;
+  let running: { turn: RunningTurn; finish: (outcome: TurnOutcome) => void } | undefined;
   let hasExited = false;
   void supervised.exited.then(() => hasExited = true);
   link.follow(async (message) => {
     const { updates = [], outcome } = dialect.read(message);
     for (const update of updates) await running?.turn.take(update);
-    if (outcome !== undefined) running?.said(outcome);
+    if (outcome !== undefined) running?.finish(outcome);
   });
   const kill = () => supervised.child.kill("SIGKILL");
   return {
     async prompt({ turnId, text }, onUpdate) {
       if (running !== undefined) return failed("turn-running", "Another turn is still running");
-      const said = Promise.withResolvers<TurnOutcome>();
+      const reported = Promise.withResolvers<TurnOutcome>();
       const turn = beginTurn({
         turnId,
         clock: ports.clock,
         onUpdate,
         kill,
         cancelMs: options.cancelMs ?? CANCEL_MS,
-        askToStop: () => dialect.cancel(),
+        requestStop: () => dialect.cancel(),
       });
-      running = { turn, said: said.resolve };
+      running = { turn, finish: reported.resolve };
       const outcome = await turn.end(async () => {
         void dialect.prompt(text);
-        return await Promise.race([said.promise, link.ended.then(interrupted)]);
+        return await Promise.race([reported.promise, link.ended.then(interrupted)]);
       });
       running = undefined;
       return outcome;

@@ -21,7 +21,7 @@ export interface TurnDeps {
   /** Time limit of a cancelled turn; after it `kill` is called. */
   readonly cancelMs: number;
   /** Asks the runtime to stop; must not reject. */
-  readonly askToStop: () => Promise<void>;
+  readonly requestStop: () => Promise<void>;
   readonly kill: () => void;
 }
 
@@ -60,7 +60,7 @@ export function beginTurn(deps: TurnDeps): RunningTurn {
     if (cancelling.signal.aborted) return;
     cancelling.abort();
     stopTimer = deps.clock.after(deps.cancelMs, deps.kill);
-    await deps.askToStop();
+    await deps.requestStop();
   }
 
   async function deliverAll(updates: readonly RuntimeUpdate[]): Promise<void> {
