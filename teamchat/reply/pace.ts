@@ -29,7 +29,7 @@ export interface Pace {
   isIdle(nowMs: number): boolean;
 }
 
-/** Creates an empty record for the windows; the highest count decides how many requests it keeps. */
+/** Creates an empty record; the highest count decides how many requests it keeps. */
 export function createPace(windows: readonly PaceWindow[]): Pace {
   const taken: number[] = [];
   const keptMax = Math.max(...windows.map(({ count }) => count));

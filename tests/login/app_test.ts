@@ -150,7 +150,7 @@ test("handle() lets the exempt paths pass, in exactly one spelling", async () =>
   }
 });
 
-test("handle() tells a program that nobody is logged in, and challenges scripts only", async () => {
+test("handle() answers 401 to a program without a session, and challenges scripts only", async () => {
   const rig = await createLoginRig();
   const script = await rig.ask("/api/agents", { headers: { accept: "*/*" } });
   assert.equal(script.status, 401);
@@ -165,7 +165,7 @@ test("handle() tells a program that nobody is logged in, and challenges scripts 
   assert.equal(fetched.status, 401, "a script that asks for HTML is no navigation");
 });
 
-test("handle() takes the Basic header on any path, and a session at the login", async () => {
+test("handle() accepts the Basic header on any path, and opens a session at the login", async () => {
   const rig = await createLoginRig();
   for (const user of [MIA, BOB, MIA]) {
     const answer = await rig.ask("/api/agents", { headers: { authorization: basicHeader(user) } });
@@ -212,7 +212,7 @@ test("handle() refuses a change that no page of this origin proves", async () =>
   }
 });
 
-test("handle() bounds bodies by their length and by what really comes", async () => {
+test("handle() bounds bodies by their stated length and by the bytes received", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const headers = { ...OWN_SCRIPT, cookie };
@@ -236,7 +236,7 @@ test("handle() bounds bodies by their length and by what really comes", async ()
   assert.equal(rig.leases.count(), 0);
 });
 
-test("handle() says that the cockpit is not there, to people and to programs", async () => {
+test("handle() reports an unreachable cockpit to people and to programs", async () => {
   const rig = await createLoginRig({
     cockpit: () => {
       throw new TypeError("connection refused at 127.0.0.1:8731");
@@ -279,7 +279,7 @@ test("handle() refuses hosts that are none, and unknown paths under /auth", asyn
   }
 });
 
-test("handle() takes over a sane request id and replaces any other", async () => {
+test("handle() keeps a valid request id and replaces any other", async () => {
   const rig = await createLoginRig();
   for (
     const [given, kept] of [["abc-1.2_3", true], ["", false], ["a b", false], [
@@ -294,7 +294,7 @@ test("handle() takes over a sane request id and replaces any other", async () =>
   }
 });
 
-test("handle() dresses every answer, and keeps what the cockpit has set", async () => {
+test("handle() adds headers to every answer, and keeps those that the cockpit set", async () => {
   const rig = await createLoginRig({
     cockpit: () =>
       new Response("x", {

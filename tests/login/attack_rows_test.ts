@@ -13,7 +13,7 @@ import { TREE } from "tests/support/module_graph.ts";
 /** First and last number in each chapter. */
 const CHAPTERS = { A: [1, 18], D: [39, 45], E: [46, 68], F: [69, 83], G: [84, 91], J: [104, 107] };
 
-Deno.test("no attack and no rule is left out, and none is there twice", () => {
+Deno.test("every attack and rule is listed exactly once", () => {
   const wanted = Object.entries(CHAPTERS).flatMap(([letter, [first = 0, last = 0]]) =>
     Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`)
   ).concat(Array.from({ length: 17 }, (_, index) => `L${index + 1}`));
@@ -22,7 +22,7 @@ Deno.test("no attack and no rule is left out, and none is there twice", () => {
   assert.equal(new Set(ids).size, ids.length);
 });
 
-Deno.test("each attack has tests, or is said to be another part's", async () => {
+Deno.test("each attack has tests, or names the component that handles it", async () => {
   const missing: string[] = [];
   for (const { id, attack, proofs, apart } of ATTACK_ROWS) {
     if (apart === undefined && proofs.length === 0) missing.push(`${id} ${attack}: no test`);
@@ -37,7 +37,7 @@ Deno.test("each attack has tests, or is said to be another part's", async () => 
   assert.deepEqual(missing, []);
 });
 
-Deno.test("a refusal that reached the cockpit fails the test that asked for it", async () => {
+Deno.test("a refused request that reached the cockpit fails its test", async () => {
   const rig: LoginRig = await createLoginRig({
     cockpit: (request) => {
       const given = new Promise<Response>((_, reject) =>

@@ -40,7 +40,7 @@ async function refusesCookie(rig: LoginRig, cookie: string, why: string): Promis
   assert.equal(rig.seen.length, before, `${why}: the cockpit saw nothing`);
 }
 
-test("A5: a value of one purpose is none of another, in any cookie", async () => {
+test("A5: a value signed for one purpose is invalid for another, in any cookie", async () => {
   const rig = await createLoginRig();
   const good = await rig.session();
   const [, token = ""] = good.split("=");
@@ -72,7 +72,7 @@ test("A5: a value of one purpose is none of another, in any cookie", async () =>
   }
 });
 
-test("A7: a principal that could be two things cannot be signed, and none is let in", async () => {
+test("A7: an ambiguous principal cannot be signed and is not accepted", async () => {
   const rig = await createLoginRig();
   const signer = await openSigner(rig.config.hmacKeys, SESSION_PURPOSE);
   const expiresAt = Math.floor(rig.host.clock.now() / 1000) + 600;
@@ -82,7 +82,7 @@ test("A7: a principal that could be two things cannot be signed, and none is let
   }
 });
 
-test("A11: cookies that a lenient reader would take for ours", async () => {
+test("A11: cookies that only a lenient parser would accept are ignored", async () => {
   const rig = await createLoginRig();
   const good = (await rig.session()).slice("wv_session=".length);
   for (
@@ -105,7 +105,7 @@ test("A11: cookies that a lenient reader would take for ours", async () => {
   ) await refusesCookie(rig, cookie, cookie.slice(0, 30));
 });
 
-test("A12: cookies in several lines are one list, and a session twice is none", async () => {
+test("A12: several Cookie headers are one list, and a repeated session is invalid", async () => {
   const rig = await createLoginRig();
   const [session, other] = [await rig.session(), await rig.session()];
   const asked = async (...lines: readonly string[]) => {
@@ -125,7 +125,7 @@ test("A12: cookies in several lines are one list, and a session twice is none", 
   assert.equal(rig.seen.length, before, "the cockpit saw nothing");
 });
 
-test("A13: cookies of any number and size are no session, and cost little", async () => {
+test("A13: cookies of any number and size open no session, and cost little", async () => {
   const rig = await createLoginRig();
   for (const bytes of [4_096, 16_384, 65_536, 1_048_576]) {
     await refusesCookie(rig, `wv_session=${"A".repeat(bytes)}`, `${bytes} bytes`);
@@ -138,7 +138,7 @@ test("A13: cookies of any number and size are no session, and cost little", asyn
   await refusesCookie(rig, "a=b; ".repeat(10_000), "ten thousand");
 });
 
-test("A17: a session of another host with the same key is none here", async () => {
+test("A17: a session of another host with the same key is invalid here", async () => {
   const [here, there] = [await createLoginRig(), await createLoginRig()];
   await refusesCookie(here, await there.session(), "another store");
 });
@@ -240,7 +240,7 @@ test("F81: five hundred guesses in one go get eight checks", async () => {
   assert.deepEqual(rig.seen, []);
 });
 
-test("F69: a form's token in the address is none", async () => {
+test("F69: a form token in the URL is ignored", async () => {
   const rig = await createLoginRig();
   const form = await rig.ask("/auth/login", { headers: NAVIGATION });
   const cookie = cookieOf(form, "wv_login_csrf") ?? "";
@@ -287,7 +287,7 @@ test("F74: lines and spellings of X-Forwarded-For buy no further guess", async (
   assert.deepEqual(rig.seen, []);
 });
 
-test("F77: who there is, who not and who is wrong cost the same hashes", async () => {
+test("F77: known user, unknown user and wrong password cost the same hashes", async () => {
   const jobs: string[] = [];
   const hashes: HashPool = {
     atOnce: 1,
@@ -345,7 +345,7 @@ test("F82: a clock that is set ends no limit and begins none", async () => {
   assert.equal((await rig.ask("/api/x", { headers: right })).status, 200);
 });
 
-test("what the cockpit and its page say to each other passes untouched", async () => {
+test("traffic between the cockpit and its page passes unchanged", async () => {
   const said = { "x-webauthn-state": "a.b|c", "last-event-id": "e1:42", "accept-encoding": "br" };
   const rig = await createLoginRig({
     cockpit: () =>

@@ -77,14 +77,14 @@ Deno.test("clientKey() is one for all spellings of an address and for one /64", 
   assert.notEqual(key("1.2.3.4"), key("1.2.3.5"));
 });
 
-Deno.test("parseIp() refuses what is no address", () => {
+Deno.test("parseIp() refuses text that is not an address", () => {
   const rows = ["", "1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.256", "1.2.3.-4", "a.b.c.d"]
     .concat(["::1::", ":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7:8::", "g::"])
     .concat(["::12345", "1.2.3.4::", "::1.2.3.4:5", "0x7f.1", "２.2.2.2", " 1.2.3.4"]);
   for (const row of rows) assert.equal(parseIp(row), undefined, row);
 });
 
-Deno.test("parseIp() reads what printIp() wrote", () => {
+Deno.test("parseIp() reads the output of printIp()", () => {
   fc.assert(fc.property(fc.ipV4(), (text) => assert.equal(printIp(parseIp(text)!), text)));
   fc.assert(fc.property(fc.ipV6(), (text) => {
     const address = parseIp(text);

@@ -15,7 +15,7 @@ const GOOD = {
   WEBVIEW_ASSERTION_KEY: "sesame-sesame-sesame",
 } as const;
 
-Deno.test("readLoginConfig() fills in what system settings leave out", async () => {
+Deno.test("readLoginConfig() fills in defaults for absent settings", async () => {
   const config = await readLoginConfig(GOOD);
   assert.ok(config.ok);
   const { listen, cockpit, ttlMs, driver, trustedProxies } = config.value;
@@ -35,7 +35,7 @@ const OIDC = {
   WEBVIEW_URL: "https://cockpit.example/",
 } as const;
 
-Deno.test("readLoginConfig() takes oidc in each accepted spelling, without users", async () => {
+Deno.test("readLoginConfig() accepts oidc in each spelling, without users", async () => {
   for (const driver of ["oidc", "entra", "google", ""]) {
     const config = await readLoginConfig({
       ...GOOD,
@@ -182,7 +182,7 @@ Deno.test("readLoginConfig() names every fault at once", async () => {
   ]);
 });
 
-Deno.test("readLoginConfig() warns of what is soft", async () => {
+Deno.test("readLoginConfig() warns about weak settings", async () => {
   const warned = async (env: Readonly<Record<string, string>>) => {
     const config = await readLoginConfig({ ...GOOD, ...env });
     assert.ok(config.ok);

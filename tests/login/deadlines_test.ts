@@ -44,7 +44,7 @@ Deno.test("add() in a deadline, and close()", async () => {
   assert.deepEqual([ran, clock.pending()], [[1, 2], 0]);
 });
 
-Deno.test("Cut tells everybody once, and keeps its first reason", () => {
+Deno.test("an abort notifies each listener once, and keeps its first reason", () => {
   const handle = new AbortHandle();
   const told: string[] = [];
   handle.onAbort(() => told.push("a"));

@@ -22,7 +22,7 @@ async function readyPort(lines: ReadableStream<Uint8Array<ArrayBuffer>>): Promis
   throw new Error(`it did not begin: ${text}`);
 }
 
-Deno.test("without descriptors left, who waits makes room for who asks", async () => {
+Deno.test("without free descriptors, idle connections are closed for new requests", async () => {
   const root = await Deno.makeTempDir({ prefix: "descriptors-" });
   const seen: string[] = [];
   const cockpit = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {

@@ -44,7 +44,7 @@ const RETURN_KEPT = [
   "/a/%2e%2e//evil.example",
 ];
 
-Deno.test("safeReturnPath() never leads to another origin, nor to what is no page", () => {
+Deno.test("safeReturnPath() never leads to another origin, nor to a path without a page", () => {
   const made = pieces(
     ..."/ // \\ . .. %2f %5c %2e %00 %0a %09 ? # @ : ; evil.example http: https: javascript: [::1]"
       .split(" "),
@@ -95,7 +95,7 @@ const COOKIE_KEPT = [
   "a=1;wv_session=x;b=2",
 ];
 
-Deno.test("the jar reads what is there exactly once, and nothing of ours goes on", () => {
+Deno.test("the jar reads each cookie once, and no cookie of the proxy is forwarded", () => {
   const made = pieces(
     "wv_session",
     "WV_session",
@@ -129,7 +129,7 @@ const FORWARDED_KEPT = [
   "1.1.1.1,,2.2.2.2",
 ];
 
-Deno.test("callerOf() believes nobody but our proxies, and counts no client that is none", () => {
+Deno.test("callerOf() trusts only known proxies, and counts no invalid client address", () => {
   const trusted = [parseNetwork("127.0.0.0/8")!];
   const made = pieces(
     "1.2.3.4",
@@ -198,7 +198,7 @@ Deno.test("requestHeaders() passes no name on that folds to one of ours", () => 
   });
 });
 
-Deno.test("verify() takes nothing but what sign() has made, and never throws", async () => {
+Deno.test("verify() accepts only the output of sign(), and never throws", async () => {
   const signer = await openSigner([{ kid: "", key: "a-key-of-the-fuzz-000000" }], "session");
   const signed = await signer.sign({
     expiresAt: 2_000_000_000,

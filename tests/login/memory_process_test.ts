@@ -27,7 +27,7 @@ const mia = "forgive" in attempts.begin(["home"], "mia");
 console.log(JSON.stringify({ grown, mia, size: attempts.size() }));
 `;
 
-Deno.test("bogus names cost at most 32 MB, and delay nobody else", async () => {
+Deno.test("bogus names cost at most 32 MB, and delay no other caller", async () => {
   const { stdout, success } = await new Deno.Command(Deno.execPath(), {
     args: [
       ..."run -q --no-check --v8-flags=--expose-gc --config".split(" "),

@@ -181,7 +181,7 @@ test("a logout cuts an open stream, and the session is over", async (scene) => {
   assert.equal(after.status, 401);
 });
 
-test("a body goes up and down whole, whatever its size", async ({ url, cookie }) => {
+test("a body of any size passes unchanged in both directions", async ({ url, cookie }) => {
   const bytes = crypto.getRandomValues(new Uint8Array(60_000));
   const parts = Array.from({ length: 50 }, () => bytes);
   const answer = await fetch(`${url}/echo`, {
@@ -242,7 +242,7 @@ test("a range, an unchanged file and a HEAD pass as they are", async (scene) => 
   assert.deepEqual([head.headers["content-length"], head.body.length], ["70000", 0]);
 });
 
-test("who cannot unpack gets the file plain", async (scene) => {
+test("a client that accepts no compression gets the plain file", async (scene) => {
   const { headers, body } = await askRaw(scene, { headers: { "accept-encoding": "identity" } });
   assert.equal(headers["content-encoding"], undefined);
   assert.equal(new TextDecoder().decode(body), "plain");
@@ -296,7 +296,7 @@ test("a socket closed by its client closes at the cockpit", async (scene) => {
   assert.equal(await left, 4000);
 });
 
-test("a cockpit that is gone is a 502 for requests and sockets", async (scene) => {
+test("an unreachable cockpit is a 502 for requests and sockets", async (scene) => {
   await scene.cockpit.listener.close(0);
   const answer = await fetch(`${scene.url}/api/x`, { headers: { cookie: scene.cookie } });
   assert.equal((await answer.json()).code, "cockpit-unreachable");

@@ -180,7 +180,7 @@ const MALFORMED = [
   "3\r\nabc\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
 ];
 
-Deno.test("a body that is no chunks is a 400 and the end, not for the cockpit", async (t) => {
+Deno.test("a malformed chunked body is a 400, closes, and does not reach the cockpit", async (t) => {
   const whole: string[] = [];
   const cockpit = await sockets().serveHttp({ hostname: "127.0.0.1", port: 0 }, async (request) => {
     whole.push(await request.text());
@@ -210,7 +210,7 @@ Deno.test("a body that is no chunks is a 400 and the end, not for the cockpit", 
   }
 });
 
-Deno.test("the cockpit sees what was decided about, and nothing else", async (t) => {
+Deno.test("the cockpit sees exactly the request that was checked", async (t) => {
   const seen: string[] = [];
   const cockpit = await sockets().serveHttp({ hostname: "127.0.0.1", port: 0 }, (request) => {
     const { pathname } = new URL(request.url);

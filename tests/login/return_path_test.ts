@@ -85,7 +85,7 @@ for (const path of BAD) {
   });
 }
 
-Deno.test("safeReturnPath() never leaves the origin, whatever it is given", () => {
+Deno.test("safeReturnPath() never leaves the origin, whatever the input", () => {
   const piece = fc.oneof(
     fc.constantFrom("/", "\\", "//", "..", ".", "@", ":", "%2f", "%5c", "\t", "\n", "\0", "#", "?"),
     fc.constantFrom("evil.example", "https:", "javascript:", "[::1]", "\u2028", "%09", "。"),
@@ -105,7 +105,7 @@ Deno.test("safeReturnPath() never leaves the origin, whatever it is given", () =
   );
 });
 
-Deno.test("loginPathFor() keeps a good path and drops another", () => {
+Deno.test("loginPathFor() keeps a safe path and drops any other", () => {
   assert.equal(loginPathFor("/a?b=c&d"), "/auth/login?next=%2Fa%3Fb%3Dc%26d");
   assert.equal(loginPathFor("//evil.example"), "/auth/login");
 });

@@ -39,8 +39,8 @@ export const PASSWORD_ROWS: readonly Row[] = [
   ["F72", "one account by many, many by one, and a success between", [
     ATTEMPTS,
     "an account has a limit for strangers",
-    "a name that is no account is limited as one is",
-  ], [FORM, "a success takes nothing off the count"]],
+    "an unknown name is limited like a known one",
+  ], [FORM, "a success does not lower the count"]],
   ["F73", "addresses of one network, in every spelling", [
     ATTEMPTS,
     "the networks around an IPv6 client have rising limits",

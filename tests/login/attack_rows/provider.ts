@@ -34,7 +34,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
   ["E48", "a sign-in of the attacker in another's browser", [
     SIGN_IN,
     "for the browser that began it",
-    "a callback that is no navigation of a person",
+    "a callback that is not a user's navigation",
     "with the prefix every cookie has it",
   ]],
   ["E49", "an issuer that is absent, other or nearly right", [
@@ -114,7 +114,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
   ]],
   ["E58", "an address that was given to somebody else", [
     PRINCIPAL,
-    "an address belongs to who was first seen with it",
+    "an address belongs to the identity that first signed in with it",
   ]],
   ["E59", "a name that looks like a victim's address", [
     PRINCIPAL,
@@ -134,7 +134,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "tokens by redirect",
     "tokens as a page",
     "tokens of 10 MB",
-    "whose tokens never end",
+    "whose token answer never ends",
     "an error with a script in it",
   ]],
   ["E64", "metadata that are another's, plain or redirected", [
@@ -148,7 +148,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "a reference that comes again has been copied",
     "tabs that come at once share one refresh",
     "a refresh under way opens nothing after",
-    "a provider that says no ends it",
+    "a provider that refuses a refresh ends the session",
     "a refresh that comes back with",
   ]],
 ];

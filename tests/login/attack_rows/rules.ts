@@ -35,7 +35,7 @@ export const RULE_ROWS: readonly Row[] = [
     "tests/core/access/access_test.ts",
     "verifyAssertion",
   ]],
-  ["L2", "sessions that a logout cannot end", [LOGOUT, "cuts what is open"], [
+  ["L2", "sessions that a logout cannot end", [LOGOUT, "ends the open requests"], [
     IDLE,
     "and ends with it",
   ], [
@@ -43,7 +43,10 @@ export const RULE_ROWS: readonly Row[] = [
     "Deno.test",
   ]],
   ["L3", "a rotation that ends all sessions", [SESSIONS, "a new key at the front"]],
-  ["L4", "a token with two readings", [SIGNED, "sign() refuses", "padding"], [TOKENS, "spelling"]],
+  ["L4", "a token with two readings", [SIGNED, "sign() refuses", "padding"], [
+    TOKENS,
+    "encoding of the same bytes",
+  ]],
   ["L5", "exempt paths with two readings", [APP, "in exactly one spelling"], [
     FUZZ,
     "isExempt() lets nothing pass",
@@ -52,7 +55,7 @@ export const RULE_ROWS: readonly Row[] = [
     FUZZ,
     "passes no name on that folds to one of ours",
   ], [RAW, "identity headers in three spellings"]],
-  ["L7", "a principal by claims that may change", [PRINCIPAL, "first seen with it"]],
+  ["L7", "a principal by claims that may change", [PRINCIPAL, "first signed in with it"]],
   ["L8", "one state for all tabs", [SIGN_IN, "ten tabs sign in at once", "are bounded"]],
   ["L9", "guesses counted in one way only", [ATTEMPTS, "networks around", "a bounded number"]],
   ["L10", "forwarding headers of anybody", [CALLER, "callerOf()"], [CONFIG, "every IPv6 proxy"]],
@@ -62,9 +65,9 @@ export const RULE_ROWS: readonly Row[] = [
     "D43:",
   ]],
   ["L14", "a logout by another site", [LOGOUT, "a post of another site"]],
-  ["L16", "passwords over a plain port", [FORM, "at an insecure address there is no form"], [
+  ["L16", "passwords over a plain port", [FORM, "an insecure address shows no form"], [
     CONFIG,
-    "warns of what is soft",
+    "warns about weak settings",
   ]],
   ["L17", "cookies that another name may set", [SIGN_IN, "with the prefix every cookie has it"]],
 ];

@@ -24,19 +24,19 @@ import {
 
 /** A: tokens and cookies of sessions. */
 export const SESSION_ROWS: readonly Row[] = [
-  ["A1", "a session token that is cut", [SESSIONS, "a token that is cut, changed or spelled"]],
-  ["A2", "a bit of fields or signature turned", [TOKENS, "with any one bit of it turned"]],
-  ["A3", "the same bytes spelled otherwise", [TOKENS, "in another spelling of the same bytes"], [
+  ["A1", "a session token that is cut", [SESSIONS, "a truncated, changed or respelled token"]],
+  ["A2", "a bit of fields or signature turned", [TOKENS, "with any one bit flipped"]],
+  ["A3", "the same bytes spelled otherwise", [TOKENS, "in another encoding of the same bytes"], [
     SIGNED,
     "fromBase64Url() reads what toBase64Url() writes, and no other spelling",
   ]],
   ["A4", "a signature that is empty, short, long or twice", [
     TOKENS,
-    "whose signature has another length, or none",
+    "whose signature is absent or has another length",
   ]],
   ["A5", "a value of one purpose as another's", [ATTACKS, "A5:"], [
     FORM,
-    "a session is no form token, and a form token no session",
+    "a session is not a form token, and a form token not a session",
   ], [SIGNED, "another purpose's key", "another purpose inside"]],
   ["A6", "an expiry that is past, odd or endless", [
     SIGNED,
@@ -58,7 +58,7 @@ export const SESSION_ROWS: readonly Row[] = [
   [
     "A9",
     "a session after logout, revocation and end of all",
-    [LOGOUT, "cuts what is open"],
+    [LOGOUT, "ends the open requests"],
     [
       REVOKE,
       "Deno.test",
@@ -73,7 +73,10 @@ export const SESSION_ROWS: readonly Row[] = [
   ]],
   ["A12", "cookies in several lines", [ATTACKS, "A12:"]],
   ["A13", "cookies of any number and size", [ATTACKS, "A13:"], [RAW, "a long cookie"]],
-  ["A14", "an idle session with an open stream", [IDLE, "an open stream is no use of its session"]],
+  ["A14", "an idle session with an open stream", [
+    IDLE,
+    "an open stream does not count as use of its session",
+  ]],
   ["A15", "a session of somebody who is taken out", [
     SESSIONS,
     "a session ends with its password, and with its user",

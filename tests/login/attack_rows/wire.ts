@@ -9,12 +9,12 @@ import { LOGIN, RAW, type Row } from "tests/login/attack_rows/row.ts";
 /** W: attacks on the connection that have since become known in the field. */
 export const WIRE_ROWS: readonly Row[] = [
   ["W1", "two framings of one request", [RAW, "a length and chunks", "two lengths"]],
-  ["W2", "chunks that are none", [RAW, "a body that is no chunks is a 400"]],
+  ["W2", "chunks that are none", [RAW, "a malformed chunked body is a 400"]],
   ["W3", "heads that are not all ASCII", [RAW, "bytes that are no ASCII"]],
   ["W4", "connections without number", [`${LOGIN}/connections_test.ts`, "closes its own oldest"], [
     "tests/core/http1/os/connection_limits_test.ts",
     "a client whose every connection is at work is turned away",
-  ], [`${LOGIN}/descriptors_process_test.ts`, "who waits makes room for who asks"]],
+  ], [`${LOGIN}/descriptors_process_test.ts`, "idle connections are closed for new requests"]],
   ["W5", "a refusal that a reset takes away", [
     "tests/login/http1/os/attacks_test.ts",
     "a refused upgrade is read by a client",

@@ -13,7 +13,7 @@ import { fakeClock } from "tests/fakes/clock.ts";
 
 const isAccount = (name: string) => name === "mia" || name === "bob";
 
-Deno.test("begin() lets no more than eight failures pass in any minute", async () => {
+Deno.test("begin() allows at most eight failures in any minute", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ wait: fc.integer({ min: 0, max: 20_000 }), isRight: fc.boolean() }), {
@@ -52,7 +52,7 @@ Deno.test("begin() remembers a bounded number of clients, those seen last", () =
   assert.ok("retryAfterSeconds" in attempts.begin(["busy"], "x"), "who goes on is not forgotten");
 });
 
-Deno.test("an account has a limit for strangers, and none for who was right there before", () => {
+Deno.test("an account has a limit for strangers, but not for a recent successful client", () => {
   const attempts = createAttempts(fakeClock(), isAccount);
   const own = attempts.begin(["home"], "mia");
   assert.ok("forgive" in own);
@@ -66,7 +66,7 @@ Deno.test("an account has a limit for strangers, and none for who was right ther
   assert.ok("forgive" in attempts.begin(["other"], "bob"), "nor is anybody else");
 });
 
-Deno.test("a name that is no account is limited as one is", () => {
+Deno.test("an unknown name is limited like a known one", () => {
   const attempts = createAttempts(fakeClock(), isAccount);
   const passedOf = (name: string) => {
     let passed = 0;
@@ -95,7 +95,7 @@ Deno.test("the networks around an IPv6 client have rising limits", () => {
   assert.equal(passedOf(range((one) => `::ffff:1.2.3.${one % 2}`)), 16, "mapped IPv4");
 });
 
-Deno.test("forgive() takes one attempt back, however often it is called", () => {
+Deno.test("forgive() removes one attempt, however often it is called", () => {
   const attempts = createAttempts(fakeClock(), isAccount);
   const first = attempts.begin(["a"], "mia");
   assert.ok("forgive" in first);

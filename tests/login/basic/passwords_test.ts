@@ -56,7 +56,7 @@ function heldHashes(atOnce: number): HashPool & { readonly begun: () => number; 
 
 const ARGON = KNOWN[0]?.[1] ?? "";
 
-Deno.test("the threads compute what the thread that serves would", async () => {
+Deno.test("the worker threads compute the same hash as the serving thread", async () => {
   const threads = systemHashThreads(1);
   try {
     for (const [password, stored] of KNOWN) {
@@ -71,7 +71,7 @@ Deno.test("the threads compute what the thread that serves would", async () => {
   }
 });
 
-Deno.test("a hash that takes long holds no timer and no request up", async () => {
+Deno.test("a slow hash delays no timer and no request", async () => {
   const threads = systemHashThreads(1);
   const hash = parsePasswordHash(ARGON.replace("m=65536,t=2", "m=65536,t=20"));
   assert.ok(hash.ok);
@@ -121,7 +121,7 @@ async function workerThreads(): Promise<readonly string[]> {
   return found;
 }
 
-Deno.test("a thread whose hashes have taken 128 MiB gives them back: it is replaced", async () => {
+Deno.test("a thread whose hashes used 128 MiB is replaced, which frees the memory", async () => {
   const threads = systemHashThreads(1);
   const job = { password: "x", salt: new Uint8Array(8), iterations: 1, parallelism: 1 };
   const hash = () => threads.argon2id({ ...job, memorySize: 64 * 1024, hashLength: 32 });
@@ -140,7 +140,7 @@ Deno.test("a thread whose hashes have taken 128 MiB gives them back: it is repla
   }
 });
 
-Deno.test("a thread that fails takes its own hash with it; the next starts anew", async () => {
+Deno.test("a thread that fails loses only its own hash; a new thread runs the next one", async () => {
   const threads = systemHashThreads(1);
   const job = { password: "x", salt: new Uint8Array(8), memorySize: 1, iterations: 1 };
   await assert.rejects(threads.argon2id({ ...job, parallelism: 1, hashLength: 32 }));
@@ -160,7 +160,7 @@ Deno.test("a thread that fails takes its own hash with it; the next starts anew"
   await assert.rejects(late);
 });
 
-Deno.test("check() runs few at once, lets few wait, and tells the rest at once", async () => {
+Deno.test("check() runs few at once, queues few, and refuses the rest immediately", async () => {
   const users = parseBasicUsers(`${MIA.name}:${ARGON}`);
   assert.ok(users.ok);
   const work = heldHashes(2);
@@ -177,7 +177,7 @@ Deno.test("check() runs few at once, lets few wait, and tells the rest at once",
   assert.equal(work.begun(), taken.length);
 });
 
-Deno.test("who is turned away gets 503, is not counted, and reaches no cockpit", async () => {
+Deno.test("a refused attempt gets 503, is not counted, and does not reach the cockpit", async () => {
   const work = heldHashes(1);
   const rig = await createLoginRig({
     env: { WEBVIEW_BASIC_USERS: `${MIA.name}:${ARGON},${BOB.name}:${BOB.password}` },

@@ -130,7 +130,7 @@ function flipped(token: string): string {
 }
 
 for (const [name, lies] of ROWS) {
-  Deno.test(`a provider that gives ${name} logs nobody in`, async () => {
+  Deno.test(`a provider that answers ${name} opens no session`, async () => {
     const rig = await createOidcRig({ lies });
     const browser = rig.browser();
     const answer = await browser.signIn();
@@ -203,7 +203,7 @@ function huge(): Response {
 }
 
 for (const [name, lies, status] of AWAY) {
-  Deno.test(`a provider that gives ${name} logs nobody in, and is not shown`, async () => {
+  Deno.test(`a provider that answers ${name} opens no session, and its text is not shown`, async () => {
     const rig = await createOidcRig({ lies });
     const browser = rig.browser();
     const begun = await browser.ask("/auth/login");
@@ -219,7 +219,7 @@ for (const [name, lies, status] of AWAY) {
   });
 }
 
-Deno.test("a provider whose tokens never end logs nobody in, after its time", async () => {
+Deno.test("a provider whose token answer never ends opens no session, after the timeout", async () => {
   const begun = Promise.withResolvers<void>();
   const endless = () => {
     begun.resolve();
@@ -251,7 +251,7 @@ const BACK: readonly (readonly [string, (back: URL) => void])[] = [
   ["an ID token beside the code", (back) => back.searchParams.set("id_token", "x")],
 ];
 for (const [name, spoil] of BACK) {
-  Deno.test(`a callback with ${name} logs nobody in`, async () => {
+  Deno.test(`a callback with ${name} opens no session`, async () => {
     const rig = await createOidcRig();
     const browser = rig.browser();
     const back = rig.provider.signIn(await browser.begin(), ADA);
@@ -261,7 +261,7 @@ for (const [name, spoil] of BACK) {
   });
 }
 
-Deno.test("a code with another flow's verifier logs nobody in", async () => {
+Deno.test("a code with another flow's verifier opens no session", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   const [one, two] = [await browser.begin("/one"), await browser.begin("/two")];
@@ -300,7 +300,7 @@ Deno.test("one key may lack a kid (rp-id_token-kid-absent-single-jwks)", async (
   assert.equal((await rig.browser().signIn()).status, 303);
 });
 
-Deno.test("user info gives the address (rp-scope-userinfo-claims)", async () => {
+Deno.test("the address is read from user info (rp-scope-userinfo-claims)", async () => {
   const rig = await createOidcRig({
     lies: {
       claims: ({ email: _, email_verified: __, ...rest }) => rest,

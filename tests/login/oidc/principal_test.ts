@@ -92,7 +92,7 @@ for (const [name, claims, rules, wanted] of ROWS) {
   });
 }
 
-Deno.test("principalOf() gives only what can be a header and a field of a token", () => {
+Deno.test("principalOf() returns only text that fits a header and a token field", () => {
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.emailAddress());
   fc.assert(fc.property(text, fc.boolean(), (email, isVerified) => {
     const found = principalOf({ email, email_verified: isVerified }, SINGLE);
@@ -104,7 +104,7 @@ Deno.test("principalOf() gives only what can be a header and a field of a token"
   }));
 });
 
-Deno.test("an address belongs to who was first seen with it", async () => {
+Deno.test("an address belongs to the identity that first signed in with it", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   assert.equal((await browser.signIn()).status, 303);

@@ -44,7 +44,7 @@ test(
   },
 );
 
-test("a program is told 401 and refreshes nothing", async (rig, browser) => {
+test("a program gets 401 and refreshes nothing", async (rig, browser) => {
   const headers = { accept: "*/*", "sec-fetch-mode": "cors" };
   assert.equal((await browser.ask("/api/x", { headers })).status, 401);
   assert.equal(refreshes(rig), 1, "the sign-in alone");
@@ -114,7 +114,7 @@ for (const [name, end] of ENDS) {
 }
 
 test(
-  "a logout with what the browser had before a refresh ends what came of that",
+  "a logout with the cookies from before a refresh ends the refreshed session",
   async (rig, browser) => {
     const tab = rig.browser();
     for (const [key, value] of browser.cookies) tab.cookies.set(key, value);
@@ -131,7 +131,7 @@ test(
 );
 
 test(
-  "a copied reference ends the session that the owner got for it, and what is open",
+  "a copied reference ends the owner's session and its open requests",
   async (rig, browser) => {
     const copied = browser.cookies.get("wv_refresh_ref") ?? "";
     assert.equal((await browser.ask("/x")).headers.get("location"), "/x");
@@ -145,7 +145,7 @@ test(
   },
 );
 
-test("a provider that says no ends it", async (rig, browser) => {
+test("a provider that refuses a refresh ends the session", async (rig, browser) => {
   rig.provider.endRefreshTokens();
   const answer = await browser.ask("/");
   assert.match(answer.headers.get("location") ?? "", /^\/auth\/login/);
@@ -173,7 +173,7 @@ function htmlPage(status: number): Response {
 }
 
 for (const [name, answer] of AWAY) {
-  test(`a provider that ${name} ends nothing, and the page says so`, async (rig, browser) => {
+  test(`a provider that ${name} ends nothing, and the page reports it`, async (rig, browser) => {
     const reference = browser.cookies.get("wv_refresh_ref");
     rig.provider.lies.answer = { "/token": () => answer() };
     const away = await browser.ask("/");
@@ -237,7 +237,7 @@ for (
   });
 }
 
-test("a reference that is cut, made up or of another purpose is none", async (rig, browser) => {
+test("a truncated, invented or foreign-purpose reference is invalid", async (rig, browser) => {
   const good = browser.cookies.get("wv_refresh_ref") ?? "";
   const session = browser.cookies.get("wv_session") ?? "";
   for (const bad of ["", "x", good.slice(0, -1), `${good}A`, "A".repeat(43), session]) {
@@ -250,7 +250,7 @@ test("a reference that is cut, made up or of another purpose is none", async (ri
   assert.equal(refreshes(rig), 1);
 });
 
-Deno.test("the store holds neither references nor the provider's tokens", async () => {
+Deno.test("the store contains neither references nor the provider's tokens in clear", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   await browser.signIn(ADA);

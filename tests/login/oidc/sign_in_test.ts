@@ -68,7 +68,7 @@ test("with the prefix every cookie has it, and no other spelling counts", async 
   assert.equal(plain.status, 401);
 });
 
-test("a program is told 401, and never led to the provider", async () => {
+test("a program gets 401, and is never redirected to the provider", async () => {
   const rig = await createOidcRig();
   for (const path of ["/api/agents", "/events", "/auth/login"]) {
     const answer = await rig.ask(path, { headers: { accept: "text/event-stream" } });
@@ -186,7 +186,7 @@ test("a sign-in has ten minutes, also where another tab has renewed the cookie",
   assert.equal((await browser.ask(fresh.pathname + fresh.search)).status, 303);
 });
 
-test("a callback that is no navigation of a person opens nothing", async () => {
+test("a callback that is not a user's navigation opens no session", async () => {
   const rig = await createOidcRig();
   for (
     const headers of [

@@ -92,7 +92,7 @@ test("the cookies of a login have exactly the described attributes", async () =>
   assert.equal(Number(fields[1]), Math.floor(rig.host.clock.now() / 1000) + 30 * 86_400);
 });
 
-test("a wrong name and a wrong password look alike, and keep what was typed", async () => {
+test("a wrong name and a wrong password look alike, and keep the typed name", async () => {
   const rig = await createLoginRig();
   const texts: string[] = [];
   for (const wrong of [{ password: "no" }, { user: "nobody@example.org" }, { password: "" }]) {
@@ -111,7 +111,7 @@ test("a wrong name and a wrong password look alike, and keep what was typed", as
   assert.equal(texts[0], texts[2]);
 });
 
-test("what was typed comes back as text, never as markup", async () => {
+test("typed input is shown as text, never as markup", async () => {
   const rig = await createLoginRig();
   const user = `"><script>alert(1)</script>`;
   const text = await (await post(rig, await loadForm(rig), { user })).text();
@@ -122,7 +122,7 @@ test("what was typed comes back as text, never as markup", async () => {
   assert.ok(!(await asked.text()).includes("<script"));
 });
 
-test("a name is taken in any case and with spaces around it", async () => {
+test("a name is accepted in any case and with spaces around it", async () => {
   const rig = await createLoginRig();
   const answer = await post(rig, await loadForm(rig), { user: "  MIA@Example.ORG " });
   assert.equal(answer.status, 303);
@@ -137,7 +137,7 @@ const FORGED: readonly [string, (form: Form, other: Form) => Partial<Form>][] = 
   ["two cookies", ({ cookie, csrf }, other) => ({ cookie: `${cookie}; ${other.cookie}`, csrf })],
 ];
 for (const [name, forge] of FORGED) {
-  test(`a post with ${name} is refused, and counts against nobody`, async () => {
+  test(`a post with ${name} is refused, and not counted as an attempt`, async () => {
     const rig = await createLoginRig();
     for (let round = 0; round < 10; round++) {
       const answer = await post(rig, forge(await loadForm(rig), await loadForm(rig)));
@@ -162,7 +162,7 @@ test("a form is good for one post and for an hour", async () => {
   assert.equal((await post(rig, old)).status, 403, "too old");
 });
 
-test("a session is no form token, and a form token no session", async () => {
+test("a session is not a form token, and a form token not a session", async () => {
   const rig = await createLoginRig();
   const session = (await rig.session()).slice("wv_session=".length);
   const swapped = { cookie: `wv_login_csrf=${session}`, csrf: session };
@@ -242,7 +242,7 @@ test("the ninth attempt in a minute is refused, by form or header, right or wron
   assert.equal((await rig.logIn()).status, 303);
 });
 
-test("a success takes nothing off the count, and a known header is no way around", async () => {
+test("a success does not lower the count, and a known header does not bypass it", async () => {
   const rig = await createLoginRig();
   const right = { authorization: basicHeader(MIA) };
   for (let round = 0; round < 8; round++) {
@@ -294,7 +294,7 @@ test("a login ends the session that the browser had before", async () => {
   assert.equal((await rig.ask("/api/x", { headers: { cookie: after } })).status, 200);
 });
 
-test("who is logged in is led on, to a path of this site only", async () => {
+test("a logged-in user is redirected, to a path of this site only", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const rows = [["/a?b", "/a?b"], ["//evil.example", "/"], ["https://evil.example", "/"]];
@@ -306,7 +306,7 @@ test("who is logged in is led on, to a path of this site only", async () => {
   }
 });
 
-test("at an insecure address there is no form, but the way to a secure one", async () => {
+test("an insecure address shows no form, but a link to a secure address", async () => {
   const rig = await createLoginRig({ env: { WEBVIEW_URL: "https://fleet.example.org" } });
   const answer = await rig.ask("http://box.lan:8736/auth/login", { headers: NAVIGATION });
   assert.equal(answer.status, 403);

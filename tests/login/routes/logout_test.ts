@@ -52,7 +52,7 @@ const ROWS: readonly [string, RequestInit, number, boolean][] = [
   ["a HEAD", { method: "HEAD" }, 405, false],
 ];
 for (const [name, init, status, ends] of ROWS) {
-  Deno.test(`/auth/logout asked by ${name} ${ends ? "ends" : "keeps"} the session`, async () => {
+  Deno.test(`/auth/logout requested by ${name} ${ends ? "ends" : "keeps"} the session`, async () => {
     const rig = await createLoginRig();
     const cookie = await rig.session();
     const headers = new Headers(init.headers);
@@ -67,7 +67,7 @@ for (const [name, init, status, ends] of ROWS) {
   });
 }
 
-Deno.test("/auth/logout cuts what is open for the session, and for no other", async () => {
+Deno.test("/auth/logout ends the open requests of that session only", async () => {
   const cut: string[] = [];
   const rig = await createLoginRig({
     cockpit: (request) => {
@@ -89,7 +89,7 @@ Deno.test("/auth/logout cuts what is open for the session, and for no other", as
   assert.equal(rig.leases.count(), 0, "a reader that leaves gives its lease back");
 });
 
-Deno.test("an expired session cuts its streams without being asked", async () => {
+Deno.test("an expired session ends its streams without a further request", async () => {
   const rig = await createLoginRig({
     env: { WEBVIEW_SESSION_TTL: "1m" },
     cockpit: () => new Response(new ReadableStream()),

@@ -40,7 +40,7 @@ const DEVICES: readonly (readonly [string, string])[] = [
   ["", "Unknown device"],
 ];
 for (const [agent, wanted] of DEVICES) {
-  Deno.test(`deviceName() says ${wanted}`, () => assert.equal(deviceName(agent), wanted));
+  Deno.test(`deviceName() returns ${wanted}`, () => assert.equal(deviceName(agent), wanted));
 }
 
 interface Listed {
@@ -76,7 +76,7 @@ async function statusOf(rig: LoginRig, cookie: string): Promise<number> {
   return (await rig.ask("/api/agents", { headers: { cookie } })).status;
 }
 
-Deno.test("the list shows one's own sessions, marks this one, and gives no id away", async () => {
+Deno.test("the list shows the user's own sessions, marks this one, and reveals no id", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   await rig.host.clock.advance(60_000);
@@ -93,7 +93,7 @@ Deno.test("the list shows one's own sessions, marks this one, and gives no id aw
   assert.ok(!html.includes(BOB.name));
 });
 
-Deno.test("ending one ends that one, and what is open for it", async () => {
+Deno.test("ending one session ends that session and its open requests", async () => {
   const rig = await createLoginRig({
     cockpit: ({ url }) => new Response(url.endsWith("/events") ? new ReadableStream({}) : "ok"),
   });
@@ -125,7 +125,7 @@ Deno.test("ending all ends this one too, its Basic streams, and no other's", asy
   );
 });
 
-Deno.test("somebody else's session, another site and a bad form end nothing", async () => {
+Deno.test("another user's session, another site and a bad form end nothing", async () => {
   const rig = await createLoginRig();
   const [mine, bob] = [await rig.session(), await rig.session(BOB)];
   const handle = (await list(rig, { cookie: bob })).sessions[0]?.handle ?? "";

@@ -48,7 +48,7 @@ Deno.test("a session never lasts longer than its lifetime, however it is used", 
   assert.equal(await status(), 401);
 });
 
-Deno.test("an open stream is no use of its session, and ends with it", async () => {
+Deno.test("an open stream does not count as use of its session, and ends with it", async () => {
   const { rig, cookie, status } = await idleRig();
   const answer = await rig.ask("/events", { headers: { cookie } });
   const reader = answer.body!.getReader();

@@ -25,7 +25,7 @@ async function statusOf(rig: LoginRig, cookie: string): Promise<number> {
   return answer.status;
 }
 
-Deno.test("a token that is cut, changed or spelled otherwise is no session", async () => {
+Deno.test("a truncated, changed or respelled token is not a session", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const token = cookie.slice("wv_session=".length);
@@ -75,7 +75,7 @@ Deno.test("only the exact name counts, and only when it is there once", async ()
   for (const [header, status] of rows) assert.equal(await statusOf(rig, header), status, header);
 });
 
-Deno.test("a signed token without a row is no session", async () => {
+Deno.test("a signed token without a row is not a session", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const stranger = await createLoginRig({ host: memoryHost({ seed: 99 }) });
@@ -155,7 +155,7 @@ Deno.test("a session ends at its time, whatever the clock did before", async () 
   }
 });
 
-Deno.test("the oldest session of somebody who has a hundred makes room", async () => {
+Deno.test("the hundred-and-first session of a user replaces the oldest", async () => {
   const rig = await createLoginRig();
   const first = await rig.session();
   const other = await rig.session(BOB);
@@ -166,7 +166,7 @@ Deno.test("the oldest session of somebody who has a hundred makes room", async (
   assert.deepEqual([await statusOf(rig, first), await statusOf(rig, other)], [401, 200]);
 });
 
-Deno.test("a disk that takes no session says so and logs nobody in", async () => {
+Deno.test("a session that cannot be stored is reported and not opened", async () => {
   const { FileFault } = await import("core/ports/files.ts");
   const failing = memoryHost();
   const { databases } = failing;
@@ -195,7 +195,7 @@ Deno.test("a disk that takes no session says so and logs nobody in", async () =>
   assert.equal(cookieOf(answer, "wv_session"), undefined);
 });
 
-Deno.test("the list of sessions holds no secret", async () => {
+Deno.test("the list of sessions contains no secret", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session(BOB);
   const id = new TextDecoder().decode(

@@ -32,7 +32,7 @@ function flipped(text: string, bit: number): string {
   return bytes.toBase64(URL_SAFE);
 }
 
-Deno.test("a token with any one bit of it turned is no session", async () => {
+Deno.test("a token with any one bit flipped is not a session", async () => {
   const rig = await createLoginRig();
   const { body, mac } = await goodToken(rig);
   const bitsOf = (text: string) => Uint8Array.fromBase64(text, URL_SAFE).length * 8;
@@ -44,7 +44,7 @@ Deno.test("a token with any one bit of it turned is no session", async () => {
   }
 });
 
-Deno.test("a token whose signature has another length, or none, is no session", async () => {
+Deno.test("a token whose signature is absent or has another length is not a session", async () => {
   const rig = await createLoginRig();
   const { body, mac } = await goodToken(rig);
   const bytes = Uint8Array.fromBase64(mac, URL_SAFE);
@@ -62,7 +62,7 @@ Deno.test("a token whose signature has another length, or none, is no session", 
   }
 });
 
-Deno.test("a token in another spelling of the same bytes is no session", async () => {
+Deno.test("a token in another encoding of the same bytes is not a session", async () => {
   const rig = await createLoginRig();
   const { body, mac } = await goodToken(rig);
   const plain = (text: string) =>

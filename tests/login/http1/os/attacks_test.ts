@@ -96,7 +96,7 @@ Deno.test("a body that is read while it is answered never passes for whole", asy
   }
 });
 
-Deno.test("who sends a body that nobody reads is missed as well when it leaves", async () => {
+Deno.test("a client whose body is not read is noticed, too, when it disconnects", async () => {
   const answering = Promise.withResolvers<void>();
   const cancelled = Promise.withResolvers<void>();
   const listener = await serve({
@@ -123,7 +123,7 @@ Deno.test("who sends a body that nobody reads is missed as well when it leaves",
 for (
   const hosts of ["a\r\nHost: a", "a, b", "", "a/icons/x?", "a\\b", "u@a", "a#b", "a b", "\xe9"]
 ) {
-  Deno.test(`the host ${JSON.stringify(hosts)} is none`, () => {
+  Deno.test(`the host ${JSON.stringify(hosts)} is refused`, () => {
     const parsed = parseRequestHead(`GET / HTTP/1.1\r\nHost: ${hosts}`);
     assert.deepEqual(parsed, { ok: false, error: 400 });
   });
@@ -152,14 +152,14 @@ Deno.test("no host in a whole address moves its path", async () => {
   }
 });
 
-Deno.test("an upgrade in HTTP/1.0 is none (RFC 9110, 7.8)", () => {
+Deno.test("an upgrade in HTTP/1.0 is ignored (RFC 9110, 7.8)", () => {
   const parsed = parseRequestHead(
     "GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket",
   );
   assert.ok(parsed.ok && !parsed.value.isUpgrade);
 });
 
-Deno.test("an upgrade to nothing is none (RFC 9110, 7.8)", () => {
+Deno.test("an upgrade without a protocol is ignored (RFC 9110, 7.8)", () => {
   for (const nothing of ["Upgrade:", "Upgrade: \r\nUpgrade: ", "Upgrade: , ,"]) {
     const head = `GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n${nothing}`;
     const parsed = parseRequestHead(head);
@@ -175,7 +175,7 @@ Deno.test("extensions of chunks are bounded for the whole body", () => {
   }, SyntaxError);
 });
 
-Deno.test("a body of another length than it says spoils its upstream connection", async () => {
+Deno.test("a body that differs from its stated length closes its upstream connection", async () => {
   const server = Deno.listen(LOOPBACK);
   const { port } = server.addr as Deno.NetAddr;
   const upstream = openUpstream({ ...LOOPBACK, port });
@@ -283,7 +283,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   "/long": { status: 200, headers: [], body: streamOf([LONG, "the rest"], true) },
 };
 
-Deno.test("HTTP/1.0: an answer that broke off never looks whole", async () => {
+Deno.test("HTTP/1.0: a truncated answer never looks complete", async () => {
   const listener = await serve({
     answer: ({ head }) => Promise.resolve(ANSWERS[head.target] ?? NOTHING),
   });

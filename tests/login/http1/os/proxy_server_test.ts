@@ -59,7 +59,7 @@ Deno.test("onDisconnect() calls back at once when the peer has disconnected alre
   await listener.close();
 });
 
-Deno.test("an answer whose peer has left is given up, its body cancelled", async () => {
+Deno.test("an answer whose peer has disconnected is dropped, its body cancelled", async () => {
   const { seen, left } = leaver();
   const cancelled = Promise.withResolvers<void>();
   const listener = await serve({

@@ -115,7 +115,7 @@ const unasked = Promise.withResolvers<void>();
 const said = Promise.withResolvers<void>();
 const dropped = Promise.withResolvers<void>();
 test(
-  "what a server says unasked on a kept connection is not the next answer",
+  "unrequested bytes on a kept connection are not the next answer",
   async (connection, _, nth) => {
     await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     if (nth > 1) return;
@@ -177,7 +177,7 @@ const CUT: readonly (readonly [string, string])[] = [
   ],
 ];
 for (const [name, answer] of CUT) {
-  test(`${name} fails, and is never taken for the whole`, async (connection) => {
+  test(`${name} fails, and never looks complete`, async (connection) => {
     await say(connection, answer);
     connection.close();
   }, async ({ upstream }) => {
@@ -210,7 +210,7 @@ for (const answer of MALFORMED) {
 }
 
 test(
-  "what follows an answer is never the answer to the next request",
+  "bytes after an answer are never the answer to the next request",
   (connection) =>
     say(
       connection,
@@ -224,7 +224,7 @@ test(
 );
 
 test(
-  "a kept connection that the server has closed is replaced, once, for what may be sent twice",
+  "a kept connection that the server closed is replaced once, for repeatable requests",
   async (connection) => {
     await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     connection.close();
@@ -270,7 +270,7 @@ test("bodies go up with their length, or in chunks", (connection) => {
   assert.match(requests[1] ?? "", /transfer-encoding: chunked\r\n\r\n/);
 });
 
-Deno.test("nobody who listens is unreachable", async () => {
+Deno.test("an address without a listener is reported as unreachable", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
   listener.close();
