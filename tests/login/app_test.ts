@@ -150,7 +150,7 @@ test("handle() lets the exempt paths pass, in exactly one spelling", async () =>
   }
 });
 
-test("handle() answers 401 to a program without a session, and challenges scripts only", async () => {
+test("handle() answers 401 to programs without a session, and challenges scripts", async () => {
   const rig = await createLoginRig();
   const script = await rig.ask("/api/agents", { headers: { accept: "*/*" } });
   assert.equal(script.status, 401);
@@ -165,7 +165,7 @@ test("handle() answers 401 to a program without a session, and challenges script
   assert.equal(fetched.status, 401, "a script that asks for HTML is no navigation");
 });
 
-test("handle() accepts the Basic header on any path, and opens a session at the login", async () => {
+test("handle() accepts the Basic header on any path; the login opens a session", async () => {
   const rig = await createLoginRig();
   for (const user of [MIA, BOB, MIA]) {
     const answer = await rig.ask("/api/agents", { headers: { authorization: basicHeader(user) } });
@@ -212,7 +212,7 @@ test("handle() refuses a change that no page of this origin proves", async () =>
   }
 });
 
-test("handle() bounds bodies by their stated length and by the bytes received", async () => {
+test("handle() bounds bodies by stated length and by received bytes", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const headers = { ...OWN_SCRIPT, cookie };
@@ -294,7 +294,7 @@ test("handle() keeps a valid request id and replaces any other", async () => {
   }
 });
 
-test("handle() adds headers to every answer, and keeps those that the cockpit set", async () => {
+test("handle() adds headers to every answer, and keeps the cockpit's own", async () => {
   const rig = await createLoginRig({
     cockpit: () =>
       new Response("x", {

@@ -18,7 +18,7 @@ import { basicHeader, BOB, createLoginRig, startTestLogin } from "tests/support/
 const MORE = 64;
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-Deno.test("a connection counts for its client; one of a trusted proxy counts for no client", async () => {
+Deno.test("a connection counts for its client; a trusted proxy's for no client", async () => {
   const { app } = await createLoginRig({ env: { WEBVIEW_TRUSTED_PROXIES: "10.0.0.0/8" } });
   assert.equal(app.clientOf("10.1.2.3:1"), undefined);
   assert.equal(app.clientOf("[::ffff:10.1.2.3]:1"), undefined);

@@ -180,7 +180,7 @@ const MALFORMED = [
   "3\r\nabc\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n",
 ];
 
-Deno.test("a malformed chunked body is a 400, closes, and does not reach the cockpit", async (t) => {
+Deno.test("a malformed chunked body is a 400, closes, and is not forwarded", async (t) => {
   const whole: string[] = [];
   const cockpit = await sockets().serveHttp({ hostname: "127.0.0.1", port: 0 }, async (request) => {
     whole.push(await request.text());

@@ -26,7 +26,7 @@ const ROWS: readonly [string, string, string | undefined, boolean][] = [
 ];
 for (const [origin, host, publicOrigin, wanted] of ROWS) {
   const site = publicOrigin ?? "no WEBVIEW_URL";
-  Deno.test(`isOwnOrigin() ${wanted ? "accepts" : "refuses"} ${origin} at ${host} (${site})`, () => {
+  Deno.test(`isOwnOrigin() ${wanted ? "allows" : "refuses"} ${origin} at ${host} (${site})`, () => {
     assert.equal(isOwnOrigin(origin, { host }, publicOrigin), wanted);
   });
 }

@@ -71,7 +71,7 @@ Deno.test("the accounts of the shipped entries are those of the design", async (
   );
 });
 
-Deno.test("readCatalog() takes the overlay before the runtime catalog, shipped last", async () => {
+Deno.test("readCatalog() prefers the overlay, then the runtime catalog, then shipped", async () => {
   const catalog = await read({
     [`${PATHS.overlayCatalog}/notes/mcp.yaml`]: entry("notes", "overlay"),
     [`${PATHS.runtimeCatalog}/notes/mcp.yaml`]: entry("notes", "runtime"),
@@ -105,7 +105,7 @@ Deno.test("readCatalog() hides nothing behind a broken entry", async () => {
   assert.ok(!found.ok && found.error.code === "yaml-invalid");
 });
 
-Deno.test("readCatalog() says which folder or file cannot be read", async () => {
+Deno.test("readCatalog() names the folder or file that cannot be read", async () => {
   const files = memoryFiles({ [`${PATHS.overlayCatalog}/notes/mcp.yaml`]: entry("notes", "x") });
   const fault = (path: string) => Promise.reject(new FileFault("EACCES", path, "denied"));
   const folder = await readCatalog({ files: { ...files, list: fault } }, PATHS);
@@ -120,7 +120,7 @@ Deno.test("readCatalog() says which folder or file cannot be read", async () => 
   assert.ok(!large.ok && large.error.code === "catalog-too-large");
 });
 
-Deno.test("findEntry() says that there is no such entry", async () => {
+Deno.test("findEntry() refuses an unknown entry", async () => {
   const found = findEntry(await read({}), "nothing-such");
   assert.ok(!found.ok && found.error.code === "mcp-not-catalogued");
 });

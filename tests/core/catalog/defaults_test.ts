@@ -39,7 +39,7 @@ async function catalog(): Promise<Catalog> {
   return read.value;
 }
 
-Deno.test("no shipped default set holds an MCP that needs a credential", async () => {
+Deno.test("no shipped default set contains an MCP that needs a credential", async () => {
   const known = await catalog();
   for (const channel of CHANNELS) {
     for (const name of CHANNEL_DEFAULTS[channel]) {
@@ -81,7 +81,7 @@ Deno.test("resolveTools() adds, removes and keeps the order", async () => {
   assert.deepEqual(missingTools(agent, known, host), ["gone"]);
 });
 
-Deno.test("withTool() and withoutTool() say as little as they can", () => {
+Deno.test("withTool() and withoutTool() write the smallest delta", () => {
   const agent = (add: readonly string[], remove: readonly string[]) => ({
     channel: "webview" as const,
     tools: { add: names(...add), remove: names(...remove) },
@@ -95,7 +95,7 @@ Deno.test("withTool() and withoutTool() say as little as they can", () => {
   assert.deepEqual(withoutTool(agent([], []), browser, defaults), { add: [], remove: ["browser"] });
 });
 
-Deno.test("readDefaults() takes what is usable of the host's file and names the rest", async () => {
+Deno.test("readDefaults() uses the valid part of the host's file and names the rest", async () => {
   const known = await catalog();
   const read = (text: string) =>
     readDefaults({ files: memoryFiles({ [PATHS.defaultsFile]: text }) }, PATHS, known);

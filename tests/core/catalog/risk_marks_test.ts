@@ -59,7 +59,7 @@ for (const [name, annotations, want] of JUDGED) {
   });
 }
 
-Deno.test("proposeMarks() marks what is not known to only read, and nothing that was said", () => {
+Deno.test("proposeMarks() marks tools not known to be read-only, unless already marked", () => {
   const tools = locked(hints("read_page", READS), hints("write_page"), hints("wipe"));
   const said = parseMarks(["wipe=block"]);
   assert.ok(said.ok);
@@ -84,7 +84,7 @@ Deno.test("proposeForReview() leaves what an operator has accepted without a mar
   ]);
 });
 
-Deno.test("parseMarks() takes tool=mark and refuses everything else", () => {
+Deno.test("parseMarks() accepts tool=mark and refuses everything else", () => {
   const marks = parseMarks(["a.b/c=ask", "d=block", "e=allow", "*=ask"]);
   assert.deepEqual(marks.ok && [...marks.value], [
     ["a.b/c", "ask"],
@@ -106,7 +106,7 @@ Deno.test("checkMarked() names the tools that there are", () => {
   assert.ok(checkMarked(new Map([["*", "ask"], ["read", "block"]]), ["read"]).ok);
 });
 
-Deno.test("setMarks() writes and takes away, and keeps comments and read_only", () => {
+Deno.test("setMarks() adds and removes marks, and keeps comments and read_only", () => {
   const text =
     "name: x\n# why\ntools:\n  a:\n    risk: ask\n  b:\n    risk: ask\n    read_only: true\n";
   const set = setMarks(text, [["a", "allow"], ["b", "allow"], ["c", "block"]], "x");

@@ -82,13 +82,13 @@ Deno.test("parseServerJson() refuses variables of another way, and values that a
   assert.deepEqual(key.ok && [key.value.optionalEnv, key.value.environment], [["WIKI_TOKEN"], {}]);
 });
 
-Deno.test("parseServerJson() takes a remote where there is no npm package", () => {
+Deno.test("parseServerJson() uses a remote if there is no npm package", () => {
   const remotes = [{ type: "streamable-http", url: "https://mcp.example.org/mcp" }];
   const parsed = parseServerJson(JSON.stringify({ ...DOCUMENT, packages: [], remotes }));
   assert.ok(parsed.ok && "url" in parsed.value.source);
 });
 
-Deno.test("parseServerJson() takes a PyPI package where there is no npm package", () => {
+Deno.test("parseServerJson() uses a PyPI package if there is no npm package", () => {
   const pypi = { ...DOCUMENT.packages[0], registryType: "pypi", identifier: "acme-wiki" };
   const parsed = parseServerJson(JSON.stringify({ ...DOCUMENT, packages: [pypi] }));
   assert.deepEqual(parsed.ok && parsed.value.source, {
@@ -181,7 +181,7 @@ Deno.test("readAudit() proposes a file that the operator named; a try grants non
   assert.deepEqual(safeTrialGrants(permissions), { sys: [], read: [], write: [] });
 });
 
-Deno.test("trialCall() takes a tool that only reads, with what it must be given made up", () => {
+Deno.test("trialCall() picks a read-only tool and invents its required arguments", () => {
   const tool = (name: string, readOnlyHint: boolean | undefined, required: readonly string[]) => {
     const inputSchema = {
       type: "object",

@@ -73,7 +73,7 @@ for (const row of ROWS) {
   });
 }
 
-Deno.test("resolveTools() gives what the last step on each MCP asked for", () => {
+Deno.test("resolveTools() returns the result of the last step on each MCP", () => {
   fc.assert(fc.property(names, fc.array(step, { maxLength: 30 }), (defaults, steps) => {
     let deltas = NO_DELTAS;
     const wanted = new Set(defaults);

@@ -29,7 +29,7 @@ Deno.test(
 );
 
 Deno.test(
-  "vendorEntry() makes an altered tree anew, and checkTree() refuses it before",
+  "vendorEntry() rebuilds an altered tree, and checkTree() refuses it before",
   CHECKS,
   async () => {
     await using b = await bench();
@@ -87,7 +87,7 @@ Deno.test(
 );
 
 Deno.test(
-  "vendorEntry() sweeps what a killed run left, and never shows half a tree",
+  "vendorEntry() deletes remains of a killed run, and never shows a partial tree",
   CHECKS,
   async () => {
     await using b = await bench();

@@ -33,7 +33,7 @@ Deno.test("vendorEntry() installs by lock, once, and runs no install script", CH
 });
 
 Deno.test(
-  "vendorEntry() keeps no file that nothing reads, and pins what was installed",
+  "vendorEntry() deletes unused files, and pins the installed tree",
   CHECKS,
   async () => {
     await using b = await bench();
@@ -53,7 +53,7 @@ Deno.test(
   },
 );
 
-Deno.test("vendorEntry() gives the same hash on another host", CHECKS, async () => {
+Deno.test("vendorEntry() computes the same hash on another host", CHECKS, async () => {
   await using a = await bench();
   await using b = await bench();
   const one = await a.vendor(await a.manifest("1.0.0"));
@@ -61,7 +61,7 @@ Deno.test("vendorEntry() gives the same hash on another host", CHECKS, async () 
   assert.ok(one.ok && other.ok && one.value.treeHash === other.value.treeHash);
 });
 
-Deno.test("vendorEntry() says which package the registry does not have", CHECKS, async () => {
+Deno.test("vendorEntry() names the package that the registry lacks", CHECKS, async () => {
   await using b = await bench();
   const manifest = await b.manifest("1.0.0");
   await using empty = await npmRegistry([LEFT]);
@@ -93,7 +93,7 @@ Deno.test(
 );
 
 Deno.test(
-  "vendorEntry() says that the registry cannot be reached when the cache is empty",
+  "vendorEntry() reports an unreachable registry when the cache is empty",
   CHECKS,
   async () => {
     await using b = await bench();
@@ -119,7 +119,7 @@ Deno.test("vendorEntry() refuses a tree that is not the pinned one", CHECKS, asy
 });
 
 Deno.test(
-  "vendorEntry() goes to the next version and back without the registry",
+  "vendorEntry() switches to the next version and back without the registry",
   CHECKS,
   async () => {
     await using b = await bench();

@@ -19,7 +19,7 @@ Deno.test("backoffMs() grows by the factor", () => {
   assert.deepEqual(found, [1, 1, 3, 9, 20, 20, 20]);
 });
 
-Deno.test("backoffMs() lets chance take no more than the share of the jitter", () => {
+Deno.test("backoffMs() varies by at most the jitter's share", () => {
   const half = { firstMs: 8, maxMs: 64, jitter: 0.5 };
   assert.deepEqual(waits(half, 0), [4, 4, 8, 16, 32, 32, 32]);
   assert.deepEqual(waits(half, 0.5), [6, 6, 12, 24, 48, 48, 48]);

@@ -14,7 +14,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-Deno.test("withinTime() aborts the signal of an action that takes longer", async () => {
+Deno.test("withinTime() aborts the signal of an action that runs longer", async () => {
   const clock = fakeClock();
   const late = assert.rejects(withinTime(clock, 5_000, aborted), {
     name: "TimeoutError",

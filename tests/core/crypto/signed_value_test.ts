@@ -191,7 +191,7 @@ const RINGS: readonly { given: string; want: readonly string[] | string }[] = [
 ];
 
 for (const row of RINGS) {
-  Deno.test(`parseKeyRing() judges ${JSON.stringify(row.given.slice(0, 40))}`, () => {
+  Deno.test(`parseKeyRing() of ${JSON.stringify(row.given.slice(0, 40))}`, () => {
     const parsed = parseKeyRing(row.given, "K");
     if (typeof row.want === "string") {
       assert.equal(parsed.ok ? "" : parsed.error.message, row.want);
@@ -200,7 +200,7 @@ for (const row of RINGS) {
   });
 }
 
-Deno.test("fromBase64Url() reads what toBase64Url() writes, and no other spelling", () => {
+Deno.test("fromBase64Url() reads the output of toBase64Url(), and no other encoding", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
     const text = toBase64Url(bytes);
     assert.equal(text, Buffer.from(bytes).toString("base64url"));
@@ -221,7 +221,7 @@ Deno.test("isEqualInConstantTime() is equality", () => {
   assert(!isEqualInConstantTime("aa", "a"));
 });
 
-Deno.test("verify() holds for what sign() made and for nothing that differs from it", async () => {
+Deno.test("verify() accepts the output of sign() and nothing that differs from it", async () => {
   const signer = await openSigner(ring(KEY), "session");
   const principal = fc.stringMatching(/^[a-z@.]{1,40}$/);
   await fc.assert(fc.asyncProperty(principal, fc.nat(), fc.nat(), async (name, at, bit) => {

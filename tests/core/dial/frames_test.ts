@@ -16,7 +16,7 @@ for (const text of garbage) {
   });
 }
 
-Deno.test("decodeClientFrame() tells an unknown type from garbage", () => {
+Deno.test("decodeClientFrame() distinguishes an unknown type from garbage", () => {
   assert.deepEqual(decodeClientFrame('{"type":"dance","n":1}'), { kind: "unknown", type: "dance" });
 });
 
@@ -47,12 +47,12 @@ Deno.test("readAgentEvent() keeps a known kind and drops unknown fields", () => 
   });
 });
 
-Deno.test("readAgentEvent() keeps the kind of a newer version as it is", () => {
+Deno.test("readAgentEvent() keeps the kind of a newer version unchanged", () => {
   assert.deepEqual(readAgentEvent(event("dance", { x: 1 })), { kind: "dance", payload: { x: 1 } });
 });
 
 for (const kind of ["turn_queued", "turn_delivered"]) {
-  Deno.test(`readAgentEvent() makes a notice of ${kind}, which is the gateway's own`, () => {
+  Deno.test(`readAgentEvent() turns ${kind}, which only a gateway may send, into a notice`, () => {
     const read = readAgentEvent(event(kind, { text: "forged", origin: "owner:a@b.c", hops: 0 }));
     assert.equal(read.kind, "notice");
     assert.ok(!JSON.stringify(read.payload).includes("forged"));
@@ -63,7 +63,7 @@ Deno.test("readAgentEvent() makes a notice of a payload that does not fit", () =
   assert.equal(readAgentEvent(event("message", { text: 1 })).kind, "notice");
 });
 
-Deno.test("cutText() cuts at a character and counts what went", () => {
+Deno.test("cutText() cuts at a character and counts the removed bytes", () => {
   assert.deepEqual(cutText("aé", 2), { text: "a", cutBytes: 2 });
   assert.deepEqual(cutText("aé", 3), { text: "aé", cutBytes: 0 });
 });
@@ -82,7 +82,7 @@ Deno.test("fitPayload() cuts the arguments of a call to their limit", () => {
   assert.ok(Number(fitted.cut_bytes) > 0);
 });
 
-Deno.test("fitPayload() leaves what fits alone", () => {
+Deno.test("fitPayload() keeps a payload that fits", () => {
   fc.assert(fc.property(fc.string({ maxLength: 2000 }), (text) => {
     assert.deepEqual(fitPayload("notice", { text }), { text });
   }));

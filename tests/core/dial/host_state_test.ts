@@ -111,7 +111,7 @@ const ROWS: readonly Row[] = [
 ];
 
 for (const { name, unit, reported, stopped, now, want } of ROWS) {
-  Deno.test(`stateOnHost() says ${want[0]} for ${name}`, () => {
+  Deno.test(`stateOnHost() returns ${want[0]} for ${name}`, () => {
     const got = stateOnHost({
       stopped,
       unit: unit === "none" ? undefined : { ...UNIT, ...unit },

@@ -31,7 +31,7 @@ function counted(files: Pick<Files, "readText" | "stat">) {
   };
 }
 
-Deno.test("many registrations read an unchanged file once, and share their looks", async () => {
+Deno.test("many registrations read an unchanged file once, and share each check", async () => {
   const { files, clock } = memoryHost();
   await files.write("/keys", JSON.stringify({ mia: [OLD] }));
   await clock.advance(SETTLED);
@@ -45,7 +45,7 @@ Deno.test("many registrations read an unchanged file once, and share their looks
   assert.equal(await list.generation(), 1);
 });
 
-Deno.test("a key that was taken out is not found again, however soon one asks", async () => {
+Deno.test("a removed key is not found again, however soon it is looked up", async () => {
   const { files, clock } = memoryHost();
   const list = openKeyList(files, "/keys", clock);
   assert.equal(await list.listed("mia"), undefined);
@@ -63,7 +63,7 @@ Deno.test("a key that was taken out is not found again, however soon one asks", 
   assert.equal(await list.generation(), 52);
 });
 
-Deno.test("who asks while a look is under way waits for the next one", async () => {
+Deno.test("a caller that arrives during a check waits for the next one", async () => {
   const { files, clock } = memoryHost();
   await files.write("/keys", JSON.stringify({ mia: [OLD] }));
   await clock.advance(SETTLED);

@@ -11,7 +11,7 @@ import { DIAL_LIMITS } from "core/limits/dial.ts";
 
 const { burst, perSecond, bytesBurst, bytesPerSecond } = EVENT_LIMITS;
 
-Deno.test("createDialPace() takes a full outbox at once, and a fast agent for ever", () => {
+Deno.test("createDialPace() accepts a full outbox at once, and a fast agent for ever", () => {
   const outbox = createDialPace();
   const size = 1024;
   for (let sent = 0; sent < DIAL_LIMITS.outboxBytesMax; sent += size) {
@@ -24,7 +24,7 @@ Deno.test("createDialPace() takes a full outbox at once, and a fast agent for ev
   }
 });
 
-Deno.test("createDialPace() holds what comes beyond the burst until the debt is paid", () => {
+Deno.test("createDialPace() delays events beyond the burst until the debt is paid", () => {
   const note = createDialPace();
   for (let index = 0; index < burst; index++) assert.equal(note("mia", 10, 0), 0);
   assert.equal(note("mia", 10, 0), 1_000 / perSecond);
@@ -43,7 +43,7 @@ Deno.test("createDialPace() counts bytes, and refills no further than the burst"
   assert.equal(note("mia", bytesPerSecond / 2, much), 500);
 });
 
-Deno.test("createDialPace() takes a clock that goes back as one that stands", () => {
+Deno.test("createDialPace() treats a clock that goes back as one that stands still", () => {
   const note = createDialPace();
   assert.equal(note("mia", bytesBurst, 5_000), 0);
   assert.equal(note("mia", bytesPerSecond, 1_000), 1_000);

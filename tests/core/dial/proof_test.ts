@@ -37,7 +37,7 @@ Deno.test("verifyProof() refuses another key, garbage and short signatures", asy
   assert.equal(await verifyProof("AAAA", text, proof), false);
 });
 
-Deno.test("parseDialKey() reads what generateDialKey() stored", async () => {
+Deno.test("parseDialKey() reads the output of generateDialKey()", async () => {
   const { key, stored } = await generateDialKey();
   const read = await parseDialKey(stored);
   assert.ok(read.ok);

@@ -30,7 +30,7 @@ for (const { name, marker, want } of rows) {
   });
 }
 
-Deno.test("registerUrl() takes address and port of this installation's listener", () => {
+Deno.test("registerUrl() uses address and port of this installation's listener", () => {
   for (
     const [listen, want] of [
       ["0.0.0.0:18735", "ws://127.0.0.1:18735"],

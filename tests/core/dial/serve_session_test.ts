@@ -54,7 +54,7 @@ function serve(admit: () => Promise<Admission>, receive = () => {}) {
 const REGISTER = { type: "register", user_email: "mia@example.org", agent: "mia" };
 const accept = () => Promise.resolve({ accept: true, agent: "mia", provenKey: "k" } as const);
 
-Deno.test("serveSession() drops a peer that takes no part in closing, whoever closed", async () => {
+Deno.test("serveSession() drops a peer that does not answer a close of either side", async () => {
   for (const how of ["close", "end"] as const) {
     const { clock, registry, peer, told } = serve(accept);
     peer.say(REGISTER);
@@ -78,7 +78,7 @@ Deno.test("serveSession() drops a peer that takes no part in closing, whoever cl
   }
 });
 
-Deno.test("serveSession() tells of a peer that left before it said who it is", () => {
+Deno.test("serveSession() reports a peer that left before it registered", () => {
   for (
     const [code, reason] of [
       [CLOSE.normal, "closed-before-register"],
@@ -93,7 +93,7 @@ Deno.test("serveSession() tells of a peer that left before it said who it is", (
   }
 });
 
-Deno.test("serveSession() registers nobody who left while being looked up", async () => {
+Deno.test("serveSession() does not register a peer that left during the look-up", async () => {
   const looked = Promise.withResolvers<Admission>();
   const { registry, peer, told } = serve(() => looked.promise);
   peer.say(REGISTER);
@@ -104,7 +104,7 @@ Deno.test("serveSession() registers nobody who left while being looked up", asyn
   assert.deepEqual(told, ["settled"]);
 });
 
-Deno.test("serveSession() turns away whoever cannot be looked up", async () => {
+Deno.test("serveSession() rejects a peer whose look-up fails", async () => {
   const { log, peer, told } = serve(() => Promise.reject(new Error("disk")));
   peer.say(REGISTER);
   await settle();
@@ -113,7 +113,7 @@ Deno.test("serveSession() turns away whoever cannot be looked up", async () => {
   assert.equal(log.of("register check failed")[0]?.fields.error, "disk");
 });
 
-Deno.test("serveSession() ends only the connection whose frame cannot be taken", async () => {
+Deno.test("serveSession() ends only the connection whose frame is invalid", async () => {
   const { clock, log, registry, peer } = serve(accept, () => {
     throw new FileFault("EIO", "/r/x.db", "disk I/O error");
   });
@@ -168,7 +168,7 @@ function inboxes(append: () => Result<typeof STORED>) {
   return { log, clock, metrics, pauses, said, session, writes, batches, take };
 }
 
-Deno.test("createInboxes() writes at once what came at once, then acknowledges it", async () => {
+Deno.test("createInboxes() writes events that arrive together, then acknowledges", async () => {
   const { said, session, writes, batches, take } = inboxes(() => ok(STORED));
   take(session, EVENT);
   take(session, { ...EVENT, seq: 2 });
@@ -189,7 +189,7 @@ Deno.test("createInboxes() acknowledges nothing that is not stored", async () =>
   assert.equal(log.of("event not stored").length, 1);
 });
 
-Deno.test("createInboxes() sends away whoever ignores the window", () => {
+Deno.test("createInboxes() disconnects an agent that ignores the window", () => {
   const { log, said, session, writes, take } = inboxes(() => ok(STORED));
   for (let seq = 1; seq <= DIAL_LIMITS.unstoredEventsMax + 1; seq++) {
     take(session, { ...EVENT, seq });
@@ -199,7 +199,7 @@ Deno.test("createInboxes() sends away whoever ignores the window", () => {
   assert.equal(writes.length, 1);
 });
 
-Deno.test("createInboxes() reads slowly from an agent over its pace, and takes all", async () => {
+Deno.test("createInboxes() slows reading from a fast agent, and loses nothing", async () => {
   const { log, metrics, clock, pauses, session, writes, take } = inboxes(() => ok(STORED));
   const text = "x".repeat(1024 * 1024);
   const large = { ...EVENT, payload: { text } };
@@ -225,7 +225,7 @@ Deno.test("createInboxes() reads slowly from an agent over its pace, and takes a
   assert.equal(log.of("agent exceeds its event rate; reading is slowed").length, 2);
 });
 
-Deno.test("serveSession() pauses its connection for the longest time asked for", async () => {
+Deno.test("serveSession() pauses its connection for the longest requested time", async () => {
   const { clock, registry, peer } = serve(accept);
   peer.say(REGISTER);
   await settle();

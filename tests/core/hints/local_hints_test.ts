@@ -60,7 +60,7 @@ const LINES: readonly [line: string, want: string][] = [
   ["what fleetctl does: nothing", "what fleetctl does: nothing"],
   ["see: fleetctl-login --help", "see: fleetctl-login --help"],
 ];
-Deno.test("withLocalCommand() spells the command of a line, and nothing else", () => {
+Deno.test("withLocalCommand() changes only the command of a line", () => {
   for (const [line, want] of LINES) {
     assert.equal(withLocalCommand(line, { FLEETCTL_FROM_TREE: "/src" }), want);
     assert.equal(withLocalCommand(line, {}), line);

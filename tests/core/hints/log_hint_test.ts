@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { logHint } from "core/hints/log_hint.ts";
 import { pathsUnder } from "core/paths.ts";
 
-Deno.test("logHint() names the journal on a host of its own", () => {
+Deno.test("logHint() names the journal on a real host", () => {
   assert.equal(logHint(pathsUnder("/"), "a.service"), "journalctl -u a.service -n 50");
 });
 

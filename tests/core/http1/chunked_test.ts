@@ -21,7 +21,7 @@ function decode(text: string, cut: number): { body: string; done: boolean; surpl
   return { body, done: decoder.isDone(), surplus: decoder.surplus() };
 }
 
-Deno.test("take() gives the same body however it is cut", () => {
+Deno.test("take() returns the same body however it is split", () => {
   fc.assert(fc.property(
     fc.array(fc.string({ unit: "grapheme-ascii", minLength: 1, maxLength: 40 }), { maxLength: 8 }),
     fc.integer({ min: 1, max: 64 }),
@@ -41,7 +41,7 @@ Deno.test("take() drops extensions and trailers that are well formed", () => {
   assert.deepEqual([data, decoder.isDone(), decoder.surplus()], [bytesOf("abc"), true, 0]);
 });
 
-Deno.test("surplus() tells of bytes after the end", () => {
+Deno.test("surplus() reports bytes after the end", () => {
   assert.equal(decode("0\r\n\r\nHTTP/1.1 200", 100).surplus, 12);
 });
 

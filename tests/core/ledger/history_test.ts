@@ -72,7 +72,7 @@ async function withLedger(test: (bench: Bench) => Promise<void>): Promise<void> 
   }
 }
 
-Deno.test("readHistory() tells changes of verbs from commits of people", async () => {
+Deno.test("readHistory() distinguishes changes of verbs from commits of people", async () => {
   await withLedger(async (bench) => {
     await bench.write({ "hosts.d/a": "1\n" });
     await Deno.writeTextFile(`${bench.paths.hostsDir}/b`, "2\n");
@@ -98,7 +98,7 @@ Deno.test("readHistory() tells changes of verbs from commits of people", async (
   });
 });
 
-Deno.test("revertChange() brings files back, takes them away, and merges lines", async () => {
+Deno.test("revertChange() restores files, removes files, and merges lines", async () => {
   await withLedger(async (bench) => {
     const lines = (middle: string) => `top\n1\n2\n3\n${middle}\n4\n5\n6\nbottom\n`;
     await bench.write({ "hosts.d/a": lines("old"), "hosts.d/b": "b\n" });
@@ -120,7 +120,7 @@ Deno.test("revertChange() brings files back, takes them away, and merges lines",
   });
 });
 
-Deno.test("revertChange() refuses as a whole what it cannot take back", async () => {
+Deno.test("revertChange() refuses entirely a change that it cannot revert", async () => {
   await withLedger(async (bench) => {
     const { git, paths } = bench;
     await bench.write({ "hosts.d/a": "old\n", "hosts.d/b": "old\n" });

@@ -13,7 +13,7 @@ import {
   printHostRoles,
 } from "core/ledger/host_roles.ts";
 
-Deno.test("parseHostRoles() reads what printHostRoles() wrote", () => {
+Deno.test("parseHostRoles() reads the output of printHostRoles()", () => {
   const roles: HostRoles = {
     gateway: {
       cockpitListen: "127.0.0.1:8731",
@@ -73,7 +73,7 @@ teamchat:
 `;
 
 for (const section of ["gateway", "login", "teamchat"] as const) {
-  Deno.test(`dropHostRole() takes ${section} and no comment outside of it`, () => {
+  Deno.test(`dropHostRole() removes ${section} and no comment outside of it`, () => {
     const dropped = dropHostRole(WRITTEN, section, FILE);
     assert.ok(dropped.ok);
     const comments = (text: string) => text.split("\n").filter((line) => line.startsWith("#"));

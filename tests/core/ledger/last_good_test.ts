@@ -28,7 +28,7 @@ async function write({ host, paths }: Bench, text: string) {
   await host.files.write(paths.agentShard("ada"), text);
 }
 
-repoTest("a broken shard counts as it was committed last, and its fault says so", async (bench) => {
+repoTest("a broken shard counts as last committed, and its fault says so", async (bench) => {
   const { host, paths, git } = bench;
   assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
   const commit = await git("rev-parse", "HEAD");
@@ -68,7 +68,7 @@ repoTest(
   },
 );
 
-repoTest("a broken shard that somebody committed is passed over", async (bench) => {
+repoTest("a broken shard that was committed is skipped", async (bench) => {
   const { host, paths, git } = bench;
   assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
   await write(bench, BROKEN);
@@ -114,7 +114,7 @@ repoTest("only so many versions are looked at", async (bench) => {
   assert.equal((await ledgerOf(bench)).agents.size, 0);
 });
 
-repoTest("nobody else gets the e-mail of an agent whose shard is broken", async (bench) => {
+repoTest("no other agent gets the e-mail of an agent whose shard is broken", async (bench) => {
   const { host, paths } = bench;
   const owned = { ...ADA, userEmail: "ada@example.org" as Email };
   assert((await addAgent(host, paths, { record: owned, ...ROOT })).ok);

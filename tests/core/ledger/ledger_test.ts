@@ -33,7 +33,7 @@ async function read(files: Readonly<Record<string, string>>): Promise<Ledger> {
   return ledger.value;
 }
 
-Deno.test("readLedger() reads every shard and skips what is none", async () => {
+Deno.test("readLedger() reads every shard and skips other files", async () => {
   const ledger = await read({
     ...shard("bea"),
     ...shard("ada"),
@@ -83,7 +83,7 @@ Deno.test("readLedger() refuses a shard that is a link", async () => {
   ]);
 });
 
-Deno.test("findAgent() tells an unknown agent from one whose shard is broken", async () => {
+Deno.test("findAgent() distinguishes an unknown agent from one whose shard is broken", async () => {
   const ledger = await read({ ...shard("ada"), [PATHS.agentShard("bea")]: "name: bea\n" });
   assert(findAgent(ledger, "ada").ok);
   const codes = ["bea", "zed", "self", "../x"].map((name) => {
@@ -117,7 +117,7 @@ Deno.test("checkUnique() refuses an e-mail or owner that another agent has", asy
   ]);
 });
 
-Deno.test("maps leave out what two agents claim, and say so", async () => {
+Deno.test("maps omit values that two agents claim, and report them", async () => {
   const ledger = await read({
     ...shard("ada", ["user_email: both@example.org", `owner_aad: ${AAD}`, "admin: true"]),
     ...shard("bea", ["user_email: Both@example.org", `owner_aad: ${AAD.toUpperCase()}`]),

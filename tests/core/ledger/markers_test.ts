@@ -17,7 +17,7 @@ import type { HostName } from "core/names.ts";
 const FILE = "/etc/fleetctl/host.yaml";
 const ATLAS = "atlas" as HostName;
 
-Deno.test("parseMarkers() reads markers and takes an absent or empty file for none", () => {
+Deno.test("parseMarkers() reads markers; an absent or empty file has none", () => {
   const text =
     "webview_gateway: Atlas.\nteams_gateway: teams.example.org\ndial_require_key: true\n";
   assert.deepEqual(parseMarkers(text, FILE), {
@@ -103,7 +103,7 @@ for (
     ["teams_gateway", "127.0.0.1", undefined],
   ] as const
 ) {
-  Deno.test(`checkMarker() ${want ? "takes" : "fails"} ${JSON.stringify(given)} ${marker}`, () => {
+  Deno.test(`checkMarker() ${want ? "allows" : "refuses"} ${JSON.stringify(given)} ${marker}`, () => {
     const checked = checkMarker(marker, given);
     assert.equal(checked.ok ? checked.value : undefined, want);
     if (want !== undefined) assert.deepEqual(checkMarker(marker, want), { ok: true, value: want });

@@ -156,7 +156,7 @@ repoTest(
   },
 );
 
-repoTest("commitChange() commits what a hand changed as recovered", async (bench) => {
+repoTest("commitChange() commits manual edits as recovered", async (bench) => {
   const { host, paths, git } = bench;
   assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
   const path = paths.agentShard("ada");
@@ -186,7 +186,7 @@ repoTest("commitChange() commits what a hand changed as recovered", async (bench
 });
 
 repoTest(
-  "commitChange() leaves a shard that cannot be read out of what it records",
+  "commitChange() does not record an unreadable shard",
   async (bench) => {
     const { host, paths, git } = bench;
     assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
@@ -276,7 +276,7 @@ repoTest("commitChange() runs no hook, filter or alias of the repository", async
 });
 
 repoTest(
-  "commitChange() takes over the lock that a killed git left on the branch",
+  "commitChange() removes the lock that a killed git left on the branch",
   async (bench) => {
     await Deno.writeTextFile(`${bench.paths.repo}/.git/refs/heads/main.lock`, "");
     const clock = { ...bench.host.clock, sleep: () => Promise.resolve() };
@@ -290,7 +290,7 @@ repoTest(
   },
 );
 
-repoTest("commitChange() says that git is missing", async ({ host, paths }) => {
+repoTest("commitChange() reports that git is missing", async ({ host, paths }) => {
   const processes = { ...host.processes, which: () => Promise.resolve(undefined) };
   const done = await commitChange({ ...host, processes }, paths, pairChange(paths, "x"));
   assert.deepEqual(done.ok ? [] : [done.error.code, ...done.error.hints], [
@@ -300,7 +300,7 @@ repoTest("commitChange() says that git is missing", async ({ host, paths }) => {
 });
 
 repoTest(
-  "commitChange() keeps what a hand edits while a change is on its way",
+  "commitChange() keeps manual edits made during a change",
   async (bench) => {
     const { host, paths, git } = bench;
     assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);

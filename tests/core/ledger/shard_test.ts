@@ -65,7 +65,7 @@ dial_keys: [${KEY}]
   );
 });
 
-Deno.test("parseShard() takes empty values for absent ones", () => {
+Deno.test("parseShard() treats empty values as absent", () => {
   const text = "name: ada\nchannel: webview\nrun_on: ''\nuser_email:\ntools:\n  add:\nadmin:\n";
   assert.deepEqual(parse(text), {
     name: "ada",
@@ -76,7 +76,7 @@ Deno.test("parseShard() takes empty values for absent ones", () => {
   });
 });
 
-Deno.test("parseShard() tells an agent whose keys were revoked from one that never had any", () => {
+Deno.test("parseShard() distinguishes revoked keys from keys that never existed", () => {
   assert.deepEqual(parse(`${HEAD}dial_keys: []\n`).dialKeys, []);
   assert.ok(!Object.hasOwn(parse(HEAD), "dialKeys"));
 });
@@ -289,14 +289,14 @@ const fields = fc.record({
   dialKeys: fc.constantFrom([], [KEY], ["B".repeat(43), KEY]),
 }, { requiredKeys: ["channel", "runtime", "isAdmin", "tools"] });
 
-Deno.test("parseShard() reads back what printShard() wrote", () => {
+Deno.test("parseShard() reads the output of printShard()", () => {
   fc.assert(fc.property(fields, (given) => {
     const record: AgentRecord = { name: "ada" as AgentName, ...given };
     assert.deepEqual(parse(printShard(record)), record);
   }));
 });
 
-Deno.test("editShard() gives the record that was asked for, and keeps every comment", () => {
+Deno.test("editShard() produces the requested record, and keeps every comment", () => {
   fc.assert(fc.property(fields, fields, (before, edit) => {
     const record: AgentRecord = { name: "ada" as AgentName, ...before };
     const text = printShard(record).split("\n").map((line) =>

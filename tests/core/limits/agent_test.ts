@@ -45,7 +45,7 @@ Deno.test("defaults follow from the memory of the host and the number of agents"
   }
 });
 
-Deno.test("whatever the host, it keeps memory for itself and each agent can start", () => {
+Deno.test("on every host, memory is reserved for it and each agent can start", () => {
   for (let memory = 256; memory < 2_000_000; memory = Math.floor(memory * 1.17)) {
     for (const agents of [0, 1, 2, 3, 5, 17, 300, 1_000, 10_000]) {
       const { all, agent } = defaultLimits({ memoryBytes: memory * MIB, agents });
@@ -74,7 +74,7 @@ Deno.test("another kernel or one more agent changes no default", () => {
 
 const row = (key: string) => LIMIT_ROWS.find((each) => each.key === key)!;
 
-Deno.test("sizes and counts are read, bounded and printed as they can be given again", () => {
+Deno.test("sizes and counts are read, bounded and printed in a form that can be read again", () => {
   const good = [
     ["memory_max", "2G", 2 * GIB, "2G"],
     ["memory_max", "2048m", 2 * GIB, "2G"],

@@ -32,7 +32,7 @@ for (const [text, wanted] of ROWS) {
   });
 }
 
-Deno.test("parseBasicUsers() takes hashed entries beside plain ones", async () => {
+Deno.test("parseBasicUsers() accepts hashed entries beside plain ones", async () => {
   const hash = await hashPassword("secret", new Uint8Array(16), 1_000);
   const users = parseBasicUsers(`a:${hash},b:plain`);
   assert.ok(users.ok);
@@ -68,7 +68,7 @@ for (const [text, wanted] of FAULTS) {
   });
 }
 
-Deno.test("parseBasicUsers() reads what printBasicUsers() wrote", () => {
+Deno.test("parseBasicUsers() reads the output of printBasicUsers()", () => {
   const name = fc.stringMatching(/^[a-z0-9@.+-]{1,20}$/);
   // A password may contain a comma that no colon follows. A text that looks like a hash must be
   // one.

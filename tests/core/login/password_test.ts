@@ -28,7 +28,7 @@ Deno.test("isPasswordOf() knows the password that hashPassword() took, and no ot
   }
 });
 
-Deno.test("hashPassword() gives the known answer of PBKDF2-HMAC-SHA256", async () => {
+Deno.test("hashPassword() returns the known answer of PBKDF2-HMAC-SHA256", async () => {
   const salt = new TextEncoder().encode("salt0000");
   assert.equal(
     await hashPassword("password", salt, 4_096),
@@ -86,7 +86,7 @@ for (const [password, stored] of KNOWN) {
   });
 }
 
-Deno.test("isPasswordOf() takes no password that bcrypt would cut", async () => {
+Deno.test("isPasswordOf() accepts no password that bcrypt would truncate", async () => {
   const { bcrypt } = await import("hash-wasm");
   const long = "a".repeat(72);
   const hash = parsePasswordHash(
@@ -99,7 +99,7 @@ Deno.test("isPasswordOf() takes no password that bcrypt would cut", async () => 
   }
 });
 
-Deno.test("costOf() tells hashes of one cost from others", () => {
+Deno.test("costOf() distinguishes hashes by cost", () => {
   const cost = (text: string) => {
     const hash = parsePasswordHash(text);
     assert.ok(hash.ok, text);

@@ -66,7 +66,7 @@ Deno.test("parseReply() says what a value must be", () => {
   assert.ok(!missing.ok && /must be given/.test(missing.error));
 });
 
-Deno.test("readQuestion() takes no question that is none, too large or not to be shown", () => {
+Deno.test("readQuestion() refuses a malformed, too large or unprintable question", () => {
   const form = (properties: unknown) => ({ message: "m", requestedSchema: { properties } });
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [at, { type: "string" }]));
   for (

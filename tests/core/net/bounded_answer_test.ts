@@ -20,7 +20,7 @@ Deno.test("boundAnswer() fails the body of a longer one", async () => {
   await assert.rejects(answer("123456789", "application/json").text(), /more than 8 bytes/);
 });
 
-Deno.test("boundAnswer() counts each event of a stream by itself", async () => {
+Deno.test("boundAnswer() limits each event of a stream separately", async () => {
   const events = "data:1\n\ndata:2\r\n\r\ndata:3\n\n";
   assert.equal(await answer(events, "text/event-stream").text(), events);
   await assert.rejects(answer(`${events}data:456\n\n`, "text/event-stream").text(), /8 bytes/);

@@ -39,7 +39,7 @@ Deno.test("readBytes() refuses the first byte too many and cancels the rest", as
   assert.ok(wasCancelled());
 });
 
-Deno.test("readBytes() throws what broke the body", async () => {
+Deno.test("readBytes() throws the error that broke the body", async () => {
   await assert.rejects(readBytes(source([[1]], "fails").body, 3), /the peer is gone/);
 });
 
@@ -52,7 +52,7 @@ Deno.test("readText() decodes characters that two chunks share", async () => {
   assert.deepEqual(await readText(source([[a], [b, c]], "ends").body, 2), err("too-large"));
 });
 
-Deno.test("readJson() tells what is too large from what is no JSON", async () => {
+Deno.test("readJson() distinguishes a too large body from invalid JSON", async () => {
   assert.deepEqual(await readJson(new Response("[1]").body, 3), ok([1]));
   assert.deepEqual(await readJson(new Response("[12]").body, 3), err("too-large"));
   assert.deepEqual(await readJson(new Response("[1").body, 3), err("malformed"));

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { checkFileUrl, checkInlineUrl, fileOrigin } from "core/net/file_url.ts";
 import { parseHostRoles, printHostRoles } from "core/ledger/host_roles.ts";
 
-Deno.test("fileOrigin() takes host names, and plain http of this machine alone", () => {
+Deno.test("fileOrigin() accepts host names, and plain http only for this machine", () => {
   assert.equal(fileOrigin("Contoso-My.sharepoint.com"), "https://contoso-my.sharepoint.com");
   assert.equal(fileOrigin("http://127.0.0.1:8080"), "http://127.0.0.1:8080");
   for (
@@ -57,7 +57,7 @@ Deno.test("checkFileUrl() compares whole origins, however an address is spelled"
   ) assert.equal(checkFileUrl(url, origins).ok, false, url);
 });
 
-Deno.test("checkInlineUrl() takes what is below the conversation's attachments", () => {
+Deno.test("checkInlineUrl() accepts URLs below the conversation's attachments", () => {
   const base = "https://smba.test/emea";
   const is = (path: string) => checkInlineUrl(`https://smba.test${path}`, base).ok;
   assert.ok(is("/emea/v3/attachments/0-weu/views/original"));
@@ -76,7 +76,7 @@ Deno.test("checkInlineUrl() takes what is below the conversation's attachments",
   assert.ok(!checkInlineUrl("https://evil.test/emea/v3/attachments/x", base).ok);
 });
 
-Deno.test("file_hosts of roles.yaml are kept; what is no host name is refused", () => {
+Deno.test("file_hosts of roles.yaml are kept; an invalid host name is refused", () => {
   const text = "teamchat:\n  listen: 127.0.0.1:3978\n  file_hosts: a.test,b.test\n";
   const roles = parseHostRoles(text, "roles.yaml");
   assert.ok(roles.ok);

@@ -13,7 +13,7 @@ function thrownLike(code: string): Error {
   return Object.assign(new Error("as thrown"), { code });
 }
 
-Deno.test("parseHolder() names the first process, or nobody", () => {
+Deno.test("parseHolder() names the first process, or returns undefined", () => {
   assert.equal(parseHolder(LINE), "deno (pid 812)");
   assert.equal(parseHolder("LISTEN 0 511 127.0.0.1:8731 0.0.0.0:*\n"), undefined);
   assert.equal(parseHolder(""), undefined);
@@ -24,7 +24,7 @@ Deno.test("printAddress() puts IPv6 in brackets", () => {
   assert.equal(printAddress({ hostname: "127.0.0.1", port: 80 }), "127.0.0.1:80");
 });
 
-Deno.test("addressFault() says why an address cannot be had", async () => {
+Deno.test("addressFault() states why an address cannot be bound", async () => {
   const rows = [
     ["EADDRINUSE", 8731, "in-use", "the port is taken by deno (pid 812)"],
     ["EACCES", 80, "not-permitted", "ports below 1024 are not permitted for this user"],
@@ -41,14 +41,14 @@ Deno.test("addressFault() says why an address cannot be had", async () => {
   }
 });
 
-Deno.test("addressFault() leaves the holder out where it cannot be asked for", async () => {
+Deno.test("addressFault() omits the holder where it cannot be queried", async () => {
   const at = { hostname: "127.0.0.1", port: 8731 };
   const fault = await addressFault(at, thrownLike("EADDRINUSE"), fakeProcesses());
   assert.equal(fault.holder, undefined);
   assert.equal(fault.message, "Cannot listen on 127.0.0.1:8731: the port is taken");
 });
 
-Deno.test("addressFault() does not ask what the program may not run", {
+Deno.test("addressFault() does not run a program that is not permitted", {
   permissions: { run: false },
 }, async () => {
   const at = { hostname: "127.0.0.1", port: 8731 };

@@ -83,7 +83,7 @@ Deno.test(
 );
 
 Deno.test(
-  "write() keeps the old file and no litter when the disk is full",
+  "write() keeps the old file and leaves no temporary file when the disk is full",
   { ignore: !isRoot },
   () =>
     withFolder(async (files, root) => {
@@ -184,8 +184,7 @@ Deno.test("readPlain() survives a file that is swapped for a pipe and back", () 
   }));
 
 Deno.test({
-  name:
-    "readPlain() reads nothing of anybody else's through a linked folder, however often it turns",
+  name: "readPlain() follows no linked folder, however often it is swapped",
   ignore: Deno.uid() !== 0,
   fn: () =>
     withFolder(async (files, root) => {

@@ -30,7 +30,7 @@ async function withOpen(
   }
 }
 
-Deno.test("syncFolder() shares only a call that begins after it was asked for", async () => {
+Deno.test("syncFolder() shares only a call that begins after the request", async () => {
   const folder = await Deno.makeTempDir();
   try {
     await withOpen(async ({ opened, release }) => {
@@ -59,7 +59,7 @@ Deno.test("syncFolder() shares only a call that begins after it was asked for", 
   }
 });
 
-Deno.test("syncFolder() tells everybody that waits for the same call why it failed", async () => {
+Deno.test("syncFolder() rejects for every caller that waits for the same failed call", async () => {
   const path = `${await Deno.makeTempDir()}/none`;
   const ended = await Promise.allSettled([syncFolder(path), syncFolder(path), syncFolder(path)]);
   assert.deepEqual(ended.map(({ status }) => status), ["rejected", "rejected", "rejected"]);

@@ -56,7 +56,7 @@ async function ask(url: string, env: Readonly<Record<string, string>>): Promise<
   return decoder.decode(stdout) || decoder.decode(stderr);
 }
 
-Deno.test("HTTPS_PROXY gets the request; what it does not carry was never sent", async () => {
+Deno.test("HTTPS_PROXY gets the request; a request that it refuses was never sent", async () => {
   await using proxy = listen("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
   const env = { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
   assert.equal(await ask("https://smba.test/v3/x", env), "unmade");
@@ -66,7 +66,7 @@ Deno.test("HTTPS_PROXY gets the request; what it does not carry was never sent",
   assert.equal(proxy.heard.join().includes("secret"), false);
 });
 
-Deno.test("a proxy that is not there was not gone round", async () => {
+Deno.test("an unreachable proxy is not bypassed", async () => {
   const proxy = listen("");
   await proxy[Symbol.asyncDispose]();
   const env = { ALL_PROXY: `http://127.0.0.1:${proxy.port}` };

@@ -135,7 +135,7 @@ test("answers a request that asks for an upgrade like any other", async (serve) 
   await listener.close();
 });
 
-test("lets an answer take longer than a request may", async (serve) => {
+test("allows an answer to take longer than a request", async (serve) => {
   let ticks = 0;
   const listener = await serve(() =>
     new Response(

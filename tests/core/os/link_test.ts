@@ -19,7 +19,7 @@ for (
   const [name, permissions] of [["with every path", wide], ["with one folder", narrow]] as const
 ) {
   Deno.test({
-    name: `makeLink() makes links and says EEXIST ${name}`,
+    name: `makeLink() makes links and reports EEXIST ${name}`,
     permissions,
     sanitizeOps: true,
     sanitizeResources: true,

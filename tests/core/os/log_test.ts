@@ -26,7 +26,7 @@ Deno.test("stderrLog() prints one JSON line with event, level, program and time"
   ]);
 });
 
-Deno.test("stderrLog() keeps below its level quiet", () => {
+Deno.test("stderrLog() prints nothing below its level", () => {
   const { log, lines } = open({ level: "warning" });
   log.debug("a");
   log.info("b");
@@ -50,7 +50,7 @@ Deno.test("stderrLog() does not let a field take the place of the event", () => 
   assert.equal(lines[0]?.includes('"ready"'), false);
 });
 
-Deno.test("stderrLog() keeps text of others on one line", () => {
+Deno.test("stderrLog() prints untrusted text on one line", () => {
   const { log, lines } = open();
   log.info("said", { text: 'a\n{"event":"ready"}\r\u001b[2J' });
   assert.equal(lines[0]?.split("\n").length, 2);
@@ -66,7 +66,7 @@ Deno.test("stderrLog() prints words on a terminal, without control characters", 
   ]);
 });
 
-Deno.test("stderrLog() says how many lines were lost once its reader is back", async () => {
+Deno.test("stderrLog() reports how many lines were lost once its reader is back", async () => {
   const script = `
     import { stderrLog } from ${JSON.stringify(import.meta.resolve("core/os/log.ts"))};
     const log = stderrLog({ program: "p", format: "json" });
@@ -85,7 +85,7 @@ Deno.test("stderrLog() says how many lines were lost once its reader is back", a
   assert.equal(new TextDecoder().decode(stdout), "alive\n");
 });
 
-Deno.test("stderrLog() writes what steers a terminal by its number, and JSON reads it back", () => {
+Deno.test("stderrLog() escapes terminal control characters, and JSON restores them", () => {
   const odd = "x\u009b31m\u202ey\u2028z\u{e0001}";
   for (const format of ["json", "logfmt"] as const) {
     const lines: string[] = [];

@@ -134,7 +134,7 @@ Deno.test("a group is ended with the rights to run its program and use the C lib
   );
 });
 
-Deno.test("what lies outside the permission set is a FileFault that says so", async () => {
+Deno.test("a path outside the permission set is a FileFault that says so", async () => {
   const answer = await runWith(
     () => [],
     `

@@ -32,7 +32,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-Deno.test("run() gives exactly the environment asked for", async () => {
+Deno.test("run() passes exactly the given environment", async () => {
   Deno.env.set("FLEETCTL_TEST_LEAK", "1");
   try {
     const { stdout } = await processes.run({
@@ -54,7 +54,7 @@ Deno.test("run() names the folder when it is the folder that is missing", async 
   );
 });
 
-Deno.test("run() says EACCES for a file that is not executable", async () => {
+Deno.test("run() reports EACCES for a file that is not executable", async () => {
   const path = await Deno.makeTempFile();
   try {
     await assert.rejects(
@@ -66,7 +66,7 @@ Deno.test("run() says EACCES for a file that is not executable", async () => {
   }
 });
 
-Deno.test("run() ends the grandchildren of a program that takes too long", async () => {
+Deno.test("run() ends the grandchildren of a program that exceeds its timeout", async () => {
   const { timedOut, stdout } = await processes.run({
     command: "/bin/sh",
     args: ["-c", "sleep 600 & echo $!; wait"],
@@ -87,7 +87,7 @@ Deno.test("run() kills a program that ignores SIGTERM", async () => {
   assert.deepEqual([signal, timedOut], ["SIGKILL", true]);
 });
 
-Deno.test("run() comes back although a grandchild keeps the pipes open", async () => {
+Deno.test("run() returns although a grandchild keeps the pipes open", async () => {
   const { stdout, code } = await processes.run({
     command: "/bin/sh",
     args: ["-c", "setsid sleep 600 & echo $!"],
@@ -115,7 +115,7 @@ Deno.test("spawn() puts a group apart, and a signal reaches all of it", async ()
   await Promise.all([child.stdin.abort(), child.stdout.cancel(), child.stderr.cancel()]);
 });
 
-Deno.test("spawn() lets a child wait while nobody reads its output", async () => {
+Deno.test("spawn() blocks a child while its output is not read", async () => {
   const child = await processes.spawn({
     command: "/bin/sh",
     args: ["-c", "head -c 50000000 /dev/zero; echo done >&2"],

@@ -13,7 +13,7 @@ const SUBJECTS: readonly (readonly [name: string, open: () => Random])[] = [
 ];
 
 for (const [name, open] of SUBJECTS) {
-  Deno.test(`${name}() gives as many bytes as asked for, also more than one call fills`, () => {
+  Deno.test(`${name}() returns the requested number of bytes, also above one call's limit`, () => {
     for (const length of [0, 1, 32, 65_536, 65_537, 200_000]) {
       const bytes = open().bytes(length);
       assert.equal(bytes.length, length);
@@ -21,7 +21,7 @@ for (const [name, open] of SUBJECTS) {
     }
   });
 
-  Deno.test(`${name}() gives version 4 UUIDs and fractions below 1`, () => {
+  Deno.test(`${name}() returns version 4 UUIDs and fractions below 1`, () => {
     const random = open();
     const seen = new Set<string>();
     for (let round = 0; round < 200; round++) {

@@ -41,7 +41,7 @@ Deno.test("isSecretName() knows names of secrets and leaves names of keys alone"
   ) assert.equal(isSecretName(name), false, name);
 });
 
-Deno.test("redactFields() takes values out at every depth", () => {
+Deno.test("redactFields() removes values at every depth", () => {
   const fields = {
     agent: "ada",
     request: { headers: [{ authorization: "Bearer abcdef123456", accept: "*/*" }] },
@@ -56,7 +56,7 @@ Deno.test("redactFields() takes values out at every depth", () => {
   });
 });
 
-Deno.test("redactFields() takes secrets out of longer texts", () => {
+Deno.test("redactFields() removes secrets from longer texts", () => {
   const rows: readonly (readonly [given: string, want: string])[] = [
     ["sent Authorization: Bearer eyJhbGciOi.x-y", "sent Authorization: Bearer [redacted]"],
     ["GET https://u:p4ss@host/x failed", "GET https://[redacted]@host/x failed"],
@@ -78,7 +78,7 @@ Deno.test("redactFields() prints errors with code and cause, without secrets", (
   assert.equal(JSON.stringify(safe).includes("abcdefghij"), false);
 });
 
-Deno.test("redactFields() takes whatever it is given", () => {
+Deno.test("redactFields() accepts any value", () => {
   const loop: Record<string, unknown> = {};
   loop["self"] = loop;
   const throwing = {

@@ -60,7 +60,7 @@ Deno.test("open() uses WAL with synchronous FULL and waits for other writers", (
     db.close();
   }));
 
-Deno.test("open() gives back what was committed before a kill -9", () =>
+Deno.test("open() returns rows that were committed before a kill -9", () =>
   withFolder(async (_, root) => {
     const script = `
       import { sqliteDatabases } from ${JSON.stringify(import.meta.resolve("core/os/sqlite.ts"))};

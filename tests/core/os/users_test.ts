@@ -15,7 +15,7 @@ Deno.test("systemUsers() finds accounts by name and by uid", async () => {
   assert.equal(await users.groupId("root"), 0);
 });
 
-Deno.test("systemUsers() tells the effective uid", () => {
+Deno.test("systemUsers() returns the effective uid", () => {
   assert.equal(users.currentUid(), Deno.uid());
 });
 

@@ -33,7 +33,7 @@ const TREES: readonly {
 ];
 
 for (const { name, links, isTaken } of TREES) {
-  Deno.test(`denoTrees() ${isTaken ? "takes" : "refuses"} a tree with a link ${name}`, async () => {
+  Deno.test(`denoTrees() ${isTaken ? "accepts" : "refuses"} a link ${name}`, async () => {
     const folder = await Deno.makeTempDir();
     try {
       await Deno.mkdir(`${folder}/tree/a/b/c`, { recursive: true });

@@ -78,7 +78,7 @@ Deno.test("callAdmitted() refuses arguments that are nested past all reason", as
   assert.deepEqual(called, []);
 });
 
-Deno.test("callAdmitted() asks for an asking tool only, and never for a blocked one", async () => {
+Deno.test("callAdmitted() requests approval for tools marked ask only", async () => {
   let asked = 0;
   const { called, admit } = bench();
   const ask = () => ++asked > 0;
@@ -116,7 +116,7 @@ Deno.test("an admin reads as another agent only what the catalog calls read-only
   }
 });
 
-Deno.test("readOrigin() takes nobody for root who does not say so", () => {
+Deno.test("readOrigin() accepts as root only a caller that states it", () => {
   const said = { kind: "relayed", verb: "mcp read", by: "x" } as const;
   assert.deepEqual(readOrigin(said), said);
   assert.deepEqual(readOrigin({ ...said, root: "true" }), said);

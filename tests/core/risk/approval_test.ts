@@ -56,7 +56,7 @@ const codeOf = (result: Result<unknown>) => result.ok ? "ok" : result.error.code
 const approved = (at = NOW + 1) => valueOf(decideApproval(BASE, { ...YES, at }));
 const delivered = (at = NOW + 1) => deliverApproval(approved(at));
 
-Deno.test("an approval goes asked, decided, delivered, applied, and no further", () => {
+Deno.test("an approval is asked, decided, delivered, applied, in this order only", () => {
   const use = { digest: "d1", now: NOW + 2 };
   assert.equal(codeOf(applyApproval(BASE, use)), "approval-not-given");
   assert.equal(codeOf(applyApproval(approved(), use)), "approval-not-given");
@@ -81,7 +81,7 @@ Deno.test("the first decision counts, whatever the second one says", () => {
   );
 });
 
-Deno.test("a decision about another call, or too late, is none", () => {
+Deno.test("a late decision, or one about another call, is refused", () => {
   assert.equal(
     codeOf(decideApproval(BASE, { ...YES, digest: "d2", at: NOW })),
     "approval-other-call",
@@ -146,7 +146,7 @@ Deno.test("canonicalJson() prints equal values alike and different values apart"
   assert.throws(() => canonicalJson(deep), RangeError);
 });
 
-Deno.test("readOrigin() takes what our programs say and calls everything else direct", () => {
+Deno.test("readOrigin() accepts our programs' values and calls everything else direct", () => {
   const origins: readonly CallOrigin[] = [
     { kind: "script", script: "abc", call: 3 },
     { kind: "verb", verb: "mcp call" },

@@ -85,7 +85,7 @@ Deno.test("ruledCommand() finds calls of ruled tools in a shell command", () => 
   }
 });
 
-Deno.test("decideCall() says why it blocks, and what an ask needs when there is nobody", () => {
+Deno.test("decideCall() states why it blocks, and what an ask without an approver needs", () => {
   const call = {
     agent: "ada",
     mcp: "git",

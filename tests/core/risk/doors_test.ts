@@ -153,7 +153,7 @@ async function atRuntime(of: Case): Promise<Decision> {
   return seen;
 }
 
-Deno.test(`every door says the same about ${RUNS} calls`, async () => {
+Deno.test(`every entry point decides the same about ${RUNS} calls`, async () => {
   await fc.assert(
     fc.asyncProperty(cases, async (of) => {
       const own = decideCall(of.gate, callOf(of, { kind: "direct" })).decision;
@@ -189,7 +189,7 @@ Deno.test(`every door says the same about ${RUNS} calls`, async () => {
   );
 });
 
-Deno.test("an MCP that is held whole answers no tool at any door", async () => {
+Deno.test("an MCP that is held back answers no tool at any entry point", async () => {
   const gate: Gate = {
     mcp: "bench" as McpName,
     version: "1.0.0",
@@ -209,7 +209,7 @@ Deno.test("an MCP that is held whole answers no tool at any door", async () => {
   assert.equal(ruledCommand([gate], "fleetctl mcp call bench never-listed")?.decision, "block");
 });
 
-Deno.test("a call that names another version than the gate's is blocked at every door", () => {
+Deno.test("a call for another version is blocked at every entry point", () => {
   const gate: Gate = {
     mcp: "bench" as McpName,
     version: "2.0.0",

@@ -86,7 +86,7 @@ Deno.test("GateReader.current() refuses when the file may not be read", async ()
   assert.ok(!read.ok && /cannot be read \(EACCES\)/.test(read.error.message));
 });
 
-Deno.test("createGateReader() with a clock looks again soon, and needs the file", async () => {
+Deno.test("createGateReader() with a clock reads again soon, and needs the file", async () => {
   const files = memoryFiles({ "/gate.json": JSON.stringify(GOOD) });
   let now = 0;
   const reader = createGateReader(files, "/gate.json", "git", { monotonic: () => now });

@@ -79,7 +79,7 @@ Deno.test("readDefinitions() reports a broken file and keeps the shipped definit
   assert.match(faults[0]?.details[0] ?? "", /runtime-b\.yaml:1: comand is not a known key/);
 });
 
-Deno.test("readDefinitions() says so when the folder cannot be read", async () => {
+Deno.test("readDefinitions() reports a folder that cannot be read", async () => {
   const files = memoryFiles({ [PATHS.runtimesDir]: "a file" });
   const { byName, faults } = await readDefinitions(files, PATHS);
   assert.equal(byName.size, shippedDefinitions().size);
@@ -125,12 +125,12 @@ for (const [what, text, fault] of BAD) {
   });
 }
 
-Deno.test("parseDefinition() refuses YAML that is none", () => {
+Deno.test("parseDefinition() refuses invalid YAML", () => {
   const parsed = parseDefinition("a: [", "mine.yaml");
   assert.equal(parsed.ok ? "" : parsed.error.code, "yaml-invalid");
 });
 
-Deno.test("findDefinition() names what there is", async () => {
+Deno.test("findDefinition() lists the existing names", async () => {
   const definitions = await readDefinitions(memoryFiles(), PATHS);
   const found = findDefinition(definitions, "runtime-z");
   assert.ok(!found.ok);
@@ -141,7 +141,7 @@ Deno.test("findDefinition() names what there is", async () => {
   );
 });
 
-Deno.test("fillPlaceholders() replaces each and keeps what it does not know", () => {
+Deno.test("fillPlaceholders() replaces known placeholders and keeps unknown ones", () => {
   const values = { lib: "/usr/lib/fleetctl", home: "/home/$&", agent: "ada" };
   assert.equal(
     fillPlaceholders("{lib}/x {home} {agent} {other}", values),

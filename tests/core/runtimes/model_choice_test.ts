@@ -133,7 +133,7 @@ Deno.test("decideModel() stores a choice whole: nothing of the shared shard mixe
   assert.equal(storedModel(local, ADA).key, undefined);
 });
 
-Deno.test("decideModel() keeps a key for another model of its endpoint, where it is", () => {
+Deno.test("decideModel() keeps a stored key for another model of the same endpoint", () => {
   const shards = shardsOf({ FLEETCTL_PROVIDER: "openai", FLEETCTL_MODEL: "m" }, {
     OPENAI_API_KEY: "house",
   });
@@ -142,7 +142,7 @@ Deno.test("decideModel() keeps a key for another model of its endpoint, where it
   assert.equal(next.agents.get(ADA.name)?.has("OPENAI_API_KEY" as KeyName), false);
 });
 
-Deno.test("decideModel() goes back to the demo model, and leaves keys that MCPs may use", () => {
+Deno.test("decideModel() returns to the demo model, and keeps keys that MCPs may use", () => {
   const given = after({ provider: "openai", model: "m", key: LONG }, NO_SECRETS);
   const next = after({ provider: "demo" }, given);
   assert.equal(storedModel(next, ADA).provider, "demo");
@@ -173,7 +173,7 @@ Deno.test("no sequence of choices sends a key to an endpoint that it was not giv
   }));
 });
 
-Deno.test("modelCard() tells the end of a long key and nothing of a short one", () => {
+Deno.test("modelCard() shows the end of a long key and nothing of a short one", () => {
   const model = { provider: "openai", model: "m", baseUrl: "https://api.openai.com/v1" } as const;
   const long = modelCard({ ...model, key: LONG });
   assert.deepEqual([long.key, long.key_ends_with], ["set", "WXYZ"]);

@@ -74,7 +74,7 @@ Deno.test("decideReaders() never adds a reader and never drops this host", () =>
   assert.deepEqual(planRewrap(["a", "b", "own"], listed), { added: ["c"], removed: ["a"] });
 });
 
-Deno.test("seal() is opened by each of its recipients and by nobody else", async () => {
+Deno.test("a sealed text can be opened by each of its recipients and by no other key", async () => {
   const [one, two, other] = await make(3);
   assert(one && two && other);
   const sealed = await seal("secret\n", [one.recipient, two.recipient]);

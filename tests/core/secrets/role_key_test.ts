@@ -50,7 +50,7 @@ Deno.test("checkRoleKey() refuses every value with which the gateway would not s
   }
 });
 
-Deno.test("checkRoleKey() refuses a list of users with which nobody could log in", () => {
+Deno.test("checkRoleKey() refuses a list of users with which no one could log in", () => {
   for (const value of ["nopassword", "ada:", "ada:secret-word,ada:other-word", ","]) {
     const checked = checkRoleKey("WEBVIEW_BASIC_USERS" as KeyName, value);
     assert.ok(!checked.ok, value);

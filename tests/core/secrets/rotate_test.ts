@@ -20,7 +20,7 @@ async function signerOf(text: string) {
   return await openSigner(ring.value, "session");
 }
 
-Deno.test("nextRing() signs with the new key; what the old one signed stays good", async () => {
+Deno.test("nextRing() signs with the new key; signatures of the old key stay valid", async () => {
   let text = strong("a");
   const values: string[] = [];
   for (const kid of ["b", "c", "d"]) {

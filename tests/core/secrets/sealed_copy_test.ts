@@ -17,7 +17,7 @@ const FILES = [
 ];
 const COPY = { host: "atlas" as HostName, made: 1, files: FILES };
 
-Deno.test("openCopy() gives back what was sealed, to the recovery key alone", async () => {
+Deno.test("openCopy() returns the sealed content, to the recovery key only", async () => {
   const [recovery, other] = [await freshHostKey(), await freshHostKey()];
   const sealed = await sealCopy(COPY, [recovery.recipient]);
   assert.doesNotMatch(sealed, /[{"_]/, "base64 has none of the characters of a record");

@@ -64,7 +64,7 @@ const stores = fc.array(fc.tuple(refs, values), { maxLength: 20 }).map((entries)
   return made;
 });
 
-Deno.test("parseStore() reads back what printStore() wrote, in one canonical text", () => {
+Deno.test("parseStore() reads the output of printStore(), in one canonical text", () => {
   fc.assert(fc.property(stores, (given) => {
     const text = printStore({ shards: given, recipients: ["age1x"] });
     const read = parseStore(`${text}\n\n`);
@@ -142,7 +142,7 @@ for (const row of VALUES) {
   });
 }
 
-Deno.test("checkSecretValue() takes up to 64 KiB of text, newlines and quotes included", () => {
+Deno.test("checkSecretValue() accepts up to 64 KiB of text, newlines and quotes included", () => {
   for (const value of ["x", "é".repeat(SECRET_BYTES_MAX / 2), '-----BEGIN\n"$`\\\n-----']) {
     assert.deepEqual(checkSecretValue(key("TOKEN"), value), { ok: true, value });
   }
@@ -197,7 +197,7 @@ Deno.test("withSecret() changes one place only", () => {
   );
 });
 
-Deno.test("resolveKey() takes the agent's shard first and the shared one as fallback", () => {
+Deno.test("resolveKey() uses the agent's shard first and the shared one as fallback", () => {
   const store = shards({ BOTH: "shared", SHARED: "s", "ada.BOTH": "own", "bea.BEAS": "b" });
   const rows: readonly [string, AgentName, unknown][] = [
     ["BOTH", ADA, { value: "own", from: "agent" }],
@@ -215,7 +215,7 @@ Deno.test("resolveKey() takes the agent's shard first and the shared one as fall
   );
 });
 
-Deno.test("resolveKey() never gives an agent a key of the host", () => {
+Deno.test("resolveKey() never returns a key of the host for an agent", () => {
   const store = shards({
     WEBVIEW_HMAC_KEY: "x",
     TEAMS_APP_PASSWORD: "x",
@@ -288,7 +288,7 @@ const PLACES: readonly {
 for (const { caller, ref, write, read } of PLACES) {
   const who = caller.agent ?? (caller.isOperator ? "root" : "nobody");
   const where = `${ref.agent ?? "shared"}.${ref.key}`;
-  Deno.test(`decidePlacement() and decideReading() judge ${who} at ${where}`, () => {
+  Deno.test(`decidePlacement() and decideReading() decide about ${who} at ${where}`, () => {
     const results = [decidePlacement(caller, ref), decideReading(caller, ref)];
     assert.deepEqual(results.map((result) => result.ok ? "ok" : result.error.code), [write, read]);
   });

@@ -140,7 +140,7 @@ storeTest(
 );
 
 storeTest(
-  "a store that was there and is gone is not made anew",
+  "a store that is lost is not recreated",
   async ({ host, paths, store, git }) => {
     assert((await store.set({ key: key("TOKEN") }, "t", AUTHOR)).ok);
     const good = await git("rev-parse", "HEAD");

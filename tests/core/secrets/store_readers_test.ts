@@ -51,7 +51,7 @@ storeTest("a second host reads the store only after a re-wrap by the first", asy
   assert(!(await openSecrets(host, paths)).ok);
 });
 
-storeTest("a host whose own line is gone does not lock itself out", async (bench) => {
+storeTest("a host whose line in recipients is missing does not lock itself out", async (bench) => {
   const { paths, store } = bench;
   const list = await Deno.readTextFile(paths.recipientsFile);
   await Deno.writeTextFile(paths.recipientsFile, "# nobody\n");

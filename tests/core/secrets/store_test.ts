@@ -123,7 +123,7 @@ storeTest(
   },
 );
 
-storeTest("the sealed store hides the length of what it holds", async ({ paths, store }) => {
+storeTest("the sealed store hides the length of its content", async ({ paths, store }) => {
   assert((await store.set({ key: key("TOKEN") }, "x", AUTHOR)).ok);
   const short = (await Deno.readTextFile(paths.secretsFile)).length;
   assert((await store.set({ key: key("TOKEN") }, "x".repeat(1000), AUTHOR)).ok);

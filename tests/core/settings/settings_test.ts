@@ -95,7 +95,7 @@ Deno.test("readSettings() reports every fault in the table's order", () => {
   ]);
 });
 
-Deno.test("readSettings() asks checks only when each setting is good by itself", () => {
+Deno.test("readSettings() runs joint checks only when each single setting is valid", () => {
   const env = {
     WEBVIEW_AUTH_DRIVER: "basic",
     WEBVIEW_HMAC_KEY: "k",
@@ -122,7 +122,7 @@ Deno.test("printSettingsCheck() says ok", () => {
   assert.equal(printSettingsCheck("x", { ok: true, value: {} }), "ok\n");
 });
 
-Deno.test("printSettingsHelp() tells type, default, condition and secrecy", () => {
+Deno.test("printSettingsHelp() prints type, default, condition and secrecy", () => {
   assert.equal(
     printSettingsHelp(TABLE),
     `WEBVIEW_AUTH_DRIVER ("basic" or "oidc"; default oidc)

@@ -198,7 +198,7 @@ const HOSTILE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 
 for (const [name, more] of Object.entries(HOSTILE)) {
-  Deno.test(`a message of one owner does not hold up everybody: ${name}`, () => {
+  Deno.test(`a message of one owner does not delay the others: ${name}`, () => {
     const hostile = message(more);
     // Linear time takes milliseconds; quadratic time takes seconds.
     assert.ok(cpuMs(() => messageText(hostile, APP)) < 500);

@@ -38,7 +38,7 @@ Deno.test("cutMiddle() keeps both ends", () => {
   }));
 });
 
-Deno.test("splitText() gives pieces that fit and join to the whole", () => {
+Deno.test("splitText() returns pieces that fit and join to the whole text", () => {
   fc.assert(fc.property(text, fc.integer({ min: 32, max: 100 }), (given, max) => {
     const pieces = splitText(given, max);
     assert.equal(pieces.join(""), given);

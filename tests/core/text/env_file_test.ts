@@ -86,7 +86,7 @@ Deno.test("printEnvFile() never puts a value into its refusal", () => {
   assert.equal(JSON.stringify(result.error).includes("hunter2"), false);
 });
 
-Deno.test("parseEnvFile() reads what hands and systemd write", () => {
+Deno.test("parseEnvFile() reads files written by people and by systemd", () => {
   const text = [
     "# comment with = and $",
     "; other comment",

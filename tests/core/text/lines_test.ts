@@ -29,7 +29,7 @@ function bytewise(text: string): readonly Uint8Array[] {
   return Array.from(bytes(text), (byte) => Uint8Array.of(byte));
 }
 
-Deno.test("readLines() gives the same lines however the bytes are cut", async () => {
+Deno.test("readLines() returns the same lines however the bytes are split", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.string({ unit: "grapheme" }).map((line) => line.replace(/[\r\n]/g, ""))),
@@ -48,7 +48,7 @@ Deno.test("readLines() gives the same lines however the bytes are cut", async ()
   );
 });
 
-Deno.test("readLines() gives empty lines, and a last one without its end", async () => {
+Deno.test("readLines() returns empty lines, and a last line without its end", async () => {
   assert.deepEqual(await lines([bytes("\na\r\n\r\nb")]), ["", "a", "", "b"]);
   const mustEnd = { lineBytesMax: 10, mustEnd: true };
   assert.deepEqual(await lines([bytes("a\nb")], mustEnd), ["a"]);
@@ -95,7 +95,7 @@ Deno.test("readLines() cuts long lines between characters", async () => {
   assert.deepEqual(await lines(bytewise(text), cut), wanted);
 });
 
-Deno.test("readLines() reads nothing before it is asked, and cancels when it is left", async () => {
+Deno.test("readLines() reads nothing before the first pull, and cancels at the end", async () => {
   let pulled = 0;
   let cancelled = false;
   const stream = new ReadableStream<Uint8Array>({

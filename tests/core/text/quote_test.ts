@@ -44,7 +44,7 @@ Deno.test("quoteExec() stops specifiers and variables from being expanded", () =
   assert.throws(() => printExec("-/bin/echo", []), /not absolute/);
 });
 
-Deno.test("quoteExec() throws for text that no unit file can hold", () => {
+Deno.test("quoteExec() throws for text that no unit file can contain", () => {
   for (const word of ["a\nb", "a\rb", "a\0b"]) {
     assert.throws(() => quoteExec(word), RangeError);
     assert.throws(() => quoteAssignment("A", word), RangeError);

@@ -30,7 +30,7 @@ const valueOf = (text: string) => {
   return parsed.value.value;
 };
 
-Deno.test("parseCachedYaml() keeps a value and its text, and tells lines all the same", () => {
+Deno.test("parseCachedYaml() caches a value and its text, and still reports lines", () => {
   const kept = keep([], () => valueOf(TEXT));
   assert.deepEqual(kept, [[TEXT, { name: "ada", tools: { add: ["git"] } }]]);
   openYamlCache(JSON.parse(JSON.stringify(kept)) as readonly CachedYaml[]);
@@ -52,7 +52,7 @@ Deno.test("parseCachedYaml() returns a cached value, a copy for each caller", ()
   closeYamlCache();
 });
 
-Deno.test("parseCachedYaml() keeps no faulty text and nothing that JSON tells otherwise", () => {
+Deno.test("parseCachedYaml() caches no faulty text and no value that JSON would change", () => {
   for (const text of ["a: [", "a: .nan", "a: .inf", "a: -0.0", "__proto__: {a: 1}"]) {
     assert.deepEqual(keep([], () => void parseCachedYaml(text, "x.yaml")), [], text);
   }

@@ -44,7 +44,7 @@ async function withDatabase(use: (database: Database) => void): Promise<void> {
   }
 }
 
-Deno.test("openAudit() reads back what was decided and how it ended", async () => {
+Deno.test("openAudit() returns each decision and its outcome", async () => {
   await withDatabase((database) => {
     const audit = openAudit(database);
     const id = audit.decided(ROW);
@@ -95,7 +95,7 @@ Deno.test("openAudit() forgets the oldest rows, never the newest", async () => {
   });
 });
 
-Deno.test("openAudit() goes on with a log whose rows did not say who wrote them", async () => {
+Deno.test("openAudit() continues a log whose rows lack a writer", async () => {
   await withDatabase((database) => {
     openAudit(database).decided(ROW);
     database.exec("ALTER TABLE audit DROP COLUMN via");
@@ -105,7 +105,7 @@ Deno.test("openAudit() goes on with a log whose rows did not say who wrote them"
   });
 });
 
-Deno.test("auditedWords() cuts what is long, names options, and tells no value of one", () => {
+Deno.test("auditedWords() shortens long words, names options, and shows no option value", () => {
   const addressed = addressFor(
     invocationOf("secret", "set", "K".repeat(5_000), "--value", "hunter2", "--agent", "self"),
     AGENT,

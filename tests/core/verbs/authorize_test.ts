@@ -120,7 +120,7 @@ for (const { caller, argv, code, message, hints } of DENIALS) {
   });
 }
 
-Deno.test("authorize() keeps a cross-agent call from an admin", () => {
+Deno.test("authorize() refuses a cross-agent call of an admin", () => {
   const row = verbNamed("mcp call");
   assert.ok(row !== undefined);
   const addressed = addressFor(invocationOfRow(row, "ada"), ADMIN);
@@ -130,7 +130,7 @@ Deno.test("authorize() keeps a cross-agent call from an admin", () => {
   assert.equal(decision.refusal.code, "cross-agent-root-only");
 });
 
-Deno.test("authorize() gives a reason with every answer", () => {
+Deno.test("authorize() returns a reason with every answer", () => {
   for (const verb of VERBS) {
     for (const caller of [OPERATOR, ADMIN, AGENT, GATEWAY, OTHER]) {
       const addressed = addressFor(invocationOfRow(verb, "ada"), caller);
@@ -139,7 +139,7 @@ Deno.test("authorize() gives a reason with every answer", () => {
   }
 });
 
-Deno.test("authorize() allows nobody unknown anything but what is open to anyone", () => {
+Deno.test("authorize() allows an unknown caller only verbs that are open to everyone", () => {
   for (const verb of VERBS.filter((one) => one.scope !== "anyone")) {
     const addressed = addressFor(invocationOfRow(verb, "ada"), OTHER);
     assert.ok(!addressed.ok || !authorize(OTHER, addressed.value).allowed);

@@ -60,7 +60,7 @@ const WHO: readonly [name: string, facts: Parameters<typeof callerFor>[0], want:
   ];
 
 for (const [name, facts, want] of WHO) {
-  Deno.test(`callerFor() says ${want} for ${name}`, () => {
+  Deno.test(`callerFor() returns ${want} for ${name}`, () => {
     assert.equal(callerFor(facts).kind, want);
   });
 }

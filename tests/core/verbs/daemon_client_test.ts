@@ -57,7 +57,7 @@ for (
     ["sends a frame it does not know", ['{"type":"what"}\n']],
   ] as const
 ) {
-  Deno.test(`forward() says that the daemon was lost when it ${name}`, async () => {
+  Deno.test(`forward() reports a lost daemon when it ${name}`, async () => {
     const { code } = await ask(...parts);
     assert.ok(!code.ok);
     assert.equal(code.error.code, "daemon-lost");
@@ -65,14 +65,14 @@ for (
   });
 }
 
-Deno.test("connectDaemon() is undefined when nobody answers", async () => {
+Deno.test("connectDaemon() returns undefined when no daemon answers", async () => {
   for (const thrown of [new Deno.errors.NotFound(), new Deno.errors.ConnectionRefused()]) {
     const refuse = { connectUnix: () => Promise.reject(thrown) };
     assert.equal(await connectDaemon(refuse, "/nowhere"), undefined);
   }
 });
 
-Deno.test("connectDaemon() does not take a missing right for a missing daemon", async () => {
+Deno.test("connectDaemon() does not report a missing right as a missing daemon", async () => {
   const refuse = { connectUnix: () => Promise.reject(new Deno.errors.NotCapable("write")) };
   await assert.rejects(connectDaemon(refuse, "/nowhere"), Deno.errors.NotCapable);
 });

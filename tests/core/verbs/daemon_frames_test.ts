@@ -61,7 +61,7 @@ for (const [name, value, says] of BAD) {
   });
 }
 
-Deno.test("parseVerbRequest() refuses bytes that are no UTF-8", () => {
+Deno.test("parseVerbRequest() refuses bytes that are not UTF-8", () => {
   const bytes = new TextEncoder().encode('{"argv":["status","x"]}');
   bytes[19] = 0xff;
   assert.ok(!parseVerbRequest(bytes).ok);
@@ -71,13 +71,13 @@ Deno.test("parseVerbRequest() refuses a line past the limit", () => {
   assert.ok(!parseVerbRequest(new Uint8Array(DAEMON_LIMITS.requestBytesMax + 1)).ok);
 });
 
-Deno.test("parseVerbRequest() lets stdin hold lines, because it is data", () => {
+Deno.test("parseVerbRequest() accepts lines in stdin, because it is data", () => {
   const got = parse({ argv: ["secret", "set", "K"], stdin: "a\nb\0c" });
   assert.ok(got.ok);
   assert.equal(got.value.stdin, "a\nb\0c");
 });
 
-Deno.test("requestText() is what parseVerbRequest() reads, whatever the words are", () => {
+Deno.test("parseVerbRequest() reads the output of requestText() for any words", () => {
   const word = fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }).filter((text) =>
     // deno-lint-ignore no-control-regex -- requests contain no control characters
     !/[\u0000-\u001f\u007f]/.test(text) && !text.startsWith("-") && text.isWellFormed()
@@ -116,7 +116,7 @@ for (const frame of FRAMES) {
 }
 
 for (const line of ["", "{", "[]", '{"type":"exit"}', '{"type":"refused","error":{}}', "null"]) {
-  Deno.test(`parseDaemonFrame() takes ${JSON.stringify(line)} for no frame`, () => {
+  Deno.test(`parseDaemonFrame() does not accept ${JSON.stringify(line)}`, () => {
     assert.equal(parseDaemonFrame(line), undefined);
   });
 }

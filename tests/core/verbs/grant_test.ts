@@ -85,7 +85,7 @@ Deno.test("checkGrant() refuses a grant out of its time", async () => {
   assert.equal(await codeOf(SUBJECT, GRANT, { now: NOW - 60_000 }), "grant-invalid");
 });
 
-Deno.test("parseEnvelope() reads what printEnvelope() wrote, on one line", () => {
+Deno.test("parseEnvelope() reads the output of printEnvelope(), on one line", () => {
   const envelope = { ...SUBJECT, grant: GRANT };
   const text = printEnvelope(envelope);
   assert.equal(text.indexOf("\n"), text.length - 1);

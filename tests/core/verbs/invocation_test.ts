@@ -168,7 +168,7 @@ Deno.test("printInvocation() puts the verb first, words behind -- and no secret 
   );
 });
 
-Deno.test("printInvocation() repeats what was repeated", () => {
+Deno.test("printInvocation() prints repeated options repeatedly", () => {
   const words = [
     "mcp",
     "catalog",

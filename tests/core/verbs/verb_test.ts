@@ -124,14 +124,14 @@ Deno.test("VERBS lets only read-only verbs run ungated", () => {
   }
 });
 
-Deno.test("matchVerb() takes the longest row and nothing that is only close", () => {
+Deno.test("matchVerb() picks the longest row, and never one that only resembles it", () => {
   assert.equal(matchVerb(["mcp", "catalog", "list"])?.example, "fleetctl mcp catalog list");
   assert.equal(matchVerb(["mcp", "catalog"]), undefined);
   assert.equal(matchVerb([]), undefined);
   assert.deepEqual(matchVerb(["status", "extra"])?.path, ["status"]);
 });
 
-Deno.test("verbsUnder() hides what is not built", () => {
+Deno.test("verbsUnder() hides verbs that are not built", () => {
   const names = verbsUnder(["mcp"]).map(verbName);
   assert.ok(names.includes("mcp add"));
   const unbuilt = VERBS.filter((verb) => verb.later === true && verb.path[0] === "mcp");

@@ -62,7 +62,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
     "takes no password that bcrypt would cut",
   ], [
     "tests/core/login/basic_users_test.ts",
-    "parseBasicUsers() reads what printBasicUsers() wrote",
+    "parseBasicUsers() reads the output of printBasicUsers()",
   ]],
   ["F79", "Basic headers that are not exactly one", [SESSIONS, "a Basic header opens nothing"], [
     APP,

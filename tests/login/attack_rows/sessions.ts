@@ -28,7 +28,7 @@ export const SESSION_ROWS: readonly Row[] = [
   ["A2", "a bit of fields or signature turned", [TOKENS, "with any one bit flipped"]],
   ["A3", "the same bytes spelled otherwise", [TOKENS, "in another encoding of the same bytes"], [
     SIGNED,
-    "fromBase64Url() reads what toBase64Url() writes, and no other spelling",
+    "fromBase64Url() reads the output of toBase64Url(), and no other encoding",
   ]],
   ["A4", "a signature that is empty, short, long or twice", [
     TOKENS,

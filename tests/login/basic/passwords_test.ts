@@ -140,7 +140,7 @@ Deno.test("a thread whose hashes used 128 MiB is replaced, which frees the memor
   }
 });
 
-Deno.test("a thread that fails loses only its own hash; a new thread runs the next one", async () => {
+Deno.test("a failed thread loses only its own hash; a new one runs the next", async () => {
   const threads = systemHashThreads(1);
   const job = { password: "x", salt: new Uint8Array(8), memorySize: 1, iterations: 1 };
   await assert.rejects(threads.argon2id({ ...job, parallelism: 1, hashLength: 32 }));
@@ -177,7 +177,7 @@ Deno.test("check() runs few at once, queues few, and refuses the rest immediatel
   assert.equal(work.begun(), taken.length);
 });
 
-Deno.test("a refused attempt gets 503, is not counted, and does not reach the cockpit", async () => {
+Deno.test("a refused attempt gets 503, is not counted and not forwarded", async () => {
   const work = heldHashes(1);
   const rig = await createLoginRig({
     env: { WEBVIEW_BASIC_USERS: `${MIA.name}:${ARGON},${BOB.name}:${BOB.password}` },

@@ -203,7 +203,7 @@ function huge(): Response {
 }
 
 for (const [name, lies, status] of AWAY) {
-  Deno.test(`a provider that answers ${name} opens no session, and its text is not shown`, async () => {
+  Deno.test(`a provider that answers ${name} opens no session, its text is hidden`, async () => {
     const rig = await createOidcRig({ lies });
     const browser = rig.browser();
     const begun = await browser.ask("/auth/login");
@@ -219,7 +219,7 @@ for (const [name, lies, status] of AWAY) {
   });
 }
 
-Deno.test("a provider whose token answer never ends opens no session, after the timeout", async () => {
+Deno.test("a provider whose token answer never ends opens no session", async () => {
   const begun = Promise.withResolvers<void>();
   const endless = () => {
     begun.resolve();

@@ -114,7 +114,7 @@ for (const [name, end] of ENDS) {
 }
 
 test(
-  "a logout with the cookies from before a refresh ends the refreshed session",
+  "a logout with cookies from before a refresh ends the new session",
   async (rig, browser) => {
     const tab = rig.browser();
     for (const [key, value] of browser.cookies) tab.cookies.set(key, value);

@@ -52,7 +52,7 @@ const ROWS: readonly [string, RequestInit, number, boolean][] = [
   ["a HEAD", { method: "HEAD" }, 405, false],
 ];
 for (const [name, init, status, ends] of ROWS) {
-  Deno.test(`/auth/logout requested by ${name} ${ends ? "ends" : "keeps"} the session`, async () => {
+  Deno.test(`/auth/logout by ${name} ${ends ? "ends" : "keeps"} the session`, async () => {
     const rig = await createLoginRig();
     const cookie = await rig.session();
     const headers = new Headers(init.headers);

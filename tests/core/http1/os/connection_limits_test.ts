@@ -138,7 +138,7 @@ test("a client whose every connection is at work is turned away, and hears when 
   assert.equal(news.length, 1, "and it is written about once");
 });
 
-test("a proxy that speaks for many has no bound of its own", {
+test("a trusted proxy has no separate limit", {
   connectionsOfOneMax: 1,
   connectionsMax: 8,
 }, async ({ open, hanging }) => {
@@ -148,7 +148,7 @@ test("a proxy that speaks for many has no bound of its own", {
   assert.ok(isAnswered(await hear(live, isAnswered)));
 });
 
-test("when all are too many, the oldest that waits makes room, whoever's it is", {
+test("at the total limit, the oldest idle connection of any client is closed", {
   connectionsMax: 3,
 }, async ({ open, hanging }) => {
   const busy = await open(HANG, PROXY);
@@ -162,7 +162,7 @@ test("when all are too many, the oldest that waits makes room, whoever's it is",
   await busy.write(bytesOf(ASK));
 });
 
-test("when all are at work, who comes is turned away, and a place that is free is taken", {
+test("when all connections are busy, a new one is refused until one is free", {
   connectionsMax: 2,
 }, async ({ open, hanging }) => {
   const leaving = await open(HANG);
@@ -186,7 +186,7 @@ test("a body that comes for long makes room, when nothing else can", {
   assert.equal(await gone, "END");
 });
 
-test("more than are told why are closed at once", {
+test("connections beyond those that get a reason are closed immediately", {
   connectionsMax: 1,
   refusingMax: 1,
   lingerMsMax: END_MS_MAX,
@@ -198,7 +198,7 @@ test("more than are told why are closed at once", {
   assert.match(await hear(await open(ASK)), /^(?:END|RESET)$/);
 });
 
-test("who asks and takes nothing of the answer keeps nobody out", {
+test("a client that does not read its answer blocks no other client", {
   connectionsMax: 2,
 }, async ({ open, hanging }) => {
   for (const client of ["one", "two"]) await open(TAKE_NOTHING, client);

@@ -40,7 +40,7 @@ async function outcome(asked: Promise<HttpCallAnswer>): Promise<string> {
   }
 }
 
-Deno.test("a request is what was asked for, whole, and its connection is used again", async () => {
+Deno.test("a request arrives complete, and its connection is reused", async () => {
   await using server = serveScript((connection) => say(connection, OK));
   const calls = openHttpCalls();
   try {
@@ -170,7 +170,7 @@ const ROWS: readonly {
 ];
 
 for (const { what, script, comes, timeoutMs = 20_000 } of ROWS) {
-  Deno.test(`${what}: ${comes}, asked for once`, async () => {
+  Deno.test(`${what}: ${comes}, requested once`, async () => {
     await using server = serveScript(script);
     const calls = openHttpCalls();
     try {
@@ -203,7 +203,7 @@ Deno.test("a kept connection that its server has closed is not used again", asyn
   }
 });
 
-Deno.test("a kept connection that ends under a request is no reason to send it again", async () => {
+Deno.test("a request is not repeated when its kept connection ends", async () => {
   await using server = serveScript((connection, _request, nth) =>
     nth === 1 ? say(connection, OK) : connection.close()
   );
@@ -217,7 +217,7 @@ Deno.test("a kept connection that ends under a request is no reason to send it a
   }
 });
 
-Deno.test("an answer to nothing is never taken for the next one", async () => {
+Deno.test("an unrequested answer is never used for the next request", async () => {
   const forged = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged";
   await using server = serveScript((connection) => say(connection, OK + forged));
   const calls = openHttpCalls();
@@ -231,7 +231,7 @@ Deno.test("an answer to nothing is never taken for the next one", async () => {
   }
 });
 
-Deno.test("what may not be used again after its answer is closed", async () => {
+Deno.test("a connection that may not be reused is closed after its answer", async () => {
   const says = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
   await using server = serveScript((connection) => say(connection, says));
   const calls = openHttpCalls();
@@ -243,7 +243,7 @@ Deno.test("what may not be used again after its answer is closed", async () => {
   }
 });
 
-Deno.test("many at once take a connection each, and share them afterwards", async () => {
+Deno.test("concurrent requests use a connection each, and share them afterwards", async () => {
   await using server = serveScript((connection) => say(connection, OK));
   const calls = openHttpCalls();
   try {
@@ -257,7 +257,7 @@ Deno.test("many at once take a connection each, and share them afterwards", asyn
   }
 });
 
-Deno.test("where nobody listens nothing was sent", async () => {
+Deno.test("nothing is sent where no server listens", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
   listener.close();
@@ -284,7 +284,7 @@ for (
     "//h/",
   ]
 ) {
-  Deno.test(`${JSON.stringify(url)} is no address to send to`, async () => {
+  Deno.test(`${JSON.stringify(url)} is refused as an address`, async () => {
     const calls = openHttpCalls();
     const request = { method: "POST", url, headers: {}, body: "" } as const;
     await assert.rejects(
@@ -304,7 +304,7 @@ Deno.test("a header that would end its line is not sent", async () => {
   calls.close();
 });
 
-Deno.test("handshakes that never end take a bounded number of connections", async () => {
+Deno.test("handshakes that never end use a bounded number of connections", async () => {
   const max = HTTP_CALL_LIMITS.idleConnectionsMax;
   // A TLS client hello is no HTTP request, so the script never runs.
   await using server = serveScript(() => {});

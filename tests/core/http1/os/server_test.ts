@@ -166,7 +166,7 @@ const REFUSED: readonly (readonly [string, string, number])[] = [
   ["many headers", `GET / HTTP/1.1\r\n${HOST}${"X: y\r\n".repeat(300)}\r\n`, 431],
 ];
 for (const [name, text, status] of REFUSED) {
-  test(`${name} is refused, and what follows is no request`, async (scene) => {
+  test(`${name} is refused, and the bytes after it are not a request`, async (scene) => {
     const answer = await scene.say(`${text}GET /smuggled HTTP/1.1\r\n${CLOSE}\r\n`);
     assert.deepEqual([statusOf(answer), scene.seen], [status, []]);
     assert.match(answer, /connection: close\r\n/);
@@ -179,7 +179,7 @@ for (const text of ["GET / HTTP/1.1\nHost: a\n\n", "\x16\x03\x01\x02\0\x01", "\n
   });
 }
 
-test("a body under GET is no next request", async (scene) => {
+test("the body of a GET is not read as the next request", async (scene) => {
   const smuggled = `GET /smuggled HTTP/1.1\r\n${HOST}\r\n`;
   await scene.say(
     `GET /x HTTP/1.1\r\n${CLOSE}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
@@ -188,7 +188,7 @@ test("a body under GET is no next request", async (scene) => {
 }, { answer: () => Promise.resolve({ status: 200, headers: [], body: null }) });
 
 test(
-  "a body that nobody reads is passed over when it is there, and ends the connection else",
+  "an unread body is skipped if it has arrived, else the connection ends",
   async (scene) => {
     const peer = await scene.open();
     await say(peer, `POST /1 HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`);
@@ -231,7 +231,7 @@ Deno.test("the whole refusal of a body arrives while its sender still writes", a
   }
 });
 
-test("a sender that waits is asked to go on, unless its body is not wanted", async (scene) => {
+test("a client that waits gets 100 Continue, unless its body is not wanted", async (scene) => {
   const peer = await scene.open();
   const head = `POST /x HTTP/1.1\r\n${CLOSE}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`;
   await say(peer, head);
@@ -252,7 +252,7 @@ test("HTTP/1.0 gets no chunks and one answer", async (scene) => {
 });
 
 test(
-  "an answer that is shorter or longer than it says is cut, never passed for whole",
+  "an answer that differs from its stated length never looks complete",
   async (scene) => {
     for (const target of ["/2", "/9"]) {
       const answer = await scene.say(`GET ${target} HTTP/1.1\r\n${HOST}\r\n`);
@@ -278,17 +278,17 @@ test("a header that would become two is a 500 and no header", async (scene) => {
   answer: () => Promise.resolve({ status: 200, headers: [["x", "a\r\ny: b"]], body: null }),
 });
 
-test("a head that never ends is told so after its time", async (scene) => {
+test("a head that never ends is answered after the timeout", async (scene) => {
   assert.equal(statusOf(await scene.say("GET / HTTP/1.1\r\nHos")), 408);
   assert.deepEqual(scene.seen, []);
 }, { times: QUICK });
 
-test("a body that never ends is told so after its time", async (scene) => {
+test("a body that never ends is answered after the timeout", async (scene) => {
   const answer = await scene.say(`POST / HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nab`);
   assert.equal(statusOf(answer), 408);
 }, { times: QUICK });
 
-test("an idle connection ends, and an answer may take its time", async (scene) => {
+test("an idle connection ends, a slow answer does not", async (scene) => {
   const answer = await scene.say(`GET / HTTP/1.1\r\n${HOST}\r\n`);
   assert.match(answer, /^HTTP\/1\.1 200 [^]*late$/);
 }, {
@@ -299,7 +299,7 @@ test("an idle connection ends, and an answer may take its time", async (scene) =
   },
 });
 
-test("who takes nothing of an answer is let go", async (scene) => {
+test("a client that does not read its answer is disconnected", async (scene) => {
   const peer = await scene.open();
   await say(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
   const timer = setTimeout(() => cancelled.reject(new Error("it waits for ever")), END_MS_MAX);
@@ -321,7 +321,7 @@ test("who takes nothing of an answer is let go", async (scene) => {
   },
 });
 
-test("a close lets an answer under way end, and takes no other", async (scene) => {
+test("a close completes the answer in progress, and accepts no further request", async (scene) => {
   const peer = await scene.open();
   const idle = await scene.open();
   await say(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
@@ -341,7 +341,7 @@ test("a close lets an answer under way end, and takes no other", async (scene) =
   },
 });
 
-Deno.test("parseRequestHead() takes nothing that is not one request in one way", () => {
+Deno.test("parseRequestHead() accepts only an unambiguous request", () => {
   const piece = fc.constantFrom(
     ..."GET|POST| |/|/a?b|HTTP/1.1|HTTP/1.0|\r\n|\r|\n|:|Host: a".split("|"),
     ..."Content-Length: 5|Content-Length: 05".split("|"),
