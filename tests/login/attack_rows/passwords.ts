@@ -59,7 +59,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
   ]],
   ["F78", "passwords with separators, of any length, and those that a hash would cut", [
     "tests/core/login/password_test.ts",
-    "takes no password that bcrypt would cut",
+    "accepts no password that bcrypt would truncate",
   ], [
     "tests/core/login/basic_users_test.ts",
     "parseBasicUsers() reads the output of printBasicUsers()",
