@@ -81,7 +81,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "an agent at its bound keeps its events, is told why, and goes on after gc; others do not wait",
+    "an agent at its limit keeps its events and continues after gc; others do not wait",
   sanitizeOps: true,
   sanitizeResources: true,
   fn: async () => {

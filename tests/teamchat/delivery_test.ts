@@ -59,7 +59,7 @@ test("a deletion of a message that the agent has lets its answer come", async (a
   await at.until(() => textsIn(at).length === 1);
 });
 
-test("somebody else's deletion or edit of the same id touches nothing", async (at) => {
+test("another user's deletion or edit of the same id changes nothing", async (at) => {
   const message = at.message("one");
   await at.post(message);
   const from = { id: "29:cal", aadObjectId: CAL_OWNER };
@@ -84,7 +84,7 @@ test("an owner who installs the bot is welcomed once, whatever comes again", asy
   assert.match(textsIn(at)[0] ?? "", /^Hello\. I am your agent/);
 });
 
-test("a stranger who installs the bot is told nothing of an agent", async (at) => {
+test("a stranger who installs the bot gets no answer about an agent", async (at) => {
   const from = { id: "29:x", aadObjectId: "00000000-0000-4000-8000-00000000ffff" };
   const conversation = { id: "a:x", conversationType: "personal" };
   const type = "installationUpdate";
@@ -106,7 +106,7 @@ test("answers keep the order of their questions, when the first is held up", asy
   assert.deepEqual(textsIn(at), ["for 1", "for 2", "for 3"]);
 });
 
-test("the stop button is learned while nothing is said, and counts for one turn", async (at) => {
+test("the stop button is found without a message, and counts for one turn", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("long"));
   const { turnId } = await at.still(agent.begin());

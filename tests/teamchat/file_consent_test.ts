@@ -132,7 +132,7 @@ test("a file in pieces is whole; pieces that do not fit are refused", async (at,
   assert.equal((await offer(at, agent, { id: "f6", size: 99_999_999 })).outcome, "too_large");
 });
 
-test("a no is told, and nothing is brought", async (at, agent) => {
+test("a refusal is reported, and nothing is uploaded", async (at, agent) => {
   await offer(at, agent);
   const { invoke } = press(at, "decline");
   assert.equal((await at.post(invoke)).status, 200);
@@ -156,7 +156,7 @@ test("a consent counts once", async (at, agent) => {
   assert.equal(at.kit.files.requests.length, 1);
 });
 
-test("somebody else's press does not count, nor one in another conversation", async (at, agent) => {
+test("another user's press does not count, nor one in another conversation", async (at, agent) => {
   await offer(at, agent);
   const from = { id: "29:cal", aadObjectId: CAL_OWNER };
   const conversation = { id: "a:other", conversationType: "personal" };
@@ -228,7 +228,7 @@ const UPLOADS: readonly (readonly [string, () => readonly Response[], object])[]
   }],
 ];
 for (const [name, responses, want] of UPLOADS) {
-  test(`the agent is told what became of an upload: ${name}`, async (at, agent) => {
+  test(`the agent gets the outcome of an upload: ${name}`, async (at, agent) => {
     await offer(at, agent);
     at.kit.files.failUploads(...responses());
     await at.post(press(at, "accept").invoke);
@@ -237,7 +237,7 @@ for (const [name, responses, want] of UPLOADS) {
   });
 }
 
-test("what the platform says about the card is told", async (at, agent) => {
+test("the platform's answer about the card is reported", async (at, agent) => {
   const blocked = error(403, "MessageWritesBlocked", "");
   at.kit.script({ kind: "message", effect: { answer: blocked } });
   assert.equal((await offer(at, agent)).outcome, "blocked");

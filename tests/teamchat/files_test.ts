@@ -207,7 +207,7 @@ test("names lead nowhere, more than ten files are named, a group's files are lef
   assert.match(String(turn.text), /many\n\[attachment: 10.txt\]\n\[attachment: 11.txt\]/);
 });
 
-test("an agent that takes no files is told their names", async (at) => {
+test("an agent that accepts no files gets their names", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("see", { attachments: [attached(at.kit.files.keep(bytesOf("x")))] }));
   const { turn } = await receive(at, agent);

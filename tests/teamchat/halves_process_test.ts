@@ -161,7 +161,7 @@ test("both halves go by a new list of owners, and neither is restarted", async (
 });
 
 test(
-  "one owner's presses that nobody answers leave room for another's message",
+  "one owner's unanswered presses leave room for another's message",
   async (halves, served) => {
     const { kit } = served;
     await halves.startReceiver();

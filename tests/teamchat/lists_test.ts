@@ -149,7 +149,7 @@ const TOKENS: readonly Row[] = [
       "no keys",
       "an elliptic key",
       "two keys of one name",
-      "a key set that hangs holds up nobody whose key is known",
+      "a key set that hangs delays no token whose key is known",
     ],
   }],
   [33, "a good delivery again", "no second turn", {
@@ -241,7 +241,7 @@ const ANSWERS: readonly Row[] = [
       "an order error on a chunk",
       "no id in the answer to the first request",
     ],
-    turn_test: ["the stop button cancels the turn, and nothing more is said"],
+    turn_test: ["the stop button cancels the turn, and no further text is sent"],
   }],
   [78, "a turn of three minutes", "goes on as edits", {
     [FAULTS]: ["a turn of three minutes goes on as edits of one message"],

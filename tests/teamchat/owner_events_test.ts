@@ -69,7 +69,7 @@ test("a reaction reaches the agent, and so does its end", async (at) => {
   assert.deepEqual(last.payload, { added: [], removed: ["like"] });
 });
 
-test("an agent that was away is told until it has taken it, and no longer", async (at) => {
+test("an agent that was away is notified until it has accepted the event", async (at) => {
   const agent = await at.agent();
   const { replyToId } = await answered(at, agent);
   agent.connection.terminate();
@@ -89,7 +89,7 @@ test("an agent that was away is told until it has taken it, and no longer", asyn
   assert.deepEqual(fourth.frames.filter(({ type }) => type === "owner_event"), []);
 });
 
-test("the same thumb delivered again is told once", async (at) => {
+test("the same thumb delivered again is reported once", async (at) => {
   const agent = await at.agent();
   const { replyToId } = await answered(at, agent);
   const first = at.message("", feedback(replyToId));
@@ -120,7 +120,7 @@ const NOTHING: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "a number as the action's value": { value: { actionName: "feedback", actionValue: 5 } },
 };
 for (const [name, more] of Object.entries(NOTHING)) {
-  test(`feedback that says nothing is answered and told to nobody: ${name}`, async (at) => {
+  test(`empty feedback is answered and not passed on: ${name}`, async (at) => {
     const agent = await at.agent();
     const invoke = { type: "invoke", name: "message/submitAction", ...more };
     assert.equal((await at.post(at.message("", invoke))).status, 200);

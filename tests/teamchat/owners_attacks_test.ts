@@ -57,7 +57,7 @@ test("a file behind a link is as watched as any other", async (at) => {
   assert.equal((await at.still(agent.closed)).code, 1008);
 }, true);
 
-test("a message of the moment in which its owner is taken away reaches nobody", async (at) => {
+test("a message sent while its owner is being removed reaches no agent", async (at) => {
   const timers = at.clock.pending();
   const first = say(at, at.message("a secret of the former owner"));
   // The message is routed and waits to be written.
@@ -83,7 +83,7 @@ test("a message of the moment in which its owner is taken away reaches nobody", 
   assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 1);
 });
 
-test("who passed the gate before a change registers for nobody after it", async (at) => {
+test("an agent that was checked before a change does not register after it", async (at) => {
   const client = await at.dial("bea");
   await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   client.send({ type: "register", user_email: "", agent: "bea", epoch: "e-bea" });
@@ -185,7 +185,7 @@ test("a file that is on its way is not brought to a former owner", async (at) =>
   assert.deepEqual(await left, []);
 });
 
-test("a turn that a full disk did not let end is handed to nobody else's agent", async (at) => {
+test("a turn that a full disk kept open goes to no other owner's agent", async (at) => {
   await at.post(at.message("a secret of the former owner"));
   at.fill(true);
   await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });

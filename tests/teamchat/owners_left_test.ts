@@ -53,13 +53,13 @@ async function problems(at: TestTeamchat): Promise<readonly string[]> {
 
 const test = (name: string, fn: (at: OwnedTeamchat) => Promise<void>) => ownersTest(name, fn);
 
-test("what a former owner said about answers is not for the next one's agent", async (at) => {
+test("a former owner's feedback does not go to the next owner's agent", async (at) => {
   await thumbWhileAway(at);
   await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   assert.deepEqual(await toldOf(at, await agentOfNewOwner(at)), []);
 });
 
-test("nor when the disk did not let go of it", async (at) => {
+test("a former owner's feedback stays private after a failed deletion, too", async (at) => {
   await thumbWhileAway(at);
   at.fill(true);
   await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
@@ -70,7 +70,7 @@ test("nor when the disk did not let go of it", async (at) => {
   assert.deepEqual(await problems(at), []);
 });
 
-test("what an owner said is told where the agent is that owner's still", async (at) => {
+test("feedback is passed on while the agent still belongs to that owner", async (at) => {
   await thumbWhileAway(at);
   await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
   const told = await toldOf(at, await agentOfNewOwner(at));

@@ -58,7 +58,7 @@ test("a new owner's agent may register, and a connected one stays", async (at) =
   assert.equal((await at.still(bea.begin())).text, "for bea");
 });
 
-test("a removed owner is heard no more, and the agent's connection ends", async (at) => {
+test("a removed owner's messages are ignored, and the agent's connection ends", async (at) => {
   const agent = await at.agent();
   await at.own({ [CAL_OWNER]: "cal" });
   assert.equal((await at.still(agent.closed)).code, 1008);

@@ -89,7 +89,7 @@ const OUTCOMES: readonly (readonly [string, readonly Fault[], string, number])[]
   ],
 ];
 for (const [name, faults, outcome, read] of OUTCOMES) {
-  test(`a message nobody asked for is told as it is: ${name}`, async (at) => {
+  test(`a proactive message is reported with its outcome: ${name}`, async (at) => {
     const agent = await at.agent();
     await meet(at, agent);
     at.kit.script(...faults);
@@ -102,7 +102,7 @@ for (const [name, faults, outcome, read] of OUTCOMES) {
   });
 }
 
-test("it goes to nobody before the owner wrote, and to no other owner", async (at) => {
+test("a message is not sent before the owner wrote, nor to another owner", async (at) => {
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
   await meet(at, bea);
   const result = await send(at, cal, "for cal's owner");
@@ -134,7 +134,7 @@ test("a group that the owner writes in is never written to unasked", async (at) 
   assert.equal((await send(at, agent, "news")).outcome, "blocked");
 });
 
-test("the same message twice is sent once and told twice", async (at) => {
+test("a repeated message is sent once and its outcome reported twice", async (at) => {
   const agent = await at.agent();
   await meet(at, agent);
   const [one, two] = [await send(at, agent, "news", "n1"), await send(at, agent, "news", "n1")];
@@ -155,7 +155,7 @@ test("it goes out in the midst of an answer, which goes on", async (at) => {
   assert.deepEqual(room.messages.map(({ text }) => text), ["on it", "done"]);
 });
 
-test("more than thirty in a minute, no words and too many words are told at once", async (at) => {
+test("over thirty messages a minute, empty text and long text are refused at once", async (at) => {
   const agent = await at.agent();
   await meet(at, agent);
   assert.equal((await send(at, agent, " \n")).outcome, "failed");

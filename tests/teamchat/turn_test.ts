@@ -85,7 +85,7 @@ test("a turn that waited too long ends with one answer", async (at) => {
   assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
 }, { env: { TEAMS_OFFLINE_TTL: "60s" } });
 
-test("the stop button cancels the turn, and nothing more is said", async (at) => {
+test("the stop button cancels the turn, and no further text is sent", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("long"));
   const { turnId } = await at.still(agent.begin());
@@ -120,7 +120,7 @@ test("an answer on its way goes on after a restart", async (at) => {
   }
 });
 
-test("a turn that the agent lost ends, and its owner is told", async (at) => {
+test("a turn that the agent lost ends, and its owner is notified", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("hello"));
   await at.still(agent.begin());
@@ -197,7 +197,7 @@ test("in a group that is switched on, a mention gets one answer without a stream
   env: { TEAMS_CONVERSATIONS: "personal,groupChat" },
 });
 
-test("an owner without an agent is told once, and nobody's agent hears it", async (at) => {
+test("an owner without an agent is notified once, and no agent gets the message", async (at) => {
   const agent = await at.agent();
   const from = { id: "29:x", aadObjectId: "00000000-0000-4000-8000-000000000fff" };
   const conversation = { id: "a:x", conversationType: "personal" };

@@ -268,7 +268,7 @@ test("the published description is made from the table", async (running) => {
   assert.deepEqual(["turns", "turn"].filter((name) => !names.includes(name)), []);
 });
 
-test("metrics count without naming anybody", async (running) => {
+test("metrics count without naming a person", async (running) => {
   await registerBare(running.dialUrl);
   await post(running, turn);
   const response = await fetch(`${running.cockpitUrl}/metrics`);

@@ -172,7 +172,7 @@ Deno.test("REQUESTS covers the table and nothing else", () => {
 });
 
 Deno.test({
-  name: "the cockpit believes the header alone only when it is told to",
+  name: "the cockpit trusts the header alone only when configured to",
   sanitizeOps: true,
   sanitizeResources: true,
   fn: async () => {

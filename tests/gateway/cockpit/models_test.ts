@@ -72,7 +72,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "POST /api/model leaves the key away when there is none, and the check when told to",
+  name: "POST /api/model omits an absent key, and the check on request",
   ...SAFE,
   fn: () =>
     withDesk(() => ok(CARD), async ({ calls, post }) => {
@@ -126,7 +126,7 @@ for (const [name, body, field] of BAD) {
 }
 
 Deno.test({
-  name: "POST /api/model tells an endpoint's no, field by field",
+  name: "POST /api/model reports an endpoint's refusal, field by field",
   ...SAFE,
   fn: () =>
     withDesk(

@@ -121,7 +121,7 @@ test("previews are shown while a client is at the head, without an id", async (r
   await stream.cancel();
 });
 
-test("the topic of agents tells who comes, works and goes", async (running) => {
+test("the agents topic reports agents that connect, work and disconnect", async (running) => {
   const stream = await open(running, "/events?topics=agents");
   const all = await stream.until("agents");
   assert.deepEqual(
@@ -368,7 +368,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a client that is too far behind is told so and goes on from the head",
+  name: "a client that is too far behind is notified and continues from the head",
   ...SAFE,
   fn: async () => {
     const { parts, add, metrics } = await bareParts();

@@ -49,7 +49,7 @@ async function stated(
   });
 }
 
-Deno.test("a host learns of its own agents", async () => {
+Deno.test("a host is informed of its own agents", async () => {
   const { key, ask } = await scene();
   const answer = await ask(await stated(key));
   assert.equal(answer.status, 200);
@@ -81,7 +81,7 @@ Deno.test("everybody else is refused alike", async () => {
   assert.equal((await ask(posted)).status, 404);
 });
 
-Deno.test("status asks as its host, and tells a refusal from silence", async () => {
+Deno.test("status requests as its host, and distinguishes a refusal from silence", async () => {
   const { stored, ask } = await scene();
   const paths = pathsUnder("/");
   const from = async (hostname: string, http: (request: Request) => Promise<Response>) => {

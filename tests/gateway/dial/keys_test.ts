@@ -57,7 +57,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "nobody registers as an agent whose keys were all revoked",
+  name: "no client registers as an agent whose keys were all revoked",
   ...SAFE,
   fn: async () => {
     const { key } = await generateDialKey();
@@ -120,7 +120,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "who is connected stays while the file of keys is damaged, and that is told once",
+  name: "connections stay while the key file is damaged, which is reported once",
   ...SAFE,
   fn: async () => {
     const { key } = await generateDialKey();

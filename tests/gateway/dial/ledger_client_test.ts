@@ -114,7 +114,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "ledgerClient() says that the daemon is away when nobody answers",
+  name: "ledgerClient() reports an absent daemon when there is no answer",
   ...SAFE,
   fn: async () => {
     const signal = new AbortController().signal;

@@ -193,7 +193,7 @@ test("a proof made for another gateway is refused", async (running) => {
 });
 
 Deno.test({
-  name: "nobody registers while the file of keys is damaged",
+  name: "no client registers while the key file is damaged",
   ...SAFE,
   fn: async () => {
     const host = memoryHost({ files: { "/r/etc/fleetctl/dial-keys.json": "{" } });
@@ -236,7 +236,7 @@ for (const { name, change, want } of hosts) {
   });
 }
 
-Deno.test("rejectedLine() lets no peer write lines of its own", () => {
+Deno.test("rejectedLine() lets no peer inject log lines", () => {
   const line = rejectedLine('mia"\n2026 register accepted', "x\u2028y\u0000", "identity-unknown");
   for (const mark of ["\n", "\u2028", "\u0000"]) assert.ok(!line.includes(mark));
   assert.ok(line.startsWith('register rejected agent="mia\\"\\n2026'));

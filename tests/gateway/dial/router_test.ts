@@ -79,7 +79,7 @@ test("a connection that answers its pings stays", async (running) => {
   assert.equal(running.host.log.of("agent disconnected").length, 0);
 });
 
-test("a planned end tells each agent when to come back", async (running) => {
+test("a planned end sends each agent the time to reconnect", async (running) => {
   const client = await registerBare(running.dialUrl);
   await running.gateway.close("upgrade");
   const closing = await client.next("closing");

@@ -90,7 +90,7 @@ async function follow({ cockpitUrl }: TestGateway) {
   };
 }
 
-test("a job answers at once, and the stream tells its beginning and its end", async (scene) => {
+test("a job answers at once, and the stream reports its start and its end", async (scene) => {
   const { atlas } = scene;
   const stream = await scene.follow();
   const first = await stream.until("hosts");
@@ -116,7 +116,7 @@ test("a job answers at once, and the stream tells its beginning and its end", as
   await stream.end();
 });
 
-test("a job tells where it stands, at a pace that pages can show", async (scene) => {
+test("a job reports its progress, at a rate that pages can show", async (scene) => {
   const { atlas, own } = scene;
   const stream = await scene.follow();
   await stream.until("hosts");
@@ -140,7 +140,7 @@ test("a job tells where it stands, at a pace that pages can show", async (scene)
   await stream.end();
 });
 
-test("a host that comes and goes is told, and its job ends with it", async (scene) => {
+test("a host's connects and disconnects are reported, and its job ends with it", async (scene) => {
   const { atlas, keys, running } = scene;
   const stream = await scene.follow();
   await stream.until("hosts");
@@ -161,7 +161,7 @@ test("a host that comes and goes is told, and its job ends with it", async (scen
   await again.vanish();
 });
 
-test("the same job runs once on a host, whoever asks, and another one beside it", async (scene) => {
+test("the same job runs once on a host for all requesters, another beside it", async (scene) => {
   const { atlas } = scene;
   const apply = { host: "atlas", job: "apply" };
   assert.equal((await scene.begin(apply)).status, 202);
@@ -210,7 +210,7 @@ test("who is no admin learns nothing of hosts, by no route and no topic", async 
   assert.equal(scene.atlas.client.frames.filter(({ type }) => type === "job").length, 0);
 });
 
-test("a damaged list of keys hides no host that is connected, and is said", async (scene) => {
+test("a damaged key list hides no connected host, and is reported", async (scene) => {
   await scene.own.files.write("/r/etc/fleetctl/dial-keys.json", "{");
   const { status, body } = await scene.get("/api/hosts");
   assert.equal(status, 200);

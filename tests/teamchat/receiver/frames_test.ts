@@ -29,7 +29,7 @@ Deno.test("a question of the receiving half is read", () => {
 });
 
 for (const [name, value] of BAD) {
-  Deno.test(`a question of the receiving half is none: ${name}`, () => {
+  Deno.test(`an invalid request of the receiver is refused: ${name}`, () => {
     assert.equal(parseRequest(JSON.stringify(value)), undefined);
   });
 }

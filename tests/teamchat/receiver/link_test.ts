@@ -34,7 +34,7 @@ function connection(isHung: boolean) {
   return { stream, lines };
 }
 
-Deno.test("a sending half that hangs is given eight mebibytes to read, and no more", async () => {
+Deno.test("a sender that hangs gets at most eight mebibytes to read", async () => {
   const clock = fakeClock();
   const removed: SpoolItem[] = [];
   const spool = {

@@ -90,7 +90,7 @@ test("what is too much in all is refused, also by the next process", async (scen
   assert.deepEqual(await store(scene, next, itemOf("e")), ["stored"]);
 });
 
-test("a full disk is told, leaves nothing behind, and ends with room", async (scene) => {
+test("a full disk is reported, leaves no partial row, and recovers with space", async (scene) => {
   let isFull = true;
   const spool = await scene.open((db) => ({
     ...db,
@@ -173,7 +173,7 @@ test("what an earlier process left is handed over in order, agents at once", asy
 });
 
 for (const status of [429, 503]) {
-  test(`an activity that is told ${status} comes again later, alone`, async (scene) => {
+  test(`an activity that is answered ${status} is retried later, alone`, async (scene) => {
     const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
     const { bodies, taken, spool, link } = await linked(scene, ...items);
     await taken("1", status);

@@ -78,7 +78,7 @@ Deno.test("a hundred sends that come together mint one token, and the next hour 
   assert.equal(provider.asked.length, 1);
 });
 
-Deno.test("a token is asked for anew before it ends; the old one serves meanwhile", async () => {
+Deno.test("a token is renewed before it expires; the old one is used meanwhile", async () => {
   const { clock, tokens, provider } = await scene();
   await tokens.get();
   await clock.advance(56 * 60_000);

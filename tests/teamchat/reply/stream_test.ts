@@ -113,7 +113,7 @@ test("an answer that goes back on its words is whole at the end, and shown once"
 });
 
 for (const [name, text] of Object.entries({ "empty": "", "blanks": " \n\t " })) {
-  test(`an answer of nothing is said to be one: ${name}`, async (begun) => {
+  test(`an empty answer is reported as empty: ${name}`, async (begun) => {
     assert.equal(await finish(begun, text), "delivered");
     assert.deepEqual(textsOf(begun.at), ["The agent finished without writing anything."]);
   });

@@ -74,7 +74,7 @@ Deno.test("a delivery is written at once, goes first, and takes along what waits
   assert.equal(batches.length, 2);
 });
 
-Deno.test("what nobody waits for is written in the end", async () => {
+Deno.test("a write without a waiting caller is done eventually", async () => {
   const { writeLater, batches, named, clock } = world(1);
   const noted = writeLater("x", named("note"));
   await clock.advance(99);

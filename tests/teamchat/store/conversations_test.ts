@@ -154,7 +154,7 @@ Deno.test("a delivery that is known under one key, or not taken, leaves no other
   assert.equal(await told({ ...more, turn: turnOf("t-other", "cal") }), "new");
 });
 
-Deno.test("a key that does not count any more is taken anew", async () => {
+Deno.test("a key that is no longer valid is replaced", async () => {
   using world = await openWorld();
   const one = { keys: [{ key: "one", until: 1 }] };
   const kinds: unknown[] = [];

@@ -95,7 +95,7 @@ Deno.test("a turn whose acceptance was undone is the next one again", async () =
   }
 });
 
-Deno.test("owners of many agents that are away are told a part at a time", async () => {
+Deno.test("owners of many offline agents are notified in batches", async () => {
   const world = await open();
   try {
     const agents = Array.from({ length: 300 }, (_, n) => `agent-${n}`);

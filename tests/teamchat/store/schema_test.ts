@@ -47,7 +47,7 @@ Deno.test("prepareSchema() keeps turns of version 1, and how their answers were 
   }
 });
 
-Deno.test("prepareSchema() spells the keys of deliveries anew, and no others", async () => {
+Deno.test("prepareSchema() rewrites the keys of deliveries, and no others", async () => {
   const databases = memoryDatabases();
   try {
     const db = await databases.open("/r/teamchat.db");

@@ -49,7 +49,7 @@ test("without keys the answer is 503, and all is well once they are there", asyn
   return { machine };
 });
 
-test("a key set that hangs holds up nobody whose key is known", async (at) => {
+test("a key set that hangs delays no token whose key is known", async (at) => {
   assert.equal((await at.post(at.message("before"))).status, 202);
   const held = Promise.withResolvers<Response>();
   at.kit.override("keys", () => held.promise);

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { teamchatTest as test } from "tests/teamchat/fixture.ts";
 
 test(
-  "a token that only looks like one that was good is none, however often that came",
+  "a token that only resembles a cached one is refused",
   async (at) => {
     const good = await at.kit.keys.token(at.kit.serviceUrl);
     const post = async (token: string, scheme = "Bearer") =>

@@ -123,7 +123,7 @@ Deno.test("startDaemon() runs a verb and passes its output and exit code on", as
   });
 });
 
-Deno.test("startDaemon() hands the request over stdin, with a grant and no more", async () => {
+Deno.test("startDaemon() passes the request over stdin, with only a grant", async () => {
   let input = "";
   const exec: FakeProgram = async (call) => {
     input = await call.input();
@@ -274,7 +274,7 @@ Deno.test("startDaemon() lets a uid's fifth verb wait, drops one without a clien
   });
 });
 
-Deno.test("startDaemon() finishes a change although its client has gone", async () => {
+Deno.test("startDaemon() finishes a change after its client disconnected", async () => {
   const started = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<string>();
@@ -297,7 +297,7 @@ Deno.test("startDaemon() finishes a change although its client has gone", async 
   });
 });
 
-Deno.test("startDaemon() ends a verb that only reads when its client has gone", async () => {
+Deno.test("startDaemon() ends a read-only verb when its client disconnected", async () => {
   const started = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<unknown>();
   const exec: FakeProgram = async (call) => {
@@ -381,7 +381,7 @@ Deno.test("startDaemon() refuses when the key file is open to others", async () 
   });
 });
 
-Deno.test("startDaemon() leaves a socket for everybody in a folder of its own", async () => {
+Deno.test("startDaemon() opens a socket for every user in a separate folder", async () => {
   await withDaemon(echo, async ({ paths }) => {
     assert.equal((await Deno.lstat(paths.daemonSocket)).mode! & 0o777, 0o666);
   });

@@ -76,7 +76,7 @@ Deno.test("createCaps() bounds the connections of root, far above those of other
   assert.equal(answers.at(-1), "connections");
 });
 
-Deno.test("createCaps() tells of a flood once in a while", () => {
+Deno.test("createCaps() reports a flood at intervals", () => {
   const limits = createUidLimits();
   openMany(limits, BOB, DAEMON_LIMITS.connectionsPerUidMax);
   const news = (now: number) => {
@@ -92,7 +92,7 @@ Deno.test("createCaps() tells of a flood once in a while", () => {
   ]);
 });
 
-Deno.test("createCaps() forgets uids that have gone, never one that is there", () => {
+Deno.test("createCaps() forgets disconnected uids, never a connected one", () => {
   const limits = createUidLimits();
   openMany(limits, BOB, DAEMON_LIMITS.connectionsPerUidMax);
   for (let uid = 3_000; uid < 3_000 + 2 * DAEMON_LIMITS.uidsKept; uid++) {

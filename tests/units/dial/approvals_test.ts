@@ -56,7 +56,7 @@ async function asked(approvals: Approvals, call: typeof CALL = CALL): Promise<Qu
 const codeOf = (result: { readonly ok: boolean; readonly error?: { readonly code: string } }) =>
   result.ok ? "ok" : result.error?.code;
 
-Deno.test("nobody decides: it expires, and that denies", async () => {
+Deno.test("without a decision an approval expires, which denies the call", async () => {
   const { host, approvals, waiting, kinds } = await bench();
   const question = await asked(approvals);
   await host.clock.advance(APPROVAL_LIMITS.askSeconds * 1000 - 1);
@@ -161,7 +161,7 @@ Deno.test("questions are bounded in number and in size", async () => {
   assert.equal(codeOf(await approvals.ask(CALL, OF)), "approval-unavailable");
 });
 
-Deno.test("a decision about an approval that is not there tells so to who decided", async () => {
+Deno.test("a decision about an unknown approval is refused to the decider", async () => {
   const { approvals, kinds } = await bench();
   assert.equal(codeOf(approvals.decide({ ...YES, id: "lost", digest: "d" })), "approval-unknown");
   assert.deepEqual(kinds(), ["approval_ended superseded"]);
@@ -443,7 +443,7 @@ Deno.test("a call of a foreign server needs an approval, whatever its name", asy
   }
 });
 
-Deno.test("a question without arguments says that they were not told", async () => {
+Deno.test("a question without arguments says that they are unknown", async () => {
   const host = memoryHost();
   const { approvals } = await bench(host);
   const { files, log } = host;

@@ -164,7 +164,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a half-open connection is given up and made anew",
+  name: "a half-open connection is dropped and opened again",
   ...SAFE,
   fn: async () => {
     await using running = await startTestGateway({ host: liveHost({ seed: 3 }) });

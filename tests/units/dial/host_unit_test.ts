@@ -200,7 +200,7 @@ Deno.test("an agent is restarted on the host that it is connected from", async (
   });
 });
 
-Deno.test("a verb that fails is told with its exit code, no daemon with a reason", async () => {
+Deno.test("a failed verb has its exit code, an absent daemon a reason", async () => {
   await withScene(done({ error: { code: "x" } }, 1), async (scene) => {
     await scene.unit();
     const failed = await scene.ask("GET", "/api/host/status?host=boreas");
@@ -218,7 +218,7 @@ Deno.test("a verb that fails is told with its exit code, no daemon with a reason
   });
 });
 
-Deno.test("a host that leaves or is shut out during a job leaves nobody waiting", async () => {
+Deno.test("a host that leaves or is revoked during a job leaves no caller waiting", async () => {
   await withScene(() => "silence", async (scene) => {
     const unit = await scene.unit();
     const first = scene.ask("POST", "/api/apply-all", {});

@@ -27,7 +27,7 @@ function listener() {
 }
 
 Deno.test({
-  name: "a thumb and a reaction are told with the next turn, once",
+  name: "a thumb and a reaction are reported once, with the next turn",
   ...SAFE,
   fn: async () => {
     const { heard, driver } = listener();
@@ -121,7 +121,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a program of the agent offers a file, and the owner's answer is told with the next turn",
+  name: "the next turn reports the owner's answer about a file that the agent offered",
   ...SAFE,
   fn: async () => {
     const { heard, driver } = listener();

@@ -143,7 +143,7 @@ test("a stopped unit ends its turn and says so", async (running, cockpit) => {
 });
 
 test(
-  "a stranger with the right identity is refused once the unit has proven its key",
+  "once the unit has proven its key, the same identity without it is refused",
   async (running, cockpit) => {
     const unit = await startTestDial({ url: running.dialUrl, driver: scriptedRuntime() });
     await cockpit.follow(({ payload }) => payload.state === "idle");

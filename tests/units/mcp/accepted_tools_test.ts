@@ -186,7 +186,7 @@ Deno.test(
   },
 );
 
-Deno.test("an id of the proxy's own requests is nobody else's", CHECKS, async () => {
+Deno.test("an id of the proxy's own requests is used by no other request", CHECKS, async () => {
   await using bench = await proxyBench();
   const answer = await bench.ask("fleetctl-own-1", "tools/list");
   assert.equal(answer.error.data.code, "id-in-use");

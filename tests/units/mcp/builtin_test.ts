@@ -106,7 +106,7 @@ Deno.test("a channel server refuses what cannot be a message", async () => {
   }
 });
 
-Deno.test("checkMessage() takes what fits into one event, and no more", () => {
+Deno.test("checkMessage() accepts text that fits into one event, and nothing longer", () => {
   const room = TURN_LIMITS.toolArgumentsBytesMax - '{"text":""}'.length;
   assert.equal(checkMessage({ text: "x".repeat(room) }), undefined);
   assert.match(checkMessage({ text: "x".repeat(room + 1) }) ?? "", /send it in parts/);

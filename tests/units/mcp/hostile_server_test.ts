@@ -22,7 +22,7 @@ const answer = (id: number | string, words: string) => ({
   result: { content: [{ type: "text", text: words }] },
 });
 
-Deno.test("an answer that comes twice, or to nobody, is passed on once", CHECKS, async () => {
+Deno.test("a repeated answer is passed on once, as is one without a request", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {
     await connection.send(answer("made-up", "to nobody"));
     await connection.send(answer(message.id, "first"));
@@ -98,7 +98,7 @@ Deno.test("an answer without end holds no memory and costs its own call", CHECKS
 });
 
 Deno.test(
-  "tools that appear in mid-session are told and held back, and blocked ones still blocked",
+  "tools that appear during a session are held back, blocked ones stay blocked",
   CHECKS,
   async () => {
     let tools = ["look"];
@@ -120,7 +120,7 @@ Deno.test(
   },
 );
 
-Deno.test("methods that nobody knows pass both ways", CHECKS, async () => {
+Deno.test("unknown methods pass in both directions", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {
     if (message.method === undefined) return;
     await connection.send({ jsonrpc: "2.0", method: "x/notify", params: { a: 1 } });

@@ -85,7 +85,7 @@ Deno.test("findAmbiguity() refuses a key that is padded past what is kept", () =
   assert.equal(findAmbiguity(line("other")), undefined);
 });
 
-Deno.test("parseLine() tells messages apart", () => {
+Deno.test("parseLine() distinguishes messages", () => {
   for (
     const [text, kind] of [
       ['{"jsonrpc":"2.0","id":1,"method":"ping"}', "request"],

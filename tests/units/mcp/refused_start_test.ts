@@ -17,7 +17,7 @@ const ALTERED = refusal(
   { hints: ["fleetctl apply self"] },
 );
 
-Deno.test("a server that ends without a word is said to be altered", CHECKS, async () => {
+Deno.test("a server that ends without output is reported as altered", CHECKS, async () => {
   await using bench = await proxyBench((_, connection) => connection.close(), {
     checkServer: () => Promise.resolve(err(ALTERED)),
   });

@@ -282,7 +282,7 @@ const FORCED = ["--force-depends", "--force-script-chrootless"];
 // dpkg requires root even for another root folder.
 if (hasDpkg && Deno.uid() === 0) {
   Deno.test({
-    name: "the package unpacks into a root of its own, and its accounts can be made there",
+    name: "the package unpacks into a separate root, where its accounts can be created",
     fn: async () => {
       const host = `${out}/host`;
       await Deno.mkdir(`${host}/var/lib/dpkg/updates`, { recursive: true });

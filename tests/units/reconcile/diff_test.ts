@@ -61,7 +61,7 @@ for (const text of ["", "{", "[]", "null", '{"format": 2}', '{"format": 1, "file
   });
 }
 
-Deno.test("isSameRun() tells runs of a unit apart", () => {
+Deno.test("isSameRun() distinguishes runs of a unit", () => {
   const run = { pid: 1, since: 2 };
   assert.ok(isSameRun(run, { ...run }));
   assert.ok(!isSameRun(run, { pid: 1, since: 3 }));

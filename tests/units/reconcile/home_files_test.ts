@@ -85,7 +85,7 @@ for (const { name, uid, with: open } of SUBJECTS) {
     });
   });
 
-  Deno.test(`${name} tells a folder with something in it from one without`, async () => {
+  Deno.test(`${name} distinguishes an empty folder from one with files`, async () => {
     await withHome(uid, open, async (home, files) => {
       const path = `${home}/oauth/office-a`;
       assert.equal(await files.isFilled(path), false);

@@ -94,7 +94,7 @@ Deno.test("reconcile() makes folders that a server may write to, leaves their mo
   assert.equal((await rig.files.stat("/home/ada/repos"))?.mode, 0o755);
 });
 
-Deno.test("reconcile() mends an owner and a mode that somebody changed", async () => {
+Deno.test("reconcile() restores an owner and a mode that were changed", async () => {
   const rig = realHost("ada", "bea");
   await rig.done(facts(WIRED, { root: "/" }));
   await rig.files.write("/etc/fleetctl/env/agent-ada.env", "stolen", { mode: 0o644, uid: 1002 });

@@ -24,7 +24,7 @@ test("reconcile() states a restart instead of doing it when an MCP is added", as
   assert.deepEqual(applied.restartPending, []);
 });
 
-test("reconcile() takes an agent that somebody restarted for live", async () => {
+test("reconcile() treats an agent that was restarted by hand as live", async () => {
   const rig = createRig();
   await rig.done(facts({ ada: [] }), { restartAgents: true });
   await rig.done(facts({ ada: ["git"] }));

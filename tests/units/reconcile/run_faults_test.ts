@@ -46,7 +46,7 @@ test("reconcile() says what it did not do when no service manager runs", async (
   assert.ok(later.services.active().length === 0);
 });
 
-test("reconcile() tells the service manager later what it could not tell before", async () => {
+test("reconcile() repeats a failed request to the service manager later", async () => {
   const quiet = createRig({ isManagerRunning: false });
   await quiet.done(facts(WIRED));
   const texts = Object.fromEntries(

@@ -112,7 +112,7 @@ test("reconcile() converges from a fault in a change of an existing host", async
   }
 });
 
-test("reconcile() leaves nothing behind of an agent and an MCP that are gone", async () => {
+test("reconcile() deletes every file of a removed agent and a removed MCP", async () => {
   const rig = createRig();
   await rig.done(facts({ ada: ["git"] }), { restartAgents: true });
   const before = await rig.snapshot();

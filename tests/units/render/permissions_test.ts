@@ -227,7 +227,7 @@ for (const row of HOSTS) {
   });
 }
 
-Deno.test("renderAgentPermissions() refuses a register URL that is none", () => {
+Deno.test("renderAgentPermissions() refuses an invalid register URL", () => {
   const file = renderAgentPermissions(agent("ada"), site("ada", { registerUrl: "gateway" }));
   assert.equal(file.ok ? "" : file.error.code, "register-url-invalid");
 });

@@ -79,7 +79,7 @@ Deno.test("readFleet() sorts by name, and takes whatever comes", () => {
   }));
 });
 
-Deno.test("presenceWords() tells who is there, who was, and who is shut out", () => {
+Deno.test("presenceWords() distinguishes connected, disconnected and revoked hosts", () => {
   const words = (of: Record<string, unknown>) => presenceWords(only(fleet(host(of))), NOW);
   assert.equal(words({ since: NOW }), "connected just now");
   assert.equal(words({ since: NOW - 3 * 3_600_000 }), "connected for 3 h");
@@ -149,7 +149,7 @@ Deno.test("readReport() counts what changed, and says when nothing had to", () =
   assert.match(readReport(null, 2).faults[0]?.message ?? "", /exit code 2/);
 });
 
-Deno.test("agentsOf() joins what a host said with what its agents say now", () => {
+Deno.test("agentsOf() joins a host's report with the current state of its agents", () => {
   const cards = [
     { agent: "zoe", state: "working", is_online: true, host: "Boreas" },
     { agent: "mia", state: "offline", is_online: false, host: null },
@@ -164,7 +164,7 @@ Deno.test("agentsOf() joins what a host said with what its agents say now", () =
   assert.equal(agentsWords([]), "no agents");
 });
 
-Deno.test("each way a host can be has a sign of its own, and who adds one gets its name", () => {
+Deno.test("each state of a host has its own sign, and an added one gets its name", () => {
   const shapes = [
     hostShape(only(fleet(host())), 0),
     hostShape(only(fleet(host())), 1),

@@ -37,7 +37,7 @@ Deno.test("nextToSend() keeps the order of an agent; agents do not wait for othe
   assert.equal(nextToSend([item("a", { state: "unconfirmed" }), item("b")])?.key, "a");
 });
 
-Deno.test("answerOf() tells a refusal from silence and from an ended session", () => {
+Deno.test("answerOf() distinguishes a refusal from silence and from an ended session", () => {
   const body = { turnId: "", code: "", detail: "why" };
   const rows: readonly [number, Partial<typeof body>, string][] = [
     [202, { turnId: "t" }, "accepted"],

@@ -103,7 +103,7 @@ Deno.test("a new log replaces the window", () => {
 
 const piece = { agent: "ada", turnId: "t1", messageId: "m" };
 
-Deno.test("withPreview() joins pieces, takes repeats once and begins anew after a gap", () => {
+Deno.test("withPreview() joins pieces, skips repeats and starts again after a gap", () => {
   let state = withPreview(ready, { ...piece, text: "Hello ", offset: 0 });
   state = withPreview(state, { ...piece, text: "world", offset: 6 });
   state = withPreview(state, { ...piece, text: "world!", offset: 6 });

@@ -84,7 +84,7 @@ for (const [text, call, says] of CALL_ROWS) {
   });
 }
 
-Deno.test("answerDemo() tells the commit that the tool really gave", () => {
+Deno.test("answerDemo() states the commit that the tool returned", () => {
   const { text, call } = afterCall("last commit of /srv/repo", COMMIT);
   assert.equal(call, undefined);
   assert.match(text, /The last commit of \/srv\/repo/);
@@ -94,7 +94,7 @@ Deno.test("answerDemo() tells the commit that the tool really gave", () => {
   assert.match(text, /date: 2026-01-01T00:00:00Z/);
 });
 
-Deno.test("answerDemo() tells honestly when a tool failed, was refused, or found nothing", () => {
+Deno.test("answerDemo() reports when a tool failed, was refused, or found nothing", () => {
   const failed = afterCall("last commit of /x", "[failed] not a git repository").text;
   assert.match(failed, /The git MCP failed:\n\n```\nnot a git repository\n```/);
   assert.match(afterCall("call bash {}", "[denied] blocked").text, /`bash` was refused/);

@@ -57,7 +57,7 @@ function pool(servers: readonly McpServer[], faults: readonly ServerFault[] = []
   return { clock, told, pool: made, prepare };
 }
 
-Deno.test("a broken MCP is told at once, while one hangs and a third one works", async () => {
+Deno.test("a broken MCP is reported at once, while one hangs and a third one works", async () => {
   const [fine, broken, hanging] = [server("fine"), server("broken"), server("hanging")];
   const { clock, told, pool: made, prepare } = pool(
     [hanging.server, broken.server, fine.server],

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { proxyRecord } from "units/agent_loop/mcp/proxy_record.ts";
 
-Deno.test("proxyRecord() takes the lines of our proxy, and cannot be told another head", () => {
+Deno.test("proxyRecord() accepts the lines of our proxy, and no other head", () => {
   const line = (more: Readonly<Record<string, unknown>>) =>
     JSON.stringify({ at: "t", level: "info", program: "fleetctl-mcp", event: "call", ...more });
   assert.deepEqual(proxyRecord(line({ tool: "git_log", arguments: "path" })), {

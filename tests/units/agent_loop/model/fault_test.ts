@@ -184,7 +184,7 @@ Deno.test("decideRetry() honours Retry-After or gives up, and bounds the time wa
   });
 });
 
-Deno.test("decideRetry() tries an address where nobody answers only a few times", () => {
+Deno.test("decideRetry() tries an unreachable address only a few times", () => {
   const fault = retryable({ code: "model-unreachable" });
   assert.equal(decideRetry(fault, { attempt: 3, waitedMs: 0, jitter: 0 }).retry, false);
 });

@@ -31,14 +31,14 @@ Deno.test("bash has exactly the given environment and no input", async () => {
   assert.equal(text, "yes::\n");
 });
 
-Deno.test("bash runs in the folder asked for, and says when there is none", async () => {
+Deno.test("bash runs in the requested folder, and reports an absent one", async () => {
   assert.equal((await tool.run({ command: "pwd", cwd: "/usr" }, never)).text, "/usr\n");
   const outcome = await tool.run({ command: "pwd", cwd: "/none/such" }, never);
   assert.equal(outcome.status, "failed");
   assert.match(outcome.text, /\/none\/such/);
 });
 
-Deno.test("bash ends a command at its time limit, with what it had said", async () => {
+Deno.test("bash ends a command at its time limit, and returns its output", async () => {
   const command = "echo begun; sleep 1000";
   const outcome = await tool.run({ command, timeout_seconds: 0.3 }, never);
   assert.deepEqual(outcome, {

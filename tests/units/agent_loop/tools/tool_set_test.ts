@@ -61,7 +61,7 @@ Deno.test("nameTools() keeps server and tool as they are called", () => {
   assert.match(only?.name ?? "", /^a_b_[0-9a-f]{8}$/);
 });
 
-Deno.test("cleanName() tells names apart that differ only in what it replaces", () => {
+Deno.test("cleanName() keeps names distinct that differ only in replaced characters", () => {
   assert.notEqual(cleanName("a.b"), cleanName("a b"));
   assert.notEqual(cleanName("a.b"), cleanName("a_b"));
 });

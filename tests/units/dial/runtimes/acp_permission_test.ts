@@ -162,7 +162,7 @@ for (const [what, told, asked, wanted] of ASKS) {
   });
 }
 
-Deno.test("a denied call is shown as such; the next prompt tells the reason once", async () => {
+Deno.test("a denied call is shown as denied; the next prompt has the reason once", async () => {
   const prompts: string[] = [];
   const call = { told: { title: "bash" }, asked: {} };
   const { driver, host } = setUp((of) => serve(of, asking([call], prompts)), {
@@ -189,7 +189,7 @@ Deno.test("a denied call is shown as such; the next prompt tells the reason once
   await withTime(host, session.close(1_000));
 });
 
-Deno.test("a denial is told again when the turn that told it failed", async () => {
+Deno.test("a denial is reported again when the turn that reported it failed", async () => {
   const prompts: string[] = [];
   const call = { told: { title: "bash" }, asked: {} };
   const { driver, host } = setUp((of) => serve(of, asking([call, "fail"], prompts)), {
@@ -205,7 +205,7 @@ Deno.test("a denial is told again when the turn that told it failed", async () =
   await withTime(host, session.close(1_000));
 });
 
-Deno.test("a question that nobody could read is denied before anybody is asked", async () => {
+Deno.test("a question that cannot be displayed is denied without asking a person", async () => {
   const asks: PermissionAsk[] = [];
   const allow: PermissionDecider = (ask) => {
     asks.push(ask);
@@ -227,7 +227,7 @@ Deno.test("a question that nobody could read is denied before anybody is asked",
   assert.ok(answer.decision === "deny" && byteLength(answer.reason) <= 8 * 1024);
 });
 
-Deno.test("a cancel answers an open permission request, and tells no reason of it", async () => {
+Deno.test("a cancel answers an open permission request, and reports no reason for it", async () => {
   const prompts: string[] = [];
   const asked = Promise.withResolvers<void>();
   const decided = Promise.withResolvers<{ decision: "deny"; reason: string }>();

@@ -14,7 +14,7 @@ import { memoryHost } from "tests/fakes/host.ts";
 import { plainAgent, serve, setUp, setUpInSession } from "tests/units/dial/runtimes/acp_scene.ts";
 import { HOME, SESSION_FILE, withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 
-Deno.test("start() keeps the session id and resumes, loads, or begins anew", async () => {
+Deno.test("start() keeps the session id and resumes, loads, or begins again", async () => {
   const stored = JSON.stringify({ runtime: "runtime-b", session_id: "s-old" });
   const rows = [
     { capabilities: {}, files: {}, wanted: [], id: "s-new" },
@@ -71,7 +71,7 @@ Deno.test("start() keeps the session id and resumes, loads, or begins anew", asy
   }
 });
 
-Deno.test("start() begins anew when the stored conversation is gone, and says so", async () => {
+Deno.test("start() begins again when the stored conversation is lost, and reports it", async () => {
   const stored = JSON.stringify({ runtime: "runtime-b", session_id: "s-old" });
   const { driver, host } = setUp((call) =>
     serve(
@@ -196,7 +196,7 @@ Deno.test("start() rejects with the reason: no program, early end, silence, vers
   await assert.rejects(withTime(future.host, future.driver.start()), /speaks ACP version 9/);
 });
 
-Deno.test("close() kills a runtime that does not end by itself", async () => {
+Deno.test("close() kills a runtime that does not end", async () => {
   const { driver, host } = setUp(async (call) => {
     void serve(call, plainAgent());
     await new Promise(() => {});

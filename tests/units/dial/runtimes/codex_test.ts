@@ -91,7 +91,7 @@ Deno.test("a thread is opened and taken up with policy, sandbox and MCPs", async
   assert.deepEqual(resumed, { threadId: THREAD, excludeTurns: true, ...begun });
 });
 
-Deno.test("a thread that is gone is begun anew; another refusal gives nothing up", async () => {
+Deno.test("a lost thread is begun again; after another refusal the thread is kept", async () => {
   const files = { [SESSION_FILE]: JSON.stringify({ runtime: "codex", session_id: THREAD }) };
   const refusing = (message: string): CodexScript => (peer, { id, method }) =>
     method === "thread/resume"

@@ -166,7 +166,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
     await withTime(of.host, session.close(1_000));
   });
 
-  Deno.test(`${protocol}: a runtime that does not stop when it is told to is killed`, async () => {
+  Deno.test(`${protocol}: a runtime that does not stop on request is killed`, async () => {
     let killed: AbortSignal | undefined;
     const of = open(async (peer, call, message) => {
       killed = call.killed;

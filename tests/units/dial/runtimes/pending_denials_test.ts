@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { byteLength } from "core/text/cut_text.ts";
 import { createPendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
-Deno.test("take() gives each reason until it is told, and above eight only how many more", () => {
+Deno.test("take() returns each reason until reported, above eight their number", () => {
   const denials = createPendingDenials();
   assert.deepEqual(denials.take(), []);
   for (let n = 1; n <= 11; n++) denials.add(`reason ${n}`);

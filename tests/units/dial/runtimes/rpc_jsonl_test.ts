@@ -372,7 +372,7 @@ Deno.test("a cancel denies what is open; a decision that comes later says nothin
   assert.deepEqual(answers, ['{"decision":"deny","reason":"The turn was cancelled"}']);
 });
 
-Deno.test("the conversation is remembered, resumed, and begun anew when it is gone", async () => {
+Deno.test("the conversation is remembered, resumed, and begun again when it is lost", async () => {
   const first = scene(answering(BEGIN, end("stop")));
   await run(first);
   const kept = first.host.files.text(SESSION_FILE) ?? "";

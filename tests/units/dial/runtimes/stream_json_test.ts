@@ -424,7 +424,7 @@ for (const text of ["[]", "{", '{"projects":{"/home/ada":{"mcpServers":[]}}}']) 
   });
 }
 
-Deno.test("the conversation is remembered, resumed, and begun anew when it is gone", async () => {
+Deno.test("the conversation is remembered, resumed, and begun again when it is lost", async () => {
   const say = (peer: JsonPeer) => peer.say(result());
   const first = scene(say);
   await run(first);

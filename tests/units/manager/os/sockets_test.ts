@@ -76,7 +76,7 @@ leakless("a client sees the end when its server is killed", async () => {
   assert.equal(event.reason, "signal SIGKILL");
 });
 
-leakless("a server that stays after its client has gone is killed", async () => {
+leakless("a server that stays after its client disconnected is killed", async () => {
   await using rig = await startEcho(
     shell("trap '' TERM; echo up; while :; do sleep 1000; done", "TimeoutStopSec=50ms"),
   );

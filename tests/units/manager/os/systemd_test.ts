@@ -308,7 +308,7 @@ Deno.test("each() refuses what is no unit name before anything runs", async () =
   assert.deepEqual(processes.calls, []);
 });
 
-Deno.test("start() rejects with what systemd said and the tail of the journal", async () => {
+Deno.test("start() rejects with systemd's message and the tail of the journal", async () => {
   const { services } = open({
     systemctl: async (call) => {
       await call.warn("Job for x.service failed because of a timeout.\nSee more.\n");
@@ -355,7 +355,7 @@ function readyByLog(
   }).services;
 }
 
-Deno.test("start() waits until the service has said that it is ready", async () => {
+Deno.test("start() waits until the service reports that it is ready", async () => {
   await readyByLog([
     ["active running r1", "starting\n"],
     ["active running r1", 'starting\n{"event":"ready"}\n'],
@@ -373,7 +373,7 @@ Deno.test("start() gives an unready service as long as its TimeoutStartSec says"
   }
 });
 
-Deno.test("isReady() tells a run that serves from one that hangs, without waiting", async () => {
+Deno.test("isReady() distinguishes a serving run from a hanging one, without waiting", async () => {
   const rows = [
     ["active running r1", '{"event":"ready"}\n', true],
     ["active running r1", "waiting\n", false],

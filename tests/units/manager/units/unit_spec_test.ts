@@ -197,7 +197,7 @@ Deno.test("readUnitSpec() refuses with unit, section, key and reason", () => {
   }
 });
 
-Deno.test("readUnitSpec() tells all faults of a file at once", () => {
+Deno.test("readUnitSpec() reports all faults of a file at once", () => {
   const spec = read("a.service", "[Service]\nExecStart=b\nExecStop=/b\nRestart=maybe\n");
   assert(!spec.ok);
   assert.equal(spec.error.length, 4);

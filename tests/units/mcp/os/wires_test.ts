@@ -69,7 +69,7 @@ Deno.test("stdioWire() keeps short and long messages whole and in order", async 
   );
 });
 
-Deno.test("stdioWire() outlives a peer that is gone", async () => {
+Deno.test("stdioWire() survives a peer that has disconnected", async () => {
   await using child = await startEcho();
   await child.stdout.cancel();
   const writer = child.stdin.getWriter();
@@ -81,7 +81,7 @@ Deno.test("stdioWire() outlives a peer that is gone", async () => {
 });
 
 Deno.test(
-  "connectWire() writes in order, reads what is there and ends when it is closed",
+  "connectWire() writes in order, reads until the end and ends when closed",
   CHECKS,
   async () => {
     const folder = await Deno.makeTempDir();

@@ -60,7 +60,7 @@ leakless("after kill -9 of a manager the next one ends what is left and says wha
   await hangUp(again);
 });
 
-leakless("a second manager of a root is refused and told who holds it", async () => {
+leakless("a second manager of a root is refused, with the process that manages it", async () => {
   const { root, paths } = await makeRoot();
   {
     await using rig = await startRig({ "a.service": shell("exec sleep 1000") }, { paths });
@@ -122,7 +122,7 @@ leakless("a pid that was given to someone else is never killed", async () => {
   await Deno.remove(root, { recursive: true });
 });
 
-leakless("the list of children survives a cut line and knows who is gone", async () => {
+leakless("the list of children survives a truncated line and omits ended processes", async () => {
   const { root } = await makeRoot();
   const path = `${root}/children`;
   const records = openChildRecords(path, "boot");

@@ -38,7 +38,7 @@ Deno.test("readTable() sees this process and its parent", () => {
   assert.equal(readVariable(kernel, Deno.pid, "PAT"), undefined);
 });
 
-Deno.test("kill() refuses the pids that stand for everybody", () => {
+Deno.test("kill() refuses the pids that mean every process", () => {
   for (const pid of [0, 1, -1]) assert.throws(() => kernel.kill(pid, 15), RangeError);
 });
 
@@ -80,7 +80,7 @@ const MEMBERS: readonly {
   },
 ];
 
-Deno.test("findMembers() finds whom a unit has brought along, and nobody else", () => {
+Deno.test("findMembers() finds the processes of a unit, and no others", () => {
   for (const { name, leaders, seen, want } of MEMBERS) {
     const found = findMembers(TABLE, new Set(leaders), new Set(seen.map(processKey)));
     assert.deepEqual(found.map((one) => one.pid).sort((a, b) => a - b), want, name);

@@ -29,7 +29,7 @@ leakless("a service gets its variables; a file beats a line, and the later file 
   assert.deepEqual(lines, ["line|one|one c|two|{root}|"]);
 });
 
-leakless("a service gets no variable of the manager, and a mark of its own", async () => {
+leakless("a service gets no variable of the manager, and its own mark", async () => {
   const lines = await printed("env | sed 's/=.*//' | sort", "");
   assert.deepEqual(lines, [
     "FLEETCTL_MANAGED_BY",
@@ -59,7 +59,7 @@ leakless("folders are made with their modes, and credentials are copied for the 
   assert.deepEqual(lines, ["{root}/var/lib/fleetctl/x", "750", "700", "400", "value", "0077"]);
 });
 
-leakless("credentials are gone after the run, and missing files are named", async () => {
+leakless("credentials are deleted after the run, and missing files are named", async () => {
   await using rig = await startRig();
   await Deno.writeTextFile(rig.path("secret"), "value");
   await rig.write({

@@ -31,7 +31,7 @@ Deno.test("openUnitLog() rotates at its limit and shows lines across the rotatio
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("openUnitLog() keeps lines in memory when the disk takes none, and tells once", () => {
+Deno.test("openUnitLog() keeps lines in memory when a write fails, and reports it once", () => {
   const faults: unknown[] = [];
   const log = openUnitLog("/dev/full", (thrown) => faults.push(thrown));
   for (let index = 0; index < 500; index++) log.append([`line ${index}`]);
