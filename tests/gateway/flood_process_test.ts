@@ -80,8 +80,7 @@ Deno.test({
 });
 
 Deno.test({
-  name:
-    "an agent at its limit keeps its events and continues after gc; others do not wait",
+  name: "an agent at its limit keeps its events and continues after gc; others do not wait",
   sanitizeOps: true,
   sanitizeResources: true,
   fn: async () => {
