@@ -103,7 +103,7 @@ for (
     ["teams_gateway", "127.0.0.1", undefined],
   ] as const
 ) {
-  Deno.test(`checkMarker() ${want ? "allows" : "denies"} ${JSON.stringify(given)} ${marker}`, () => {
+  Deno.test(`checkMarker() ${want ? "allows" : "fails"} ${JSON.stringify(given)} ${marker}`, () => {
     const checked = checkMarker(marker, given);
     assert.equal(checked.ok ? checked.value : undefined, want);
     if (want !== undefined) assert.deepEqual(checkMarker(marker, want), { ok: true, value: want });
