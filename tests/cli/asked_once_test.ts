@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { askedOnce } from "cli/asked_once.ts";
 import { startsEverything } from "tests/support/no_services.ts";
 
-Deno.test("askedOnce() asks about each unit once and answers in the order asked", async () => {
+Deno.test("askedOnce() queries each unit once and answers in request order", async () => {
   const manager = startsEverything()();
   await manager.start("b.service");
   const asked: (readonly string[])[] = [];

@@ -26,7 +26,7 @@ async function ask(invocation: Invocation, answer: string | undefined) {
   return { asked, done: await confirm(invocation, { promptLine }) };
 }
 
-Deno.test("confirm() asks only with the switch that loses something", async () => {
+Deno.test("confirm() asks only for a switch that deletes something", async () => {
   for (const switches of [[], ["delete-state", "dry-run"], ["delete-state", "yes"]]) {
     const { asked, done } = await ask(removal(...switches), undefined);
     assert.deepEqual([asked, done.ok], [[], true], switches.join(" "));
@@ -39,7 +39,7 @@ Deno.test("confirm() asks only with the switch that loses something", async () =
   assert.ok(done.ok && done.value.switches.has("yes"));
 });
 
-Deno.test("confirm() takes no other word, and needs --yes without a terminal", async () => {
+Deno.test("confirm() accepts no other word, and needs --yes without a terminal", async () => {
   for (const answer of ["", "yes", "webview-gateway", undefined]) {
     const { done } = await ask(removal("delete-state"), answer);
     assert.equal(!done.ok && done.error.code, "not-confirmed", String(answer));

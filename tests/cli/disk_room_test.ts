@@ -30,7 +30,7 @@ async function problems(lines: string, root = "/") {
   return { found, asked: processes.calls[0]?.args ?? [] };
 }
 
-Deno.test("diskProblems() tells bytes and entries apart, and what is on the disk", async () => {
+Deno.test("diskProblems() distinguishes bytes and entries, and names the folders", async () => {
   const { found, asked } = await problems(
     `/tmp 1000000000 900000000 16384 0 /tmp\n` +
       `/ ${100 * GIB} ${GIB} 6553600 6000000 /var/tmp\n` +
@@ -103,7 +103,7 @@ Deno.test("diskProblems() asks for its own folders under a root; no df, no findi
 });
 
 Deno.test({
-  name: "doctor tells of a real disk whose entries are gone, and is content when they are back",
+  name: "doctor reports a disk without free entries, until there are some again",
   ignore: Deno.uid() !== 0,
   async fn() {
     const root = await Deno.makeTempDir({ prefix: "fctl" });

@@ -58,7 +58,7 @@ Deno.test("withKeptYaml() writes what it parsed for its owner, and believes it",
   });
 });
 
-Deno.test("withKeptYaml() believes no file that somebody else may have written", async () => {
+Deno.test("withKeptYaml() trusts no file that another user may have written", async () => {
   const folderOf = (file: string) => file.slice(0, file.lastIndexOf("/"));
   const doors: Record<string, (file: string) => Promise<void> | void> = {
     "mode of the file": (file) => Deno.chmod(file, 0o620),
@@ -85,7 +85,7 @@ Deno.test("withKeptYaml() believes no file that somebody else may have written",
   }
 });
 
-Deno.test("withKeptYaml() believes no other version, and takes a full disk", async () => {
+Deno.test("withKeptYaml() trusts no other version, and works on a full disk", async () => {
   await withRoot(async (run, file) => {
     await run();
     await forge(file);

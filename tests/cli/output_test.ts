@@ -125,7 +125,7 @@ Deno.test("createProgress() redraws one line on a terminal and removes it", () =
   assert.ok(text.length < 45);
 });
 
-Deno.test("createProgress() tells a program each step as it begins, and those that fail", () => {
+Deno.test("createProgress() reports each step as it begins, and failed steps", () => {
   let text = "";
   const progress = createProgress((part) => text += part, NO_TERMINAL, "begins");
   progress.step({ text: "vendor git", state: "begin", index: 0, total: 2 });

@@ -138,7 +138,7 @@ Deno.test("runCli() reads without the daemon, so that status works when it does 
   }
 });
 
-Deno.test("runCli() runs here when the socket is there and nobody answers", async () => {
+Deno.test("runCli() runs the verb itself when the daemon's socket does not answer", async () => {
   const root = await newRoot();
   const { daemon } = await startRealDaemon(root);
   await daemon.close();

@@ -52,7 +52,7 @@ function watch(files: Files, locks = LOCKS) {
   return { take, ask, goOn, order };
 }
 
-Deno.test("takeVerbLock() takes a free lock without a queue", async () => {
+Deno.test("takeVerbLock() acquires a free lock without a queue", async () => {
   const files = memoryFiles();
   const { take } = watch(files);
   const lock = await take(BOB);

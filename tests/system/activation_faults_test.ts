@@ -28,17 +28,17 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
   const host = await bootHost({ target: "multi-user.target", name: "helios" });
   const step = hostSteps(t, [host]);
   try {
-    await step("a host with a gateway, an agent and an MCP of its own", () => setUp(host, out));
+    await step("a host with its own gateway, agent and MCP", () => setUp(host, out));
     await step(
       "a role that dies again and again is reported, not counted as started",
       () => checkDyingRole(host),
     );
     await step(
-      "a role that never becomes ready is told each time, and mended",
+      "a role that never becomes ready is reported each time, and repaired",
       () => checkHangingRole(host),
     );
     await step(
-      "a socket that cannot be made takes down its MCP alone",
+      "a socket that cannot be created fails only its MCP",
       () => checkBrokenSocket(host),
     );
     await step("edited files are put right, what is the owner's stays", () => checkHandEdits(host));
@@ -46,7 +46,7 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
       "defaults written by hand are followed, faulty ones named",
       () => checkDefaults(host),
     );
-    await step("a typing error in the ledger takes nothing away", () => checkFaultyFacts(host));
+    await step("a typing error in the ledger removes nothing", () => checkFaultyFacts(host));
     await step("a burst of connections leaves a shared socket in service", () => checkBurst(host));
     await step(
       "status names the cause of each fault and the commands that mend it",
@@ -55,7 +55,7 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
     await step("verbs killed in the middle", () => checkKills(host));
     await step("reboots in the middle of verbs", () => checkReboots(host));
     await step(
-      "an admin reads as a peer what is read-only, and no more",
+      "an admin can only call read-only tools as a peer",
       () => checkRelayed(host),
     );
     await step("an idle agent with 22 MCPs has no server process", () => checkIdle(host));

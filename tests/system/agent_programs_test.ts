@@ -171,7 +171,7 @@ Deno.test("the gate holds for the agent programs of others, each asked once", as
       const { name } = program;
       await step(`${name} becomes the agent's runtime`, () => choose(scene, program));
       await step(`${name} has its MCPs in its first turn`, () => declaresItsMcps(scene, program));
-      await step(`${name} reads, and asks nobody`, () => readsAskNobody(scene, program));
+      await step(`${name} reads without asking a person`, () => readsAskNobody(scene, program));
       await step(`${name} is asked about once`, () => askedOnce(scene, program));
       await step(`${name} asks about a command`, () => ownToolsAreAsked(scene, program));
       await step(`${name} runs a command that was allowed`, () => {

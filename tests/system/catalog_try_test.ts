@@ -376,7 +376,7 @@ async function sharedPythonIsNobody(scene: Scene): Promise<void> {
   ]);
 }
 
-Deno.test("a version is tried out through the daemon in a unit of its own", async (t) => {
+Deno.test("a version is tried out through the daemon in its own unit", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "trying" });
   const step = hostSteps(t, [host]);
@@ -393,7 +393,7 @@ Deno.test("a version is tried out through the daemon in a unit of its own", asyn
       `NPM_CONFIG_REGISTRY=${registry.url}\nPIP_INDEX_URL=${index.url}\n`,
     );
     await step(
-      "an upgrade shows its tools and holds back what widened, and no more",
+      "an upgrade shows its tools and holds back only the widened ones",
       () => upgradeShowsIt(scene),
     );
     await step("the server that is tried out sees and reaches nothing", () => isConfined(scene));
@@ -406,7 +406,7 @@ Deno.test("a version is tried out through the daemon in a unit of its own", asyn
     await step("a call of a server that was altered says so", () => alteredTreeIsNamed(scene));
     await step("a grant of the home opens no keys", () => keysAreClosed(scene));
     await step("a link in a home leads it into no other one", () => linksLeadNowhere(scene));
-    await step("so has one that is shared, as nobody", () => sharedPythonIsNobody(scene));
+    await step("a shared server has, too, as the user nobody", () => sharedPythonIsNobody(scene));
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

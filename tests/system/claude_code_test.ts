@@ -207,7 +207,7 @@ Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for i
     await step("the documented steps make it the agent's runtime", () => followSteps(scene));
     await step("its first turn declares the agent's MCPs", () => listsItsMcps(scene));
     await step("it runs as the agent, in its workspace", () => runsAsTheAgent(scene));
-    await step("a tool without a mark asks nobody", () => readsAskNobody(scene));
+    await step("a tool without a mark runs without a question", () => readsAskNobody(scene));
     await step("a blocked tool is refused, and the model reads why", () => blockedIsRefused(scene));
     await step("a tool that asks is asked about once", () => askedOnce(scene));
     await step(

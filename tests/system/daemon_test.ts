@@ -34,7 +34,7 @@ import { openScene } from "tests/system/daemon/scene.ts";
 import { cancelledTurns, turns, withoutPage } from "tests/system/daemon/turns.ts";
 import { walkTable } from "tests/system/daemon/walk.ts";
 
-Deno.test("the daemon serves whom it should on a real host, and nobody else", async (t) => {
+Deno.test("the daemon serves only permitted callers on a real host", async (t) => {
   const { host, scene } = await openScene();
   const step = hostSteps(t, [host]);
   try {
@@ -51,33 +51,33 @@ Deno.test("the daemon serves whom it should on a real host, and nobody else", as
       "it is refused every operator verb, by kernel and daemon",
       () => operatorVerbs(scene),
     );
-    await step("an operator runs them, and the audit tells it all", () => operator(scene));
+    await step("an operator runs them, and the audit records each", () => operator(scene));
     await step("a waiting call is seen and decided by whom it should", () => approvals(scene));
-    await step("approvals that cannot be read are told", () => unreadableApprovals(scene));
+    await step("approvals that cannot be read are reported", () => unreadableApprovals(scene));
     await step("a turn names its caller, and others send none", () => turns(scene));
-    await step("who leaves cancels its turn", () => cancelledTurns(scene));
+    await step("a client that disconnects cancels its turn", () => cancelledTurns(scene));
     await step("an agent without a page user has turns and approvals", () => withoutPage(scene));
-    await step("any uid is who the kernel says", () => oddUids(scene));
+    await step("every uid is the one that the kernel reports", () => oddUids(scene));
     await step("root of a namespace is not root of the host", () => namespaces(scene));
-    await step("a process number that is given out again is nobody else", () => reusedPid(scene));
+    await step("a reused process number identifies no other process", () => reusedPid(scene));
     await step("descriptors in a request go nowhere", () => passedDescriptors(scene));
     await step("a thousand connections of one uid leave others served", () => crowd(scene));
     await step("the root program gets nothing but its request", () => rootProgram(scene));
-    await step("who stops following a log leaves no reader behind", () => noReaders(scene));
+    await step("a client that stops following a log leaves no reader", () => noReaders(scene));
     await step("a grant is good once and for one request", () => grants(scene));
-    await step("a refusal tells nobody what is there", () => alike(scene));
+    await step("a refusal does not reveal what exists", () => alike(scene));
     await step("logs are plain text", () => plainLogs(scene));
     await step("links and pipes in a home lead root nowhere", () => linksAndPipes(scene));
     await step("no verb waits for what an agent puts in its home", () => homesThatWait(scene));
     await step("no verb waits for the units of another's agent", () => unitsThatWait(scene));
     await step("no verb waits for a package of another's agent", () => packagesThatWait(scene));
-    await step("a broken shard or store harms nobody else", () => brokenStores(scene));
+    await step("a broken shard or store affects no other agent", () => brokenStores(scene));
     await step("on a full disk nothing happens unrecorded", () => fullDisk(scene));
-    await step("what an agent uses up keeps nobody else away", () => usedUp(scene));
+    await step("an agent that exhausts its share blocks no other caller", () => usedUp(scene));
     await step("every verb of the table has its effect", () => everyEffect(scene, walked));
     await step("a stopped agent stays stopped over apply and a boot", () => stopAndBoot(scene));
-    await step("a unit that is down is told with why", () => failedState(scene));
-    await step("a removed agent leaves what was said, and no more", () => remove(scene));
+    await step("a unit that is down is reported with the reason", () => failedState(scene));
+    await step("a removed agent leaves only its transcript", () => remove(scene));
   } finally {
     await host.stop();
   }

@@ -145,7 +145,7 @@ async function checkTasks(scene: PackagedHost): Promise<void> {
   assert.match(await bash(scene, "echo still here"), /still here/);
 }
 
-Deno.test("one command of an agent takes neither the host nor the agent down", async (t) => {
+Deno.test("one command of an agent stops neither the host nor the agent", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", enforces: "controllers" });
   const scene = new PackagedHost(host);

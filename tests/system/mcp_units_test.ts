@@ -282,8 +282,8 @@ Deno.test("the units of an MCP leave nothing behind", async (t) => {
 
 Deno.test("the units of an MCP hold its limits on tasks and memory", async (t) => {
   await onHost(t, "controllers", async (host, step) => {
-    await step("no more tasks than the manifest says", () => taskLimit(host));
-    await step("no more memory than the manifest says", () => memoryLimit(host));
+    await step("at most as many tasks as the manifest allows", () => taskLimit(host));
+    await step("at most as much memory as the manifest allows", () => memoryLimit(host));
   });
 });
 

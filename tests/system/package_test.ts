@@ -65,7 +65,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       await setUp(scene);
     });
     await step("files and processes belong to whom they should", () => checkOwners(scene));
-    await step("a turn tells the real commit of a repository made inside", async () => {
+    await step("a turn reports the real commit of a repository made inside", async () => {
       hash = await makeRepository(scene, REPOSITORY, "made inside");
       const { answer, tools } = await scene.turn(`last commit of ${REPOSITORY}`);
       assert.deepEqual(tools, ["git_log"]);
@@ -73,7 +73,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     });
     await step("the MCP server runs as the agent, its home read-only", () => checkServer(scene));
     await step("git writes the workspace and nothing else", () => checkWorkspace(scene));
-    await step("the agent and its servers share a /tmp of their own", () => checkScratch(scene));
+    await step("the agent and its servers share their own /tmp", () => checkScratch(scene));
     await step("the kernel refuses the socket to everybody else", () => checkSocket(scene));
     await step("what is not the agent's is unreadable for it", () => checkUnreadable(scene));
     await step(
@@ -82,10 +82,10 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     );
     await step("secrets, markers and the ledger through the daemon", () => checkStore(scene));
     await step("an owner chooses a model in the page", () => checkModelFromPage(scene));
-    await step("without the daemon an agent is told so", () => checkWithoutDaemon(scene));
-    await step("a /tmp without entries is told", () => checkTmpWithoutEntries(scene));
+    await step("without the daemon an agent is notified", () => checkWithoutDaemon(scene));
+    await step("a /tmp without free entries is reported", () => checkTmpWithoutEntries(scene));
     await step("Chromium runs below its server", () => checkBrowser(scene));
-    await step("a shared server runs as a user of its own", () => checkSharedServer(scene));
+    await step("a shared server runs as its own user", () => checkSharedServer(scene));
     await step(
       "team chat runs in two halves that cannot read one another",
       () => checkTeamchatHalves(scene, ROLES),

@@ -104,7 +104,7 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
       },
     );
 
-    await t.step("tells why a unit failed, with its last words", async () => {
+    await t.step("reports why a unit failed, with its last log lines", async () => {
       await assert.rejects(services.start("bad.service"), (thrown: unknown) => {
         assert.ok(thrown instanceof ServiceFault);
         assert.match(thrown.message, /^Cannot start bad\.service: Job for bad\.service failed/);

@@ -146,7 +146,7 @@ story("a page that is opened later, or again, shows what waits and nothing else"
   await untilText(card(page), /git_push/);
 });
 
-story("a call that waits is not said to run, until somebody has decided", async (of) => {
+story("a waiting call is not shown as running until it is decided", async (of) => {
   const { page, agent, turnId } = of;
   await agent.call(turnId, { mcp: "git", tool: "git_push", arguments: {} });
   await page.locator(".tool", { hasText: "running" }).waitFor();
@@ -159,7 +159,7 @@ story("a call that waits is not said to run, until somebody has decided", async 
   await page.locator(".working", { hasText: "working" }).waitFor();
 });
 
-story("of two calls of one tool that wait, each is decided by itself", async (of) => {
+story("two waiting calls of one tool are decided separately", async (of) => {
   const { page, agent, turnId } = of;
   for (const id of ["a1", "a2"]) {
     await agent.call(turnId, { mcp: "git", tool: "git_push", arguments: { id, remote: "origin" } });

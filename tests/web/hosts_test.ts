@@ -63,7 +63,7 @@ story("each host says whether it is there, since when, and what is wrong", async
   await untilPage(page, "document.activeElement.id", "host-boreas");
 });
 
-story("an apply is asked for, runs, and its end is told with what it did", async (of) => {
+story("an apply is requested, runs, and its end is shown with its changes", async (of) => {
   const { page, boreas, scene } = of;
   await page.getByRole("button", { name: "Apply on boreas" }).click();
   const dialog = page.getByRole("dialog", { name: "Apply on boreas?" });
@@ -120,7 +120,7 @@ story("by keyboard alone: to the hosts, an apply, and back to where one was", as
   await page.getByText("Hello, I am Ada.").waitFor();
 });
 
-story("an agent is restarted on its host, and who works is named before", async (of) => {
+story("an agent is restarted on its host, and working agents are named before", async (of) => {
   const { scene, page, forge } = of;
   const ada = await scene.agent("ada");
   await ada.state("working");
@@ -138,7 +138,7 @@ story("an agent is restarted on its host, and who works is named before", async 
 });
 
 story(
-  "a host that goes away in the middle of a job is told as such, and comes back",
+  "a host that disconnects during a job is shown as such, and returns",
   async (of) => {
     const { scene, page, forge } = of;
     await apply(page, "forge");
@@ -156,7 +156,7 @@ story(
   },
 );
 
-story("a host that is busy or gone refuses, and the page says its words", async (of) => {
+story("a busy or absent host refuses, and the page shows the reason", async (of) => {
   const { page, boreas } = of;
   await page.getByRole("button", { name: "Apply on boreas" }).click();
   await page.getByRole("dialog").waitFor();
@@ -205,7 +205,7 @@ story(
 );
 
 story(
-  "apply to all asks once, leaves alone who is away, and each host has its own end",
+  "apply to all asks once, skips absent hosts, and shows each host's outcome",
   async (of) => {
     const { page, forge, boreas } = of;
     await page.getByRole("button", { name: "Apply to all…" }).click();

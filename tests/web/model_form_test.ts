@@ -66,7 +66,7 @@ story(
   },
 );
 
-story("what is missing is said beside its field, and the first one has the focus", async (of) => {
+story("a missing value is reported beside its field, and the first has the focus", async (of) => {
   const { page, models } = of;
   await open(page);
   await connect(page).click();
@@ -87,7 +87,7 @@ story("what is missing is said beside its field, and the first one has the focus
 });
 
 story(
-  "a wrong key is said beside the key, nothing is stored, and it can be corrected",
+  "a wrong key is reported beside its field, not stored, and can be corrected",
   async (of) => {
     const { page, models } = of;
     await open(page);
@@ -140,7 +140,7 @@ story("the form waits while the agent works, and can be taken back", async (of) 
   assert.equal(models.calls.length, 2);
 });
 
-story("a key is in no address, no storage and no markup, and gone with the dialog", async (of) => {
+story("a key is in no URL, storage or markup, and is removed with the dialog", async (of) => {
   const { page, watched, models, scene } = of;
   await open(page);
   await model(page).fill("big-1");
@@ -161,7 +161,7 @@ story("a key is in no address, no storage and no markup, and gone with the dialo
 });
 
 story(
-  "a lost connection and a daemon that is slow are told, and nothing is sent twice",
+  "a lost connection and a slow daemon are shown, and nothing is sent twice",
   async (of) => {
     const { page, scene, models } = of;
     await open(page);

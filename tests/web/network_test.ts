@@ -59,7 +59,7 @@ story(`${CUTS} cuts while an agent talks lose nothing and double nothing`, async
   await untilTexts(page.locator(".prose"), wanted);
 }, { isTimeReal: true });
 
-story("a page that is too far behind is told so, and shows the newest once", async (of) => {
+story("a page that is too far behind is notified, and shows the newest once", async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   await page.goto(scene.url);

@@ -75,7 +75,7 @@ story("Stop cancels the turn that runs", async ({ scene, page }) => {
   await page.locator(".outcome", { hasText: "Stopped" }).waitFor();
 });
 
-story("every outcome, tool state and cut is told in words", async ({ scene, page }) => {
+story("every outcome, tool state and cut is shown in words", async ({ scene, page }) => {
   const ada = await playFleet(scene);
   await scene.ask("ada", "one");
   const { turnId } = await ada.takeTurn();

@@ -126,7 +126,7 @@ Deno.test("the vendor's local test client talks to an agent through the gateway"
       }),
   );
   await t.step(
-    "somebody without an agent is told so, and nobody's agent hears it",
+    "a person without an agent is notified, and no agent gets the message",
     () =>
       withScene(browser, STRANGER, async ({ agent, page, say }) => {
         await say("is anybody there?");

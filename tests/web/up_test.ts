@@ -105,7 +105,7 @@ story(
 );
 
 story(
-  "a session that ends is told, and what was typed meanwhile is sent after signing in",
+  "an ended session is shown, and the typed text is sent after signing in",
   async (page) => {
     await logIn(page);
     await composer(page).waitFor();

@@ -44,7 +44,7 @@ story("what one viewer wrote is neither shown to nor sent for the next one", asy
   assert.equal(await page.locator(".queue-row").count(), 0);
 });
 
-story("a page gives way when somebody else signs in on the same browser", async (of) => {
+story("a page reloads when another person signs in on the same browser", async (of) => {
   const { scene, watched, page } = of;
   const ada = await playConversation(scene);
   await page.goto(scene.url);
@@ -65,7 +65,7 @@ story("a page gives way when somebody else signs in on the same browser", async 
   assert.equal((await ada.takeTurn()).text, "mine");
 });
 
-story("a page for nobody does not take the last viewer for somebody else", async (of) => {
+story("a page without a viewer does not treat the last viewer as another person", async (of) => {
   const { scene, page } = of;
   await playConversation(scene);
   await page.goto(scene.url);

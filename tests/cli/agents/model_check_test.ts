@@ -124,7 +124,7 @@ for (const [name, replies, want] of ENDPOINTS) {
   });
 }
 
-Deno.test("checkModel() answers model-unreachable when nobody is there", async () => {
+Deno.test("checkModel() answers model-unreachable when no server listens", async () => {
   const checked = await checkModel(memoryPorts(), LOCAL);
   assert.equal(checked.ok ? "ok" : checked.error.code, "model-unreachable");
 });

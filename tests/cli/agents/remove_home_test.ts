@@ -67,7 +67,7 @@ function programs(
   };
 }
 
-Deno.test("agents remove --home archive reads only what is there of a sparse file", () =>
+Deno.test("agents remove --home archive reads only the data of a sparse file", () =>
   withAda(async ({ root, home, run, archives }) => {
     await Deno.truncate(`${home}/note`, HOLE_BYTES);
     const removed = await run(ARCHIVE);
@@ -92,7 +92,7 @@ Deno.test("agents remove refuses a home that does not fit before it changes anyt
     assert.equal((await run(KEEP, full)).code, 0);
   }));
 
-Deno.test("an archive takes no more than was free when it was measured, and leaves nothing", () =>
+Deno.test("an archive uses at most the measured free space, and leaves no partial file", () =>
   withAda(async ({ home, run, archives }) => {
     await Deno.writeFile(`${home}/noise`, crypto.getRandomValues(new Uint8Array(60_000)));
     const little = programs("du --summarize", () => Promise.resolve("1\n20000\n"));

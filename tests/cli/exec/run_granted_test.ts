@@ -73,7 +73,7 @@ Deno.test("runGranted() runs for the caller of the grant, not for root", async (
   assert.match(denied.err, /operator-only/);
 });
 
-Deno.test("runGranted() takes a grant once", async () => {
+Deno.test("runGranted() accepts a grant once", async () => {
   const host = await machine();
   const text = await envelope(host, { argv: ["agents", "list"] });
   assert.equal((await run(host, text)).code, 0);
@@ -110,7 +110,7 @@ for (
   });
 }
 
-Deno.test("runGranted() refuses when the key file is gone, and names the way back", async () => {
+Deno.test("runGranted() refuses without its key file, and names the remedy", async () => {
   const host = await machine();
   const text = await envelope(host, { argv: ["agents", "list"] });
   await host.files.remove(paths.hostOpKeys);

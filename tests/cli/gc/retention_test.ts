@@ -18,7 +18,7 @@ function file(name: string, ageDays: number, kind: Found["stat"]["kind"] = "file
   return { name, path: `/l/${name}`, stat: { kind, mtimeMs: NOW - ageDays * DAY, size: 10 } };
 }
 
-Deno.test("doomedLogs() takes old logs of units that are gone and what was rotated away", () => {
+Deno.test("doomedLogs() returns old logs of removed units, and rotated logs", () => {
   const found = [
     file("fleetctl-gateway.service.log", 90),
     file("fleetctl-gateway.service.log.1", 90),
@@ -42,7 +42,7 @@ Deno.test("doomedLogs() takes old logs of units that are gone and what was rotat
   );
 });
 
-Deno.test("doomedTrees() takes old trees without agents, and caches of lost entries", () => {
+Deno.test("doomedTrees() returns old trees without agents, and caches of lost entries", () => {
   const trees = (mcp: string, ageDays: number) => ({
     mcp,
     folder: file(mcp, ageDays, "directory"),
@@ -99,7 +99,7 @@ async function withEvents(
 const ports = { files: denoFiles(), databases: sqliteDatabases() };
 const options = { beforeMs: NOW - 30 * DAY, nowMs: NOW, isDryRun: false };
 
-Deno.test("expireEvents() takes from the old end, whatever other clocks said", async () => {
+Deno.test("expireEvents() deletes from the old end, whatever other clocks stated", async () => {
   // The third comes from a host whose clock was at 1970, the fifth from one far ahead.
   const ages = [[90], [80, "ended"], [20_000], [5], [-900], [60], [1]] as const;
   await withEvents(ages, async (path, seqs) => {
@@ -112,14 +112,14 @@ Deno.test("expireEvents() takes from the old end, whatever other clocks said", a
   });
 });
 
-Deno.test("expireEvents() keeps what a turn that is not over has said", async () => {
+Deno.test("expireEvents() keeps the events of an unfinished turn", async () => {
   await withEvents([[90, "open"], [90, "ended"], [1]], async (path, seqs) => {
     assert.equal((await expireEvents(ports, path, options)).count, 1);
     assert.deepEqual(await seqs(), [1, 3]);
   });
 });
 
-Deno.test("expireEvents() takes nothing when every event looks old, and says why", async () => {
+Deno.test("expireEvents() deletes nothing when every event looks old, and states why", async () => {
   await withEvents([[90], [80]], async (path, seqs) => {
     const expired = await expireEvents(ports, path, options);
     assert.equal(expired.count, 0);
@@ -137,7 +137,7 @@ Deno.test("expireEvents() takes nothing when every event looks old, and says why
   assert.equal((await expireEvents(ports, "/nonexistent/gateway.db", options)).count, 0);
 });
 
-Deno.test("expireEvents() takes many rows in short transactions", async () => {
+Deno.test("expireEvents() deletes many rows in short transactions", async () => {
   const ages = [...Array.from({ length: 5_000 }, () => [90] as const), [1] as const];
   await withEvents(ages, async (path, seqs) => {
     assert.equal((await expireEvents(ports, path, options)).count, 5_000);

@@ -111,7 +111,7 @@ Deno.test("mcp catalog remove refuses what ships or is wired, naming the agents"
   assert.equal((await host.run("mcp", "catalog", "remove", "wiki")).code, 1);
 });
 
-Deno.test("two adds at once: one adds, the other is told that the name is taken", async () => {
+Deno.test("two concurrent adds: one adds, the other is refused as a duplicate", async () => {
   await using host = await catalogHost([WIKI]);
   const add = () =>
     host.run("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0", "--json");

@@ -241,7 +241,7 @@ Deno.test("a server that answers badly ends one call with a reason without a key
   await elsewhere[Symbol.asyncDispose]();
 });
 
-Deno.test("a wrong key, one that no header may hold and no server are each told", async () => {
+Deno.test("a wrong key, an invalid header value and an absent server are reported", async () => {
   await using server = statelessServer();
   const call = ["mcp", "call", "hub", "echo", "ada", "--args", '{"message":"hi"}'];
   {

@@ -98,7 +98,7 @@ Deno.test("an upgrade keeps marks, grants, variables, and a review marks what is
   assert.deepEqual(await risks(host), { wipe_page: "block", send_page: "ask" });
 });
 
-Deno.test("a server that does not start says its last words, and every tool asks", async () => {
+Deno.test("the last lines of a server that does not start are shown; every tool asks", async () => {
   await using host = await catalogHost([serverPackage({
     name: "@acme/wiki",
     version: "1.0.0",
@@ -123,7 +123,7 @@ throw new Error("Could not locate the bindings file. Tried: wiki_store.node");`,
   assert.deepEqual(await risks(host), {});
 });
 
-Deno.test("a version that can be tried out is marked tool by tool below '*'", async () => {
+Deno.test("once a version can be tried out, its tools get marks beside '*'", async () => {
   const mute = serverPackage({
     name: "@acme/wiki",
     version: "1.0.0",
@@ -141,7 +141,7 @@ Deno.test("a version that can be tried out is marked tool by tool below '*'", as
   assert.deepEqual(await risks(host), { write_page: "ask" });
 });
 
-Deno.test("a variable that looks like a key, or is ours, is not set in the catalog", async () => {
+Deno.test("--set-env refuses variables that look like a key, or are ours", async () => {
   await using host = await catalogHost([version("1.0.0", READ)]);
   const words = ["WIKI_TOKEN=x", "FLEETCTL_ROOT=/", "PATH=/x", "no", "A B=c", "A="];
   const names = ["__proto__=x", "constructor=x", "valueOf=x"];
@@ -151,7 +151,7 @@ Deno.test("a variable that looks like a key, or is ours, is not set in the catal
     const { error } = JSON.parse(ended.stdout);
     assert.deepEqual([error.code, ended.code], ["setting-invalid", 2], word);
     assert.equal(error.hints.length, 1);
-    assert.ok(!/=x|x@/.test(ended.stdout), "a value stands in no message");
+    assert.ok(!/=x|x@/.test(ended.stdout), "no message contains a value");
   }
   const link = await host.run(...ADD, "--arg", "db=postgres://u:x@db.example/y", "--json");
   assert.deepEqual([link.code, JSON.parse(link.stdout).error.code], [2, "argument-secret"]);

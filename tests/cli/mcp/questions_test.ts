@@ -48,7 +48,7 @@ Deno.test("answererOf() has a person fill in a form, and asks again for misfits"
   assert.match(asked[3] ?? "", /must be a whole number/);
 });
 
-Deno.test("answererOf() declines, cancels and never answers by itself", async () => {
+Deno.test("answererOf() declines, cancels and never answers without a person", async () => {
   const ask = (line: string | undefined, about: McpQuestion) =>
     answererOf({ terminal: TERMINAL, ...person(line) }, "hub", new Map())?.(about);
   assert.deepEqual(await ask("!", FORM), { action: "decline" });
@@ -60,7 +60,7 @@ Deno.test("answererOf() declines, cancels and never answers by itself", async ()
   assert.equal(answererOf({ terminal: deaf, ...person() }, "hub", new Map()), undefined);
 });
 
-Deno.test("answererOf() shows whose address it is, takes --answer off a terminal", async () => {
+Deno.test("answererOf() shows an address's owner, uses --answer without a terminal", async () => {
   const { asked, promptLine } = person("y");
   await answererOf({ terminal: TERMINAL, promptLine }, "hub", new Map())?.(LINK);
   assert.match(asked[0] ?? "", /at vendor\.example:\n {2}https:\/\/vendor\.example\/x\n/);

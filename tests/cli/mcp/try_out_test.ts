@@ -63,7 +63,7 @@ Deno.test("as root on a real host nothing is tried out without unshare and setpr
   }
 });
 
-Deno.test("under systemd a try is a unit of its own, bound to the daemon", async () => {
+Deno.test("under systemd a try runs as its own unit, bound to the daemon", async () => {
   for (const daemon of ["active", "inactive"] as const) {
     const found = await confinement(contextOf([0, "/", SYSTEMD], { daemon }), false);
     assert.deepEqual(found.ok && found.value, {
@@ -81,7 +81,7 @@ Deno.test("under systemd a try is a unit of its own, bound to the daemon", async
   assert.deepEqual(silent.error.hints, ["apt-get install dbus"]);
 });
 
-Deno.test("tryUnitWords() takes rights, network and files away, and gives what it is told", () => {
+Deno.test("tryUnitWords() removes rights, network and files, and passes its inputs", () => {
   const words = tryUnitWords("/usr/bin/systemd-run", {
     unit: "fleetctl-try-1.service",
     boundTo: "fleetctl-daemon.service",

@@ -156,7 +156,7 @@ Deno.test("an index that lies is refused by the hash, whatever it announces", as
   assert.match(wired.stdout, /package-altered/, "the lock decides, not the index");
 });
 
-Deno.test("an index that never answers is given up, and so is one that is gone", async () => {
+Deno.test("an index that never answers times out; an unreachable one is reported", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const { host, index } = scene;
   index.stall("acme-wiki/");
@@ -207,7 +207,7 @@ Deno.test("a lock that is no list of pinned wheels is refused before anything ru
   assert.equal(index.requests.length, asked);
 });
 
-Deno.test("two adds at once: one adds, the other is told that the name is taken", async () => {
+Deno.test("two concurrent adds: one adds, the other is refused as a duplicate", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const [one, two] = await Promise.all([add(scene.host), add(scene.host)]);
   assert.deepEqual([one.error, two.error].sort(), ["mcp-exists", undefined]);

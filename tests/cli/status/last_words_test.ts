@@ -31,7 +31,7 @@ Deno.test("what went wrong before the last good start is no cause", () => {
   assert.equal(lastWords([READY, logged("ended", "of this run")])?.line, "ended: of this run");
 });
 
-Deno.test("a line that is no JSON is told when there is no better one", () => {
+Deno.test("a line that is not JSON is reported when there is no better one", () => {
   const failed = "fleetctl-gateway.service: Failed at step EXEC spawning /usr/lib/x: No such file";
   assert.equal(lastWords(["Started a.", failed, "Stopped a."])?.line, failed);
   assert.equal(lastWords(["Started a.", "Stopped a."]), undefined);

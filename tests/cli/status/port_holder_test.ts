@@ -20,7 +20,7 @@ Deno.test("the listener of a port is found, not its connections", () => {
   assert.equal(parseListener(TABLE, 8731), undefined);
 });
 
-Deno.test("a program of a service is told from one of a login session", () => {
+Deno.test("a program of a service is distinguished from one of a login session", () => {
   assert.equal(parseUnit("12:pids:/x\n1:name=systemd:/system.slice/a.service\n"), "a.service");
   assert.equal(parseUnit("9:name=systemd:/\n0::/system.slice/nginx.service\n"), "nginx.service");
   assert.equal(parseUnit("0::/user.slice/user-0.slice/session-1.scope\n"), undefined);

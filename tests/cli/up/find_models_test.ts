@@ -47,7 +47,7 @@ const list = (...ids: readonly string[]): ModelReply => ({
   body: { data: ids.map((id) => ({ id })) },
 });
 
-Deno.test("findModels() finds keys of the environment, and asks nobody about them", async () => {
+Deno.test("findModels() finds keys of the environment, and sends no request for them", async () => {
   const given = ports();
   const env = { ANTHROPIC_API_KEY: " key-1 ", OPENAI_API_KEY: "", OTHER_KEY: "x" };
   const found = await findModels(given, env, []);
@@ -75,13 +75,13 @@ const NOTHING: readonly [name: string, reply: ModelReply][] = [
   ["a server without models", list()],
 ];
 for (const [name, reply] of NOTHING) {
-  Deno.test(`findModels() takes ${name} for no model`, () =>
+  Deno.test(`findModels() does not accept ${name} as a model`, () =>
     withEndpoint(reply, async (_, port) => {
       assert.deepEqual(await findModels(ports(), NO_ENV, [port]), []);
     }));
 }
 
-Deno.test("findModels() finds nothing where nobody listens", async () => {
+Deno.test("findModels() finds nothing where no server listens", async () => {
   assert.deepEqual(await findModels(ports(), NO_ENV, [1]), []);
 });
 
@@ -98,7 +98,7 @@ Deno.test("findModel() finds what is named, and nothing else", async () => {
   });
 });
 
-Deno.test("newestModel() takes Anthropic's first and OpenAI's newest general chat model", () => {
+Deno.test("newestModel() picks Anthropic's first and OpenAI's newest general chat model", () => {
   const data = [
     { id: "gpt-4o", created: 5 },
     { id: "gpt-5", created: 7 },

@@ -54,7 +54,7 @@ Deno.test("parseUpOptions() reports every fault at once", () => {
   }
 });
 
-Deno.test("parseUpOptions() takes 0 for free ports", () => {
+Deno.test("parseUpOptions() accepts 0 for free ports", () => {
   const parsed = parseUpOptions({ "port-base": "0" });
   assert.ok(parsed.ok);
   assert.equal(parsed.value.portBase, 0);

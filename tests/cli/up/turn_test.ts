@@ -126,7 +126,7 @@ Deno.test("runTurn() refuses with the turn's own code and reason unless it compl
   }
 });
 
-Deno.test("runTurn() cancels the turn when it is stopped, and tells how it ended", async () => {
+Deno.test("runTurn() cancels the turn when it is stopped, and reports how it ended", async () => {
   const stop = new AbortController();
   const sent = Promise.withResolvers<void>();
   const client = scriptedCockpit([]);

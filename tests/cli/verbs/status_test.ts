@@ -157,7 +157,7 @@ Deno.test("status says unknown when another host runs the gateway", async () => 
   });
 });
 
-Deno.test("status tells of a share of the gateway's disk before and when it is full", async () => {
+Deno.test("status reports a share of the gateway's disk before and when it is full", async () => {
   const DAY_MS = 86_400_000;
   const MIB = 1024 * 1024;
   const rows = [

@@ -74,7 +74,7 @@ Deno.test("parseServerJson() refuses variables of another way, and values that a
   ) {
     const found = parsed({ environmentVariables: [{ name, value }] });
     assert.equal(found.ok ? name : found.error.code, "server-json-invalid");
-    assert.ok(found.ok || !found.error.message.includes("pw"), "a value stands in no message");
+    assert.ok(found.ok || !found.error.message.includes("pw"), "no message contains a value");
   }
   const found = parsed({ packageArguments: [{ type: "positional", value: link }] });
   assert.equal(found.ok ? "" : found.error.code, "server-json-invalid");

@@ -358,7 +358,7 @@ Deno.test("an agent's user activates MCPs on two hosts, and reboots bring them b
         () => checkOrganisation(boreas),
       );
       await step(
-        "each host has a unit of its own, for jobs across hosts",
+        "each host has its own unit for jobs across hosts",
         () => checkHostUnit(lan),
       );
       await step("a reboot of the agents' host brings all back", async () => {
@@ -370,7 +370,7 @@ Deno.test("an agent's user activates MCPs on two hosts, and reboots bring them b
         await checkBack(lan);
       });
       await step("a host's own unit goes when it is not wanted", () => checkHostUnitGone(lan));
-      await step("the last agent takes the shared socket away", async () => {
+      await step("removing the last agent removes the shared socket", async () => {
         accepted(await as(boreas, "bea")("mcp remove org self"), "mcp remove");
         assert.notEqual((await boreas.exec(["test", "-e", "/run/mcp/org.sock"])).code, 0);
         accepted(await as(boreas, "ada")("mcp remove keyed self"), "mcp remove");

@@ -85,7 +85,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "Proxy-Connection",
     we: "are looser",
-    why: "It is no header of HTTP: it says nothing of a connection.",
+    why: "It is not an HTTP header, so it does not affect the connection.",
     section: "RFC 9112, C.2.2",
     example: `${OK}Proxy-Connection: close\r\nContent-Length: 0\r\n\r\n`,
     isIt: ({ theirs, text }) =>
@@ -96,7 +96,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "an empty line before an answer",
     we: "are stricter",
-    why: "Only a server passes over some, before a request.",
+    why: "Only a server may skip empty lines, and only before a request.",
     section: "RFC 9112, 2.2",
     example: `\r\n${OK}Content-Length: 0\r\n\r\n`,
     isIt: ({ ours, theirs, text }) =>
@@ -105,7 +105,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "another version than HTTP/1.0 and HTTP/1.1",
     we: "are stricter",
-    why: "They have other messages.",
+    why: "Other versions have another message format.",
     section: "RFC 9112, 2.3",
     example: "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n",
     isIt: refuses(NO_STATUS_LINE, (text) => !/^HTTP\/1\.[01] /.test(headOfFinal(text).first)),
@@ -144,7 +144,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "a change of protocol",
     we: "are stricter",
-    why: "The client did not ask for one. Where the proxy does, it reads the answer by itself.",
+    why: "The client requested none. Where the proxy does, other code reads the answer.",
     section: "RFC 9110, 7.8",
     example: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
     isIt: refuses(/^it changes the protocol/, (text) => statusOf(text) === 101),
@@ -167,7 +167,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "an interim answer with a body",
     we: "are stricter",
-    why: "It has none, and what lies there could be taken for the answer.",
+    why: "It has no body; bytes after it could be read as the final answer.",
     section: "RFC 9112, 6.3",
     example: "HTTP/1.1 103 Early Hints\r\nContent-Length: 3\r\n\r\n",
     isIt: ({ ours, text }) =>
@@ -179,7 +179,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "a coding besides chunked",
     we: "are stricter",
-    why: "Nothing here takes it off, and readers differ on where that body ends.",
+    why: "We do not decode it, and readers differ on where that body ends.",
     section: "RFC 9112, 6.3",
     example: `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
     isIt: refuses(
@@ -209,8 +209,8 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "a tab around a coding",
     we: "are stricter",
-    why: "The other reader takes one behind it for a part of it, and reads to the end of the " +
-      "connection.",
+    why: "The other reader treats a tab after the coding as part of its name, and reads to the " +
+      "end of the connection.",
     section: "RFC 9110, 5.6.3",
     example: `${OK}Transfer-Encoding: chunked\t\r\n\r\n0\r\n\r\n`,
     isIt: refuses(
@@ -221,7 +221,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "a length that begins with 0 or has more than 15 digits",
     we: "are stricter",
-    why: "Some readers take it for an octal number, and no number of ours is exact above that.",
+    why: "Some readers read it as octal, and JavaScript numbers are not exact above 15 digits.",
     section: "RFC 9110, 8.6",
     example: `${OK}Content-Length: 03\r\n\r\nabc`,
     isIt: refuses(
@@ -232,7 +232,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "an extension of a chunk without a name or a value",
     we: "are stricter",
-    why: "The grammar has both, and nothing needs one without.",
+    why: "The grammar requires both, and no peer needs the short forms.",
     section: "RFC 9112, 7.1.1",
     example: `${CHUNKED}3;a=\r\nabc\r\n0\r\n\r\n`,
     isIt: refuses(
@@ -243,7 +243,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "a size of a chunk of more than 12 digits",
     we: "are stricter",
-    why: "No number of ours is exact above that, and nobody writes so many zeros in front.",
+    why: "JavaScript numbers are not exact above 13, and no server sends so many zeros.",
     section: "RFC 9112, 7.1",
     example: `${CHUNKED}0000000000003\r\nabc\r\n0\r\n\r\n`,
     isIt: refuses(/^a chunk has no size$/, (text) => /\r\n[0-9A-Fa-f]{13,}[\r;]/.test(text)),
@@ -263,7 +263,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "204 or 304 with chunks",
     we: "are stricter",
-    why: "It has no body. We take none, and no other answer from this connection.",
+    why: "It has no body. We read none, and do not reuse the connection.",
     section: "RFC 9112, 6.3",
     example: `HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     isIt: ({ ours, text }) =>
@@ -274,7 +274,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "204 with a length",
     we: "are stricter",
-    why: "It has no body. We take none, and no other answer from this connection.",
+    why: "It has no body. We read none, and do not reuse the connection.",
     section: "RFC 9110, 8.6",
     example: "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n",
     isIt: ({ ours, fields, text }) =>
@@ -284,7 +284,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "Connection in a trailer",
     we: "are looser",
-    why: "A trailer says nothing of the connection. The other reader takes its options.",
+    why: "A trailer does not affect the connection. The other reader obeys its options.",
     section: "RFC 9110, 6.5.1",
     example: `${CHUNKED}0\r\nConnection: close\r\n\r\n`,
     isIt: ({ fields, text }) => fields === "isKept" && CONNECTION_TRAILER.test(text),
@@ -293,7 +293,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "white space before a comma or at the end of Connection",
     we: "are looser",
-    why: "It is allowed there; the other reader does not know the option any more.",
+    why: "It is allowed there; the other reader does not recognize the option then.",
     section: "RFC 9110, 5.6.1",
     example: `${OK}Connection: close\t\r\nContent-Length: 0\r\n\r\n`,
     isIt: ({ fields, text }) => fields !== "" && SPACED_OPTION.test(text),

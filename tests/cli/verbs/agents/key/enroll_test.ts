@@ -36,6 +36,6 @@ for (const { keys, isFirst, want } of ROWS) {
   });
 }
 
-Deno.test("isFirstOnly() holds the gateway to first keys, and nobody else", () => {
+Deno.test("isFirstOnly() restricts the gateway to first keys, and no other caller", () => {
   assert.deepEqual([OPERATOR, ADMIN, GATEWAY].map(isFirstOnly), [false, false, true]);
 });
