@@ -38,7 +38,7 @@ export const APPROVAL_VERBS: readonly Verb[] = [
   {
     path: ["approvals", "list"],
     args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
-    options: [{ name: "all", summary: "Those that are over, too" }],
+    options: [{ name: "all", summary: "Include closed ones" }],
     scope: "self_or_host",
     target: { from: "argument", name: "agent", absent: "agent_or_host" },
     runs: "root",

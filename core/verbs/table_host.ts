@@ -19,11 +19,11 @@ function operatorRow(row: Omit<Row, "scope">): Verb {
 /** Options of a verb that removes a role from this host. */
 function removalOptions(waiting?: "waiting"): readonly Option[] {
   return [
-    { name: "delete-state", summary: "Also delete what it keeps, for good" },
+    { name: "delete-state", summary: "Also delete its data permanently" },
     ...(waiting === undefined
       ? []
-      : [{ name: "despite-waiting", summary: "Although turns or messages wait there" }]),
-    { name: "yes", summary: "Do not ask" },
+      : [{ name: "despite-waiting", summary: "Remove it even if turns or messages wait there" }]),
+    { name: "yes", summary: "Skip the confirmation" },
     { name: "dry-run", summary: "Print what would change" },
   ];
 }
@@ -37,7 +37,7 @@ export const HOST_VERBS: readonly Verb[] = [
       { name: "caller", summary: "root, gateway, host, nobody, the name of an agent, or a uid" },
       { name: "verb", rest: true, summary: 'The command line; "--" goes before its options' },
     ],
-    summary: "Walk the decision about a command line step by step",
+    summary: "Explain the decision about a command line step by step",
     example: "fleetctl access explain ada -- secret set KEY --agent self",
   }),
   operatorRow({
@@ -48,9 +48,9 @@ export const HOST_VERBS: readonly Verb[] = [
       { name: "verb", value: "words", summary: "Only verbs that start with these words" },
       { name: "denied", summary: "Only what was denied" },
       { name: "since", value: "when", summary: "Not older than a span (2h) or a UTC time" },
-      { name: "limit", value: "n", summary: "The newest so many (default 50)" },
+      { name: "limit", value: "n", summary: "Number of newest entries (default 50)" },
     ],
-    summary: "List the decisions about verbs: who asked for what, the answer, the reason",
+    summary: "List the decisions about verbs: caller, request, answer, reason",
     example: "fleetctl audit list --denied --since 1d",
   }),
   {
@@ -66,14 +66,14 @@ export const HOST_VERBS: readonly Verb[] = [
       summary: "Print the diff of units, client config and env, never the value of a key",
     }, {
       name: "steps",
-      summary: "Say each step that takes time as it begins, on stderr, also with --json",
+      summary: "Print each long step on stderr as it begins, also with --json",
     }],
     scope: "self_or_host",
     target: { from: "argument", name: "agent", absent: "host" },
     isHostJob: true,
     runs: "root",
     mutates: true,
-    summary: "Bring the host to what the ledger says",
+    summary: "Bring the host to the state in the ledger",
     example: "fleetctl apply --dry-run",
   },
   operatorRow({
@@ -100,7 +100,7 @@ export const HOST_VERBS: readonly Verb[] = [
   }),
   operatorRow({
     path: ["fleet", "adopt"],
-    summary: "Take the shared ledger over and enroll this host's key",
+    summary: "Adopt the shared ledger and enroll this host's key",
     example: "fleetctl fleet adopt",
     later: true,
   }),
@@ -113,12 +113,16 @@ export const HOST_VERBS: readonly Verb[] = [
   operatorRow({
     path: ["gc"],
     options: [
-      { name: "events", value: "D", summary: "Keep the gateway's events so long (default 365d)" },
-      { name: "logs", value: "D", summary: "Keep logs of units that are gone (default 30d)" },
+      {
+        name: "events",
+        value: "D",
+        summary: "Keep the gateway's events for this time (default 365d)",
+      },
+      { name: "logs", value: "D", summary: "Keep logs of removed units (default 30d)" },
       { name: "trees", value: "D", summary: "Keep trees of MCPs that no agent has (default 30d)" },
-      { name: "dry-run", summary: "Print what would go" },
+      { name: "dry-run", summary: "Print what would be deleted" },
     ],
-    summary: "Take away old events, trees that no agent needs and logs of units that are gone",
+    summary: "Delete old events, trees that no agent needs and logs of removed units",
     example: "fleetctl gc --events 180d --dry-run",
   }),
   {
@@ -145,14 +149,14 @@ export const HOST_VERBS: readonly Verb[] = [
       summary: 'A role (gateway, login, daemon), an agent or "self", or an MCP',
     }],
     options: [
-      { name: "request", value: "ID", summary: "Only lines that carry the id of this request" },
-      { name: "lines", value: "N", summary: "The last lines (default 50)" },
-      { name: "follow", summary: "Go on with what comes, until Ctrl-C" },
+      { name: "request", value: "ID", summary: "Only lines with this request id" },
+      { name: "lines", value: "N", summary: "Number of newest lines (default 50)" },
+      { name: "follow", summary: "Follow new lines until Ctrl-C" },
     ],
     scope: "agent",
     runs: "root",
     mutates: false,
-    summary: "Show what a role, an agent or the servers of an MCP have said",
+    summary: "Show what a role, an agent or the servers of an MCP have logged",
     example: "fleetctl logs gateway --request 9f2c1e",
   },
   {
@@ -163,7 +167,7 @@ export const HOST_VERBS: readonly Verb[] = [
     isHostJob: true,
     runs: "root",
     mutates: false,
-    summary: "Show roles, agents, MCPs and versions, what is wrong and what to run",
+    summary: "Show roles, agents, MCPs and versions, problems and suggested commands",
     example: "fleetctl status",
   },
   operatorRow({
@@ -171,17 +175,17 @@ export const HOST_VERBS: readonly Verb[] = [
     options: [{
       name: "public-url",
       value: "URL",
-      summary: "Also look at the public front: only /api/messages may be there",
+      summary: "Also check the public front: only /api/messages may be reachable",
     }],
     mutates: false,
-    summary: "Walk the team-chat gateway from its settings to the platform and say what to run",
+    summary: "Check the team-chat gateway from its settings to the platform and suggest commands",
     example: "fleetctl teams-gateway doctor --public-url https://bot.example.org",
   }),
   operatorRow({
     path: ["teams-gateway", "explain"],
     args: [{ name: "activity", summary: "File with one activity as JSON" }],
     mutates: false,
-    summary: "Say what the team-chat gateway would do with an activity, and why",
+    summary: "Explain what the team-chat gateway would do with an activity",
     example: "fleetctl teams-gateway explain activity.json",
   }),
   operatorRow({
@@ -197,7 +201,7 @@ export const HOST_VERBS: readonly Verb[] = [
       {
         name: "file-hosts",
         value: "HOSTS",
-        summary: "Hosts of the tenant's files, commas between them; none to fetch no files",
+        summary: "Hosts of the tenant's files, separated by commas; none to fetch no files",
       },
       { name: "dry-run", summary: "Print what would change" },
     ],
@@ -208,20 +212,20 @@ export const HOST_VERBS: readonly Verb[] = [
     path: ["teams-gateway", "remove"],
     options: removalOptions("waiting"),
     confirms: { withSwitch: "delete-state", word: "teams-gateway" },
-    summary: "Take the team-chat gateway off this host; what it keeps stays unless told otherwise",
+    summary: "Remove the team-chat gateway; its data stays unless --delete-state is given",
     example: "fleetctl teams-gateway remove --dry-run",
   }),
   operatorRow({
     path: ["teams-gateway", "status"],
     mutates: false,
-    summary: "Show the unit and the count of agents in the ledger",
+    summary: "Show the unit and the number of agents in the ledger",
     example: "fleetctl teams-gateway status",
   }),
   operatorRow({
     path: ["up"],
     runs: "here",
     options: [
-      { name: "root", value: "DIR", summary: "Folder that holds the whole host" },
+      { name: "root", value: "DIR", summary: "Folder that contains the whole host" },
       { name: "listen", value: "ADDR", summary: "Address to bind (default 127.0.0.1)" },
       { name: "port-base", value: "N", summary: "Move every port by this base" },
       {
@@ -229,14 +233,18 @@ export const HOST_VERBS: readonly Verb[] = [
         value: "DIR",
         summary: "Folder that the agents work in (default ~/workspace of each)",
       },
-      { name: "turn", value: "TEXT", summary: "Send one turn, print it, and end" },
+      { name: "turn", value: "TEXT", summary: "Send one turn, print it, and exit" },
       { name: "agent", value: "NAME", summary: "Agent that gets the turn (default ada)" },
       {
         name: "model-from",
         value: "SOURCE",
         summary: "Connect a model: anthropic or openai (key in the environment), an address, none",
       },
-      { name: "model", value: "ID", summary: "Which model of it (default its newest or first)" },
+      {
+        name: "model",
+        value: "ID",
+        summary: "Model of that provider (default its newest or first)",
+      },
       { name: "teamchat", summary: "Also run the team-chat gateway, in local mode" },
     ],
     summary: "Run a whole host in the foreground, without root",
@@ -248,11 +256,11 @@ export const HOST_VERBS: readonly Verb[] = [
       name: "trust",
       value: "mode",
       choices: ["assertion", "header"],
-      summary: "What the cockpit believes about the user: a signed assertion, or the bare header",
+      summary: "What proves the user to the cockpit: a signed assertion, or the header alone",
     }, {
       name: "hosts",
       value: "NAMES",
-      summary: "With header: names, with commas, that your own proxy passes on in Host",
+      summary: "With header: names that your own proxy sends in Host, separated by commas",
     }, { name: "dry-run", summary: "Print what would change" }],
     summary: "Install the webview gateway on this host, or change what it trusts",
     example: "fleetctl webview-gateway install --trust assertion",
@@ -261,7 +269,7 @@ export const HOST_VERBS: readonly Verb[] = [
     path: ["webview-gateway", "remove"],
     options: removalOptions("waiting"),
     confirms: { withSwitch: "delete-state", word: "webview-gateway" },
-    summary: "Take the webview gateway off this host; what it keeps stays unless told otherwise",
+    summary: "Remove the webview gateway; its data stays unless --delete-state is given",
     example: "fleetctl webview-gateway remove --dry-run",
   }),
   operatorRow({
@@ -275,17 +283,21 @@ export const HOST_VERBS: readonly Verb[] = [
     options: [{
       name: "public-url",
       value: "URL",
-      summary: "Where the HTTPS front is, when it is not at WEBVIEW_URL",
+      summary: "Address of the HTTPS front, when it is not WEBVIEW_URL",
     }],
     mutates: false,
-    summary: "Ask the login proxy through its HTTPS front and say what does not pass",
+    summary: "Test the login proxy through its HTTPS front",
     example: "fleetctl webview-login doctor --public-url https://cockpit.example.org",
   }),
   operatorRow({
     path: ["webview-login", "front"],
-    args: [{ name: "server", choices: ["nginx", "caddy"], summary: "What stands before it" }],
+    args: [{
+      name: "server",
+      choices: ["nginx", "caddy"],
+      summary: "The reverse proxy in front of it",
+    }],
     mutates: false,
-    summary: "Print the HTTPS front of the installed login proxy, and nothing else",
+    summary: "Print the HTTPS front of the installed login proxy",
     example: "fleetctl webview-login front caddy > /etc/caddy/Caddyfile",
   }),
   operatorRow({
@@ -293,7 +305,7 @@ export const HOST_VERBS: readonly Verb[] = [
     options: [
       { name: "driver", value: "driver", choices: ["basic", "oidc"], summary: "How people log in" },
       { name: "listen", value: "host:port", summary: "Where it listens (default 0.0.0.0:8736)" },
-      { name: "url", value: "URL", summary: "Address of the cockpit as browsers have it" },
+      { name: "url", value: "URL", summary: "Address of the cockpit in browsers" },
       { name: "issuer", value: "URL", summary: "The OpenID provider" },
       { name: "client-id", value: "ID", summary: "Id of this application at the provider" },
       {
@@ -323,7 +335,7 @@ export const HOST_VERBS: readonly Verb[] = [
     path: ["webview-login", "remove"],
     options: removalOptions(),
     confirms: { withSwitch: "delete-state", word: "webview-login" },
-    summary: "Take the login proxy off this host; what it keeps stays unless told otherwise",
+    summary: "Remove the login proxy; its data stays unless --delete-state is given",
     example: "fleetctl webview-login remove --dry-run",
   }),
   operatorRow({
@@ -334,7 +346,7 @@ export const HOST_VERBS: readonly Verb[] = [
   }),
   operatorRow({
     path: ["webview-login", "sessions", "list"],
-    args: [{ name: "email", optional: true, summary: "Login identity; all when left out" }],
+    args: [{ name: "email", optional: true, summary: "Login identity; all if omitted" }],
     mutates: false,
     summary: "List browser sessions, newest first",
     example: "fleetctl webview-login sessions list",
@@ -342,7 +354,7 @@ export const HOST_VERBS: readonly Verb[] = [
   operatorRow({
     path: ["webview-login", "status"],
     mutates: false,
-    summary: "Show the unit, the driver and how many sessions there are",
+    summary: "Show the unit, the driver and the number of sessions",
     example: "fleetctl webview-login status",
   }),
   operatorRow({
@@ -354,7 +366,7 @@ export const HOST_VERBS: readonly Verb[] = [
   operatorRow({
     path: ["webview-login", "users", "remove"],
     args: [{ name: "email", summary: "Login identity" }],
-    summary: "Take the login of an address away, and its sessions",
+    summary: "Remove the login of an address, and end its sessions",
     example: "fleetctl webview-login users remove mia@example.org",
   }),
   operatorRow({
@@ -366,11 +378,11 @@ export const HOST_VERBS: readonly Verb[] = [
         value: "-",
         secret: true,
         unless: ["generate"],
-        summary: 'Its password; "-" reads it from stdin, without the option it is asked for',
+        summary: 'Its password; "-" reads it from stdin; prompted for if omitted',
       },
-      { name: "generate", summary: "Make the password, and print it once" },
+      { name: "generate", summary: "Generate the password, and print it once" },
     ],
-    summary: "Give an address a login, or a new password; the store gets its hash alone",
+    summary: "Give an address a login, or a new password; only its hash is stored",
     example: "fleetctl webview-login users set mia@example.org --generate",
   }),
 ];

@@ -17,21 +17,21 @@ const DRY_RUN: Option = {
 const CALL_ARGUMENTS: readonly Argument[] = [
   MCP,
   { name: "tool", summary: "Name of a tool of that MCP" },
-  { name: "agent", optional: true, summary: "Agent to call as; the calling agent when left out" },
+  { name: "agent", optional: true, summary: "Agent to call as; the calling agent if omitted" },
 ];
 const CALL_OPTIONS: readonly Option[] = [
   { name: "args", value: "json", summary: "Arguments of the tool as one JSON object" },
   {
     name: "out",
     value: "n",
-    summary: "Print content block n alone: a text as it is, anything else in base64",
+    summary: "Print only content block n: text verbatim, anything else in base64",
   },
-  { name: "timeout", value: "seconds", summary: "Give up after this long; a human's time is free" },
+  { name: "timeout", value: "seconds", summary: "Time limit; waiting for a human does not count" },
   {
     name: "answer",
     value: "name=text",
     repeat: true,
-    summary: "Answer of a field that the server asks for; repeatable",
+    summary: "Value of a field that the server requests; repeatable",
   },
 ];
 
@@ -41,7 +41,7 @@ export const MCP_VERBS: readonly Verb[] = [
     path: ["mcp", "add"],
     args: [MCP, TARGET],
     options: [
-      { name: "force", summary: "Wire it although required keys do not resolve" },
+      { name: "force", summary: "Wire it even if required keys do not resolve" },
       DRY_RUN,
     ],
     scope: "self",
@@ -71,7 +71,7 @@ export const MCP_VERBS: readonly Verb[] = [
     target: { from: "argument", name: "agent", absent: "required" },
     runs: "root",
     mutates: false,
-    summary: "Walk from catalog to tools and say what to run",
+    summary: "Check each step from catalog to tools and suggest commands",
     example: "fleetctl mcp doctor git self",
   },
   {
@@ -93,7 +93,7 @@ export const MCP_VERBS: readonly Verb[] = [
     target: { from: "argument", name: "agent", absent: "required" },
     runs: "root",
     mutates: true,
-    summary: "Take an MCP away from an agent",
+    summary: "Remove an MCP from an agent",
     example: "fleetctl mcp remove git self",
   },
   {

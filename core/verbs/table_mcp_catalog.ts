@@ -10,14 +10,13 @@ const MCP: Argument = { name: "mcp", summary: "Name of a catalog entry" };
 const INTO: Option = {
   name: "into",
   value: "folder",
-  summary:
-    'Catalog to write: "overlay" (the repo), "runtime", or its folder; by itself the overlay',
+  summary: 'Catalog to write: "overlay" (the repo), "runtime", or its folder; default the overlay',
 };
 const RISK: Option = {
   name: "risk",
   value: "tool=mark",
   repeat: true,
-  summary: 'Mark of a tool: ask, block or allow; "*=ask" is every tool; repeatable',
+  summary: 'Mark of a tool: ask, block or allow; "*=ask" marks every tool; repeatable',
 };
 const GRANT: Option = {
   name: "grant",
@@ -39,14 +38,14 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     options: [
       { name: "npm", value: "pkg@ver", summary: "Exact npm package and version" },
       { name: "uvx", value: "pkg==ver", summary: "Exact Python package and version" },
-      { name: "url", value: "url", summary: "Server of a vendor that offers nothing to install" },
+      { name: "url", value: "url", summary: "URL of a server that runs at its vendor" },
       INTO,
       PROGRAM,
       {
         name: "engine",
         value: "engine",
         choices: ["deno", "node"],
-        summary: "What runs an npm server: deno, held to its grants, or node, in a sandbox",
+        summary: "What runs an npm server: deno, limited to its grants, or node, in a sandbox",
       },
       { name: "arg", value: "text", repeat: true, summary: "Argument of the server; repeatable" },
       { name: "env", value: "KEY", repeat: true, summary: "Key that it needs; repeatable" },
@@ -54,13 +53,14 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
         name: "header",
         value: "name: text",
         repeat: true,
-        summary: "Header for --url, with {KEY} where a key goes; repeatable",
+        summary: "Header for --url, with {KEY} in place of a key; repeatable",
       },
       {
         name: "set-env",
         value: "NAME=VALUE",
         repeat: true,
-        summary: "Fixed variable that is no secret; {home}, {workdir} and {tree} stand for folders",
+        summary:
+          "Fixed variable that is not secret; {home}, {workdir} and {tree} stand for folders",
       },
       GRANT,
       RISK,
@@ -70,12 +70,12 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     scope: "operator",
     runs: "root",
     mutates: true,
-    summary: "Pin a new MCP, try it out, propose its permissions and the tools that ask first",
+    summary: "Pin a new MCP, test it, propose its permissions and the tools that need approval",
     example: "fleetctl mcp catalog add wiki --npm @example/wiki-mcp@1.4.2 --env WIKI_TOKEN",
   },
   {
     path: ["mcp", "catalog", "browse"],
-    args: [{ name: "word", optional: true, summary: "Name of an entry, or a word to look for" }],
+    args: [{ name: "word", optional: true, summary: "Name of an entry, or a word to search for" }],
     options: [],
     scope: "anyone",
     runs: "here",
@@ -87,7 +87,7 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     path: ["mcp", "catalog", "import"],
     args: [{ name: "from", summary: "File or URL of a server.json of the official registry" }],
     options: [
-      { name: "name", value: "mcp", summary: "Name of the entry; from the document when absent" },
+      { name: "name", value: "mcp", summary: "Name of the entry; from the document if omitted" },
       INTO,
       PROGRAM,
       {
@@ -129,14 +129,18 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     path: ["mcp", "catalog", "review"],
     args: [MCP],
     options: [
-      { name: "accept", value: "hash", summary: "Accept what waits, when it still has this hash" },
-      { name: "from", value: "agent", summary: "Look at what this agent's running server lists" },
+      {
+        name: "accept",
+        value: "hash",
+        summary: "Accept the pending change if its hash still matches",
+      },
+      { name: "from", value: "agent", summary: "Review what this agent's running server lists" },
       RISK,
     ],
     scope: "operator",
     runs: "root",
     mutates: true,
-    summary: "Show what waits for a review, accept it, or mark tools",
+    summary: "Show what needs a review, accept it, or mark tools",
     example: "fleetctl mcp catalog review wiki",
   },
   {
@@ -156,7 +160,7 @@ export const MCP_CATALOG_VERBS: readonly Verb[] = [
     scope: "operator",
     runs: "root",
     mutates: true,
-    summary: "Move the pin of a catalog entry and hold back what widened",
+    summary: "Move the pin of a catalog entry and hold back what gained permissions",
     example: "fleetctl mcp catalog upgrade wiki --to 1.5.0",
   },
 ];

@@ -35,13 +35,13 @@ const LEDGER_ROWS: readonly Verb[] = [
   operatorRow({
     path: ["defaults", "list", "tools"],
     mutates: false,
-    summary: "List the MCPs that agents of this host have without asking",
+    summary: "List the default MCPs of this host's agents",
     example: "fleetctl defaults list tools",
   }),
   operatorRow({
     path: ["defaults", "remove", "tools"],
     args: [{ name: "mcp", summary: "Name of an MCP that was added" }],
-    summary: "Take an MCP out of the host's own additions, from the next apply on",
+    summary: "Remove an MCP from the host's own additions, from the next apply on",
     example: "fleetctl defaults remove tools git",
   }),
   operatorRow({
@@ -50,7 +50,7 @@ const LEDGER_ROWS: readonly Verb[] = [
       { name: "hostname", summary: "Name of a host" },
       { name: "key", summary: "The public key: 43 characters of base64url" },
     ],
-    summary: "Enroll the dial key of a host, as after a revoke or for another ledger's host",
+    summary: "Enroll the dial key of a host, after a revoke or for another ledger's host",
     example: "fleetctl host key enroll boreas 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
   }),
   operatorRow({
@@ -63,9 +63,9 @@ const LEDGER_ROWS: readonly Verb[] = [
     path: ["host", "key", "revoke"],
     args: [
       { name: "hostname", summary: "Name of a host" },
-      { name: "key", optional: true, summary: "The key; all of them when left out" },
+      { name: "key", optional: true, summary: "The key; all keys if omitted" },
     ],
-    summary: "Revoke dial keys of a host and end the session of who proved them",
+    summary: "Revoke dial keys of a host and end the sessions that used them",
     example: "fleetctl host key revoke boreas",
   }),
   operatorRow({
@@ -87,7 +87,7 @@ const LEDGER_ROWS: readonly Verb[] = [
   operatorRow({
     path: ["host", "unset"],
     args: [MARKER],
-    summary: "Take a marker of this host away",
+    summary: "Remove a marker of this host",
     example: "fleetctl host unset webview_gateway",
   }),
   operatorRow({
@@ -95,7 +95,7 @@ const LEDGER_ROWS: readonly Verb[] = [
     mutates: false,
     options: [
       { name: "agent", value: "name", summary: "Only changes of this agent's shard" },
-      { name: "limit", value: "n", summary: "The newest so many (default 50)" },
+      { name: "limit", value: "n", summary: "Number of newest entries (default 50)" },
     ],
     summary: "List the changes of the ledger: when, who, by which verb, which files",
     example: "fleetctl ledger log --agent ada",
@@ -103,7 +103,7 @@ const LEDGER_ROWS: readonly Verb[] = [
   operatorRow({
     path: ["ledger", "revert"],
     args: [{ name: "commit", summary: "A change that ledger log names" }],
-    summary: "Take one change back by a new one; never touches secrets",
+    summary: "Revert one change by a new one; never changes secrets",
     example: "fleetctl ledger revert 4f2a9c1",
   }),
 ];
@@ -129,7 +129,7 @@ const SECRET_ROWS: readonly Verb[] = [
     target: { from: "option", name: "agent", absent: "caller_or_host" },
     runs: "root",
     mutates: false,
-    summary: "List the secrets: where each lives, its fingerprint, its last change; never a value",
+    summary: "List the secrets: location, fingerprint, last change; never a value",
     example: "fleetctl secret list --agent self",
   },
   operatorRow({
@@ -138,11 +138,11 @@ const SECRET_ROWS: readonly Verb[] = [
       name: "key",
       value: "key",
       secret: true,
-      summary: 'The recovery key; "-" reads its file from stdin, left out asks for it',
+      summary: 'The recovery key; "-" reads its file from stdin; prompted for if omitted',
     }, {
       name: "copy",
       value: "FILE",
-      summary: "Put a sealed copy of a fleet onto this host, which has no agents yet",
+      summary: "Restore a sealed copy of a fleet to this host, which has no agents yet",
     }],
     summary: "Give this host a new key after its own was lost, with the recovery key",
     example: "fleetctl secret recover --key - < recovery.key",
@@ -152,9 +152,9 @@ const SECRET_ROWS: readonly Verb[] = [
     args: [{
       name: "recipient",
       optional: true,
-      summary: "Public half of a key made elsewhere; left out makes a key and prints it once",
+      summary: "Recipient of an existing key; if omitted, a key is generated and printed once",
     }],
-    summary: "Let an offline recovery key open the secret store",
+    summary: "Add an offline recovery key",
     example: "fleetctl secret recovery add > recovery.key",
   }),
   operatorRow({
@@ -165,7 +165,7 @@ const SECRET_ROWS: readonly Verb[] = [
   }),
   operatorRow({
     path: ["secret", "rewrap"],
-    summary: "Encrypt the secret store to every recipient of the ledger, and to nobody else",
+    summary: "Encrypt the secret store to every recipient of the ledger",
     example: "fleetctl secret rewrap",
   }),
   operatorRow({
@@ -177,7 +177,7 @@ const SECRET_ROWS: readonly Verb[] = [
     }],
     options: [{
       name: "revoke",
-      summary: "End what the old key signed: without it, the key before still verifies",
+      summary: "Invalidate what the old key signed; without it, the old key still verifies",
     }],
     summary: "Replace a key of this host and render what reads it",
     example: "fleetctl secret rotate hmac --revoke",
@@ -190,9 +190,9 @@ const SECRET_ROWS: readonly Verb[] = [
         name: "value",
         value: "value",
         secret: true,
-        summary: 'The value; "-" reads stdin, left out asks for it',
+        summary: 'The value; "-" reads stdin; prompted for if omitted',
       },
-      { name: "agent", value: "name|self", summary: "Shard to write; the shared one without" },
+      { name: "agent", value: "name|self", summary: "Shard to write; the shared one if omitted" },
     ],
     scope: "self_or_host",
     target: { from: "option", name: "agent", absent: "host" },
@@ -205,13 +205,13 @@ const SECRET_ROWS: readonly Verb[] = [
     path: ["secret", "unset"],
     args: [KEY],
     options: [
-      { name: "agent", value: "name|self", summary: "Shard to change; the shared one without" },
+      { name: "agent", value: "name|self", summary: "Shard to change; the shared one if omitted" },
     ],
     scope: "self_or_host",
     target: { from: "option", name: "agent", absent: "host" },
     runs: "root",
     mutates: true,
-    summary: "Take one secret out of an agent's shard or of the shared one",
+    summary: "Remove one secret from an agent's shard or the shared one",
     example: "fleetctl secret unset CODEHOST_TOKEN --agent self",
   },
 ];
