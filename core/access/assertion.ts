@@ -58,7 +58,7 @@ export async function parseAssertionKeys(text: string): Promise<Result<Assertion
     kid: key.kid === "" ? DEFAULT_KID : key.kid,
     secret: await deriveKeyBytes(key, PURPOSE),
   })));
-  if (first === undefined) throw new TypeError("a key ring holds at least one key");
+  if (first === undefined) throw new TypeError("a key ring contains at least one key");
   return ok([first, ...rest]);
 }
 

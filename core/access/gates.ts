@@ -52,7 +52,7 @@ export function decideGate(gate: Gate, input: GateInput): GateDecision {
     if (input.isLocalProgram) return ALLOW;
     return { allow: false, code: "local-only", reason: "not-a-local-program" };
   }
-  if (viewer.kind === "nobody") {
+  if (viewer.kind === "denied") {
     return { allow: false, code: "viewer-denied", reason: viewer.reason };
   }
   if (gate === "hostView") {

@@ -10,7 +10,7 @@ import type { AgentName } from "core/names.ts";
 
 /** A caller of the cockpit. `reason` is for the log only. */
 export type Viewer =
-  | { readonly kind: "nobody"; readonly reason: DenialReason }
+  | { readonly kind: "denied"; readonly reason: DenialReason }
   /** Root of the gateway's own host; it may only list connections. */
   | { readonly kind: "host" }
   | {
@@ -52,18 +52,18 @@ export function decideViewer(claim: ViewerClaim, trust: Trust, roster: Roster): 
   if (claim.assertion.kind === "host") {
     return claim.headerEmail === null
       ? { kind: "host" }
-      : { kind: "nobody", reason: "assertion-other-identity" };
+      : { kind: "denied", reason: "assertion-other-identity" };
   }
   const email = (claim.headerEmail ?? "").trim().toLowerCase();
-  if (email === "") return { kind: "nobody", reason: "identity-absent" };
+  if (email === "") return { kind: "denied", reason: "identity-absent" };
   if (trust === "assertion") {
-    if (claim.assertion.kind === "absent") return { kind: "nobody", reason: "assertion-absent" };
-    if (claim.assertion.kind === "invalid") return { kind: "nobody", reason: "assertion-invalid" };
+    if (claim.assertion.kind === "absent") return { kind: "denied", reason: "assertion-absent" };
+    if (claim.assertion.kind === "invalid") return { kind: "denied", reason: "assertion-invalid" };
     if (claim.assertion.subject.trim().toLowerCase() !== email) {
-      return { kind: "nobody", reason: "assertion-other-identity" };
+      return { kind: "denied", reason: "assertion-other-identity" };
     }
   }
   const agent = agentOf(roster.ledger, email);
-  if (agent === undefined) return { kind: "nobody", reason: "identity-unknown" };
+  if (agent === undefined) return { kind: "denied", reason: "identity-unknown" };
   return { kind: "owner", email, agent, isAdmin: roster.admins.has(agent) };
 }

@@ -107,7 +107,7 @@ for (const row of viewers) {
   });
 }
 
-const nobody: Viewer = { kind: "nobody", reason: "identity-absent" };
+const nobody: Viewer = { kind: "denied", reason: "identity-absent" };
 const owner: Viewer = { kind: "owner", email: "m", agent: agent("mia"), isAdmin: false };
 const admin: Viewer = { kind: "owner", email: "b", agent: agent("bob"), isAdmin: true };
 /** The viewers that pass each gate, for an external request about agent mia. */
