@@ -63,7 +63,7 @@ export function parseAgentName(text: string): Result<AgentName> {
     return bad(
       "an agent name",
       text,
-      "must start with a lowercase letter and hold at most 31 of a-z, 0-9 and -",
+      "must start with a lowercase letter and contain at most 31 of a-z, 0-9 and -",
     );
   }
   if (RESERVED_AGENT_NAMES.has(text)) return bad("an agent name", text, "the word is reserved");
@@ -75,7 +75,7 @@ export function parseMcpName(text: string): Result<McpName> {
   return MCP_NAME.test(text) ? ok(text as McpName) : bad(
     "an MCP name",
     text,
-    "must start with a lowercase letter and hold at most 31 of a-z, 0-9 and -",
+    "must start with a lowercase letter and contain at most 31 of a-z, 0-9 and -",
   );
 }
 
@@ -84,7 +84,7 @@ export function parseKeyName(text: string): Result<KeyName> {
   return KEY_NAME.test(text) ? ok(text as KeyName) : bad(
     "a key name",
     text,
-    "must start with an uppercase letter and hold at most 64 of A-Z, 0-9 and _",
+    "must start with an uppercase letter and contain at most 64 of A-Z, 0-9 and _",
   );
 }
 

@@ -41,10 +41,10 @@ export function workspaceRule(text: string): string | undefined {
   if (!/^~?\/./.test(text)) return "must be an absolute path or begin with ~/";
   if (text.length > LENGTH_MAX) return `must have at most ${LENGTH_MAX} characters`;
   if (UNUSABLE_IN_PATHS.test(text)) {
-    return "must hold none of , \" ' \\ { } : and no control character";
+    return "must not contain , \" ' \\ { } : or a control character";
   }
   const isPlain = partsOf(text).every((part) => part !== "" && part !== "." && part !== "..");
-  return isPlain ? undefined : "must hold no empty part, no . and no ..";
+  return isPlain ? undefined : "must not contain an empty part, . or ..";
 }
 
 /** Returns the folder that a workspace stands for. */
@@ -61,7 +61,9 @@ export function workspacePlaceRule(text: string, home: string): string | undefin
   if (folder === home) return "must be a folder below the home, not the home itself";
   if (folder.startsWith(`${home}/`)) {
     const isHidden = folder.slice(home.length + 1).startsWith(".");
-    return isHidden ? "must not be in a hidden folder of the home: keys lie there" : undefined;
+    return isHidden
+      ? "must not be in a hidden folder of the home: keys are stored there"
+      : undefined;
   }
   const [first = "", ...rest] = folder.slice(1).split("/");
   if (first === "home") return "must not be in the home of another user";

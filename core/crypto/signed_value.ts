@@ -76,7 +76,7 @@ export function parseKeyRing(text: string, setting: string): Result<KeyRing> {
     })
     : [{ kid: "", key: text }];
   if (keys.length > RING_KEYS_MAX) {
-    return bad(`it holds ${keys.length} keys, must be at most ${RING_KEYS_MAX}`);
+    return bad(`it contains ${keys.length} keys, must be at most ${RING_KEYS_MAX}`);
   }
   for (const [index, { kid, key }] of keys.entries()) {
     // Named by position: the text before a colon may be part of a secret key.
@@ -85,11 +85,11 @@ export function parseKeyRing(text: string, setting: string): Result<KeyRing> {
       return bad(`${which} is shorter than ${KEY_LENGTH_MIN} characters`);
     }
     if (keys.findIndex((other) => other.kid === kid) !== index) {
-      return bad(`${which} has the name of another`);
+      return bad(`${which} has the same name as another`);
     }
   }
   const [first, ...rest] = keys;
-  return first === undefined ? bad("it holds no key") : ok([first, ...rest]);
+  return first === undefined ? bad("it contains no key") : ok([first, ...rest]);
 }
 
 /**
@@ -130,7 +130,7 @@ export async function openSigner(ring: KeyRing, purpose: string): Promise<Signer
       )
     ),
   );
-  if (first === undefined) throw new TypeError("a key ring holds at least one key");
+  if (first === undefined) throw new TypeError("a key ring contains at least one key");
   const keys = [first, ...rest];
   return {
     purpose,
@@ -176,7 +176,7 @@ export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined
 function encodeFields(fields: SignedFields): Result<Uint8Array<ArrayBuffer>> {
   const bad = (what: string) =>
     err(refusal("value-unsignable", `Cannot sign a "${fields.purpose}" value: ${what}`));
-  const unsafe = 'holds "|" or a control character';
+  const unsafe = 'contains "|" or a control character';
   if (fields.principal.trim() === "") return bad("the principal is empty");
   if (UNSAFE.test(fields.principal)) return bad(`the principal ${unsafe}`);
   if (UNSAFE.test(fields.purpose)) return bad(`the purpose ${unsafe}`);

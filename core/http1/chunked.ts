@@ -42,7 +42,7 @@ export function createChunkDecoder(): ChunkDecoder {
     const text = line;
     line = "";
     if (state === "data-end") {
-      if (text !== "") throw new SyntaxError("a chunk is longer than it says");
+      if (text !== "") throw new SyntaxError("a chunk is longer than its stated size");
       state = "size";
     } else if (state === "size") {
       const size = SIZE.exec(text)?.[1];

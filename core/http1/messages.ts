@@ -54,7 +54,7 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
 export function parseAnswerHead(text: string, method: string): Result<AnswerHead, string> {
   const lines = text.split("\r\n");
   const [, minor, statusText] = STATUS_LINE.exec(lines[0] ?? "") ?? [];
-  if (statusText === undefined) return err("its first line is no status line");
+  if (statusText === undefined) return err("its first line is not a status line");
   if (lines.length - 1 > HEADERS_MAX) return err("it has too many headers");
   const status = Number(statusText);
   const headers: (readonly [string, string])[] = [];
@@ -66,8 +66,8 @@ export function parseAnswerHead(text: string, method: string): Result<AnswerHead
     if (parsed === undefined) return err("a header is malformed");
     const [lower, value] = parsed;
     if (lower === "content-length") {
-      if (!LENGTH.test(value)) return err("its content-length is no number");
-      if (length !== undefined) return err("it tells its length twice");
+      if (!LENGTH.test(value)) return err("its content-length is not a number");
+      if (length !== undefined) return err("it has two content-length headers");
       length = value;
     } else if (lower === "transfer-encoding") {
       codings = codings === undefined ? value : `${codings}, ${value}`;
@@ -97,8 +97,8 @@ export function printRequestHead(
   framing: { readonly host: string; readonly body: number | "chunked" | undefined },
 ): string {
   const { method, target } = request;
-  if (!TOKEN.test(method)) throw new TypeError("the method is no token");
-  if (!/^\/[\x21-\x7e]*$/.test(target)) throw new TypeError("the target is no path");
+  if (!TOKEN.test(method)) throw new TypeError("the method is not a token");
+  if (!/^\/[\x21-\x7e]*$/.test(target)) throw new TypeError("the target is not a path");
   let text = `${method} ${target} HTTP/1.1\r\nhost: ${framing.host}\r\n`;
   for (const [name, value] of request.headers) text += printHeader(name, value);
   if (framing.body === "chunked") text += "transfer-encoding: chunked\r\n";

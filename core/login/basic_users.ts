@@ -49,7 +49,7 @@ export function parseBasicUsers(text: string): Result<readonly BasicUser[], read
     const name = canonicalName(entry.slice(0, colon));
     const stored = entry.slice(colon + 1);
     const fault = nameFault(name) ??
-      (users.some((user) => user.name === name) ? "has the name of another" : undefined);
+      (users.some((user) => user.name === name) ? "has the same name as another" : undefined);
     if (fault !== undefined) faults.push(`${which} ${fault}`);
     else if (stored === "") faults.push(`${which} has an empty password`);
     else if (stored.length > LOGIN_LIMITS.passwordLengthMax) {

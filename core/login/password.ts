@@ -192,7 +192,7 @@ function parsePbkdf2(text: string): Result<PasswordHash> {
     return bad("it must have the form iterations$salt$hash");
   }
   const iterations = Number(count);
-  if (iterations > ITERATIONS_MAX) return bad(`it asks for more than ${ITERATIONS_MAX} iterations`);
+  if (iterations > ITERATIONS_MAX) return bad(`it requires more than ${ITERATIONS_MAX} iterations`);
   if (hash.length !== HASH_BYTES) return bad(`its hash must have ${HASH_BYTES} bytes`);
   return salted({ kind: "pbkdf2-sha256", iterations, salt, hash });
 }
@@ -205,9 +205,9 @@ function parseArgon2id(text: string): Result<PasswordHash> {
     return bad("it must have the form $argon2id$v=19$m=..,t=..,p=..$salt$hash");
   }
   const [memoryKib, passes, lanes] = [Number(m), Number(t), Number(p)];
-  if (memoryKib > MEMORY_KIB_MAX) return bad(`it asks for more than ${MEMORY_KIB_MAX} KiB`);
-  if (passes > PASSES_MAX) return bad(`it asks for more than ${PASSES_MAX} passes`);
-  if (memoryKib < 8 * lanes) return bad("it asks for less memory than its lanes need");
+  if (memoryKib > MEMORY_KIB_MAX) return bad(`it requires more than ${MEMORY_KIB_MAX} KiB`);
+  if (passes > PASSES_MAX) return bad(`it requires more than ${PASSES_MAX} passes`);
+  if (memoryKib < 8 * lanes) return bad("it has less memory than its lanes require");
   return salted({ kind: "argon2id", memoryKib, passes, lanes, salt, hash });
 }
 
@@ -220,7 +220,7 @@ function parseScrypt(text: string): Result<PasswordHash> {
   }
   const [log2n, blocks, lanes] = [Number(ln), Number(r), Number(p)];
   if (2 ** log2n * blocks * lanes / 8 > MEMORY_KIB_MAX) {
-    return bad(`it asks for more than ${MEMORY_KIB_MAX} KiB`);
+    return bad(`it requires more than ${MEMORY_KIB_MAX} KiB`);
   }
   return salted({ kind: "scrypt", log2n, blocks, lanes, salt, hash });
 }

@@ -44,7 +44,7 @@ export async function setMeta(
       throw new FileFault(
         "EIO",
         path,
-        `Cannot set the mode of ${JSON.stringify(path)}: another file has taken its place`,
+        `Cannot set the mode of ${JSON.stringify(path)}: another file has replaced it`,
       );
     }
     if (!isOwned) fs.fchownSync(fd, uid, gid);

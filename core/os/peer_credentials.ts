@@ -31,7 +31,7 @@ export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials
     answer !== 0 || size[0] !== words.byteLength ||
     pid === undefined || uid === undefined || gid === undefined || uid === NO_ID || gid === NO_ID
   ) {
-    throw new Error("Cannot tell who is at the other end of a unix socket: the kernel refused");
+    throw new Error("Cannot identify the peer of a unix socket: the kernel refused");
   }
   if (uid !== 0) return { uid, gid, pid };
   return { uid, gid, pid, isContainerRoot: !isOfOwnNamespaces(pid, libc) };
@@ -69,7 +69,7 @@ function descriptorOf(socket: Socket): number {
   const handle = (socket as unknown as { _handle?: { fd?: unknown } | null })._handle;
   const descriptor = handle?.fd;
   if (typeof descriptor !== "number" || !Number.isInteger(descriptor) || descriptor < 0) {
-    throw new Error("Cannot tell who is at the other end of a unix socket: it has no descriptor");
+    throw new Error("Cannot identify the peer of a unix socket: it has no descriptor");
   }
   return descriptor;
 }

@@ -63,7 +63,7 @@ export async function helpOrRefuse(
   };
   if (args.includes("--help")) {
     const lines = Object.entries(known).map(([name, what]) => `  ${name}  ${what}\n`);
-    const text = `${program} ${help.purpose}. It takes its settings from the environment.\n\n` +
+    const text = `${program} ${help.purpose}. It reads its settings from the environment.\n\n` +
       `Arguments:\n${lines.join("")}\nSettings:\n\n${printSettingsHelp(help.settings)}`;
     await Deno.stdout.write(new TextEncoder().encode(text));
     Deno.exit(0);

@@ -16,8 +16,8 @@ import type { Gate } from "core/risk/rules.ts";
 export type ReviewState = "as-accepted" | "changed" | "new" | "unlisted";
 
 const STATES: Readonly<Record<Exclude<ReviewState, "as-accepted">, string>> = {
-  changed: "the running server defines it otherwise than it was accepted",
-  new: "it is none of the tools that were accepted",
+  changed: "its definition differs from the accepted one",
+  new: "it is not among the accepted tools",
   unlisted: "the running server does not list it",
 };
 

@@ -173,8 +173,8 @@ export function undecidedRefusal(
 ) {
   const code = state === "expired" ? "approval-expired" : "approval-superseded";
   const found = state === "expired"
-    ? "nobody decided about it in time"
-    : "the question was withdrawn before anybody decided";
+    ? "it expired without a decision"
+    : "the request was withdrawn before a decision";
   return refusal(code, `Cannot call tool ${toolText(call)}: ${found}; nothing was done`, {
     kind: "denied",
   });
@@ -192,10 +192,10 @@ function expired(approval: Approval) {
   return cannot("approval-expired", approval, "it has expired, and the call was denied");
 }
 function superseded(approval: Approval) {
-  return cannot("approval-superseded", approval, "the agent does not wait for it any more");
+  return cannot("approval-superseded", approval, "the agent no longer waits for it");
 }
 function used(approval: Approval) {
-  return cannot("approval-used", approval, "it was used already, and counts once");
+  return cannot("approval-used", approval, "it was already used and is valid once");
 }
 function notApproved(approval: Approval) {
   return cannot("approval-not-given", approval, `it is ${approval.state} and was not approved`);
@@ -205,8 +205,8 @@ function decidedBefore(approval: Approval) {
   return cannot(
     "approval-decided",
     approval,
-    `${verdict === undefined ? "somebody" : deciderName(verdict.by)} ${
-      verdict?.decision ?? "decided"
-    } it before`,
+    verdict === undefined
+      ? "it was already decided"
+      : `it was already ${verdict.decision} by ${deciderName(verdict.by)}`,
   );
 }

@@ -80,7 +80,7 @@ export function approvalUnavailable(call: Pick<ToolCall, "mcp" | "tool">, state?
   return refusal(
     "approval-unavailable",
     `Cannot call tool ${toolText(call)}: the tool is declared "risk: ask", and ${
-      state ?? "there is nobody here who can approve the call"
+      state ?? "no approver is available here"
     }; nothing was done`,
     { kind: "denied" },
   );
@@ -151,7 +151,7 @@ function keyRefused(call: ToolCall, key: string): Refusal {
 function otherPin(gate: Gate, call: ToolCall): Refusal {
   return refusal(
     "pin-moved",
-    `Cannot call tool ${toolText(call)}: it was asked for at ${call.mcp}@${call.version}, the ` +
+    `Cannot call tool ${toolText(call)}: it was requested at ${call.mcp}@${call.version}, the ` +
       `gate is that of ${gate.mcp}@${gate.version}`,
     { kind: "denied", hints: ["fleetctl apply"] },
   );

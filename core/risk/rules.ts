@@ -81,7 +81,7 @@ export function parseGate(text: string, mcp: string): Result<Gate> {
   } catch {
     return bad("the file is not valid JSON");
   }
-  if (!isRecord(value)) return bad("the file does not hold an object");
+  if (!isRecord(value)) return bad("the file is not a JSON object");
   const unknown = Object.keys(value).find((key) => !KNOWN_KEYS.includes(key));
   if (unknown !== undefined) return bad(`the file has the unknown key ${JSON.stringify(unknown)}`);
   const name = typeof value["mcp"] === "string" ? parseMcpName(value["mcp"]) : undefined;

@@ -88,7 +88,9 @@ export function parseDefinition(
   if (!parsed.ok) return parsed;
   const faults: string[] = [];
   if (!RUNTIME_NAME.test(name)) {
-    faults.push(`${file}: the name must start with a lowercase letter and hold a-z, 0-9 and -`);
+    faults.push(
+      `${file}: the name must start with a lowercase letter and contain only a-z, 0-9 and -`,
+    );
   }
   const draft = readKeys(parsed.value, base, faults);
   const { summary, command, args, protocol, path, shape, login, sessionMode, env, state } = draft;

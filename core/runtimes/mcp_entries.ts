@@ -64,7 +64,7 @@ export function parseMcpEntries(
   context: McpEntriesContext,
 ): Result<readonly McpEntry[], string> {
   let found: unknown = parseJsonObject(text);
-  if (found === undefined) return err("it does not hold a JSON object");
+  if (found === undefined) return err("it is not a JSON object");
   for (const key of mcpEntriesPath(context.shape, context.home)) {
     found = isRecord(found) && Object.hasOwn(found, key) ? found[key] : undefined;
   }

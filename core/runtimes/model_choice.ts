@@ -38,7 +38,7 @@ export function checkProvider(
   if (provider === undefined || isKnown || command !== OWN_PROGRAM) return ok(undefined);
   return err(refusal(
     "provider-unknown",
-    `Cannot use provider "${provider}" with runtime "${name}": it does not know it, must be ` +
+    `Cannot use provider "${provider}" with runtime "${name}": unknown provider, must be ` +
       "one of " +
       MODEL_PROVIDERS.join(", "),
     { kind: "usage", hints: ["fleetctl agents model set --help"] },
@@ -161,7 +161,7 @@ export function decideModel(
   if (provider === "demo") return ok(demoModel());
   const faults: string[] = [];
   const model = choice.model?.trim() ?? "";
-  if (model === "") faults.push("model: is empty, must be a model id in the provider's words");
+  if (model === "") faults.push("model: is empty, must be a model id of the provider");
   else if (model.length > MODEL_CHOICE_LIMITS.modelMax || /[^\x21-\x7e]/.test(model)) {
     faults.push("model: must be one word of at most 200 printable characters");
   }
@@ -241,7 +241,7 @@ function addressOf(choice: ModelChoice, faults: string[]): string | undefined {
   };
   if (given === "") return fault("is empty, must be the address of the endpoint");
   if (given.length > MODEL_CHOICE_LIMITS.baseUrlMax || !URL.canParse(given)) {
-    return fault("is no address, must be like https://models.example/v1");
+    return fault("is not a URL, must be like https://models.example/v1");
   }
   const url = new URL(given);
   if (url.protocol !== "https:" && url.protocol !== "http:") {
@@ -251,13 +251,15 @@ function addressOf(choice: ModelChoice, faults: string[]): string | undefined {
   if (own !== undefined && url.protocol === "http:" && !isLoopbackName(url.hostname)) {
     return fault("must begin with https:// (http:// only to loopback)");
   }
-  if (url.username !== "" || url.password !== "") return fault("must hold no user or password");
-  if (url.search !== "" || url.hash !== "") return fault("must have no ? and no #");
+  if (url.username !== "" || url.password !== "") {
+    return fault("must not contain a user name or password");
+  }
+  if (url.search !== "" || url.hash !== "") return fault("must not contain ? or #");
   return url.href.replace(/\/+$/, "");
 }
 
 function badChoice(faults: readonly string[]) {
-  return refusal("model-choice-invalid", "Cannot connect the model: what is given does not fit", {
+  return refusal("model-choice-invalid", "Cannot connect the model: the settings are invalid", {
     kind: "usage",
     details: faults,
   });

@@ -46,7 +46,7 @@ export async function readHostKey(
   const recipients = found.filter((each) => each !== undefined);
   const [recipient] = recipients;
   return recipient === undefined || recipients.length !== found.length
-    ? err(hostKeyRefusal(paths, "it does not hold age identities"))
+    ? err(hostKeyRefusal(paths, "it is not a list of age identities"))
     : ok({ identities, recipients, recipient });
 }
 
@@ -93,7 +93,7 @@ export async function printIdentities(
 export function hostKeyRefusal(paths: Paths, state: string): Refusal {
   return refusal("store-unreadable", `Cannot use the host key "${paths.hostKey}": ${state}`, {
     details: [
-      "a host that reads the store already lets this one in: fleetctl secret rewrap, there",
+      'run "fleetctl secret rewrap" on a host that can already read the store',
     ],
     hints: [`ls -l ${paths.hostKey}`, "fleetctl secret recover --key - < recovery.key"],
   });

@@ -149,7 +149,7 @@ async function checkNeverCommitted(ports: LedgerPorts, paths: Paths): Promise<Re
   if (!last.ok) return last;
   return last.value === undefined ? ok(undefined) : err(refusal(
     "store-missing",
-    `Cannot create the secret store: "${paths.secretsFile}" was there and is gone`,
+    `Cannot create the secret store: "${paths.secretsFile}" existed before and is missing`,
     { hints: [`git -C ${paths.repo} checkout ${last.value} -- secrets.age`] },
   ));
 }

@@ -33,9 +33,9 @@ export function decidePlacement(
   if (ref.agent === undefined) {
     return caller.isOperator ? ok(ref) : err(refusal(
       "shared-shard-denied",
-      `Cannot ${verb} "${ref.key}" for the whole host as agent "${
-        caller.agent ?? "nobody"
-      }": shared and host secrets are operator-only`,
+      `Cannot ${verb} "${ref.key}" for the whole host as ${
+        callerName(caller)
+      }: shared and host secrets are operator-only`,
       {
         kind: "denied",
         hints: [`${words} --agent self`],
@@ -45,9 +45,9 @@ export function decidePlacement(
   if (!caller.isOperator && caller.agent !== ref.agent) {
     return err(refusal(
       "agent-shard-denied",
-      `Cannot ${verb} "${ref.key}" of agent "${ref.agent}" as agent "${
-        caller.agent ?? "nobody"
-      }": an agent writes its own shard only`,
+      `Cannot ${verb} "${ref.key}" of agent "${ref.agent}" as ${
+        callerName(caller)
+      }: an agent writes its own shard only`,
       {
         kind: "denied",
         hints: [`${words} --agent self`],
@@ -73,15 +73,21 @@ export function decideReading(caller: SecretCaller, ref: SecretRef): Result<Secr
   if (isRoleKey(ref.key)) {
     return err(refusal(
       "host-key-denied",
-      `Cannot read "${ref.key}" as agent "${caller.agent ?? "nobody"}": it is a key of the host`,
+      `Cannot read "${ref.key}" as ${callerName(caller)}: it is a key of the host`,
       { kind: "denied" },
     ));
   }
   const whose = ref.agent === undefined ? "" : ` of agent "${ref.agent}"`;
-  const who = caller.agent ?? "nobody";
   return ref.agent !== undefined && ref.agent === caller.agent ? ok(ref) : err(refusal(
     "agent-shard-denied",
-    `Cannot read "${ref.key}"${whose} as agent "${who}": an agent reads its own secrets only`,
+    `Cannot read "${ref.key}"${whose} as ${
+      callerName(caller)
+    }: an agent reads its own secrets only`,
     { kind: "denied", hints: [`fleetctl secret get ${ref.key} --agent self`] },
   ));
+}
+
+/** Names the caller in a message. */
+function callerName({ agent }: SecretCaller): string {
+  return agent === undefined ? "a caller that is not an agent" : `agent "${agent}"`;
 }

@@ -97,7 +97,7 @@ export function decideReaders(
       "this host could not read it again",
     {
       details: [
-        "a host that reads the store already lets this one in: fleetctl secret rewrap, there",
+        'run "fleetctl secret rewrap" on a host that can already read the store',
       ],
       hints: ["fleetctl secret list"],
     },

@@ -114,7 +114,7 @@ export async function recoverHostKey(
     if (own.ok && own.value !== undefined && (await openText(paths, sealed, own.value)).ok) {
       return err(refusal(
         "host-key-works",
-        `Cannot recover the host key "${paths.hostKey}": it opens the secret store as it is`,
+        `Cannot recover the host key "${paths.hostKey}": it can already open the secret store`,
         { hints: ["fleetctl secret rotate recipient"] },
       ));
     }
@@ -202,7 +202,7 @@ export async function parseRecoveryKey(text: string): Promise<Result<HostKey>> {
   return recipient === undefined || known.length !== identities.length
     ? err(refusal(
       "recovery-key-invalid",
-      "Cannot use the recovery key: it does not hold age identities, must be AGE-SECRET-KEY-1…",
+      "Cannot use the recovery key: it is not a list of age identities, must be AGE-SECRET-KEY-1…",
       { kind: "usage", hints: ["fleetctl secret recover --key - < recovery.key"] },
     ))
     : ok({ identities, recipients: known, recipient });

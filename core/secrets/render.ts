@@ -80,11 +80,11 @@ export function requireRoleKey(
   if (value !== undefined) return ok(value);
   return err(refusal(
     "hmac-key-unreadable",
-    `Cannot write "${at.file}": ${key} reads back empty, so the secret store is not readable on ` +
-      `host "${at.hostname}"; kept the old file`,
+    `Cannot write "${at.file}": ${key} is missing or empty, so the secret store is not ` +
+      `readable on host "${at.hostname}"; kept the old file`,
     {
       details: [
-        "a host that reads the store already lets this one in: fleetctl secret rewrap, there",
+        'run "fleetctl secret rewrap" on a host that can already read the store',
       ],
       hints: ["fleetctl secret list"],
     },

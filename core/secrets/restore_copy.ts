@@ -102,8 +102,8 @@ async function checkEmpty(
   const secrets = opened === undefined ? 0 : ownSecrets(opened.value);
   return shards.length + secrets === 0 ? key : err(refusal(
     "restore-not-empty",
-    `Cannot restore the sealed copy: this host has ${shards.length} agents and ${secrets} ` +
-      "secrets of its own, must have none",
+    `Cannot restore the sealed copy: this host already has ${shards.length} agents and ` +
+      `${secrets} secrets, must have none`,
     { hints: ["fleetctl agents list", "fleetctl secret list"] },
   ));
 }

@@ -92,7 +92,7 @@ export function nextRing(
     read.value.slice(1).every((each, index) => each.key === kept[index]?.key);
   return isSame ? ok(text) : err(refusal(
     "key-not-for-ring",
-    `Cannot rotate "${key}": the key in use cannot stand in a ring, because it holds a comma`,
+    `Cannot rotate "${key}": the current key cannot be part of a ring, because it contains a comma`,
     { hints: [revokeHint(key)] },
   ));
 }

@@ -69,7 +69,7 @@ export async function openCopy(
     ));
   }
   const copy = parseCopy(opened.value);
-  return copy === undefined ? err(copyRefusal("it is no copy of a fleet")) : ok(copy);
+  return copy === undefined ? err(copyRefusal("it is not a sealed copy of a fleet")) : ok(copy);
 }
 
 function parseCopy(text: string): FleetCopy | undefined {

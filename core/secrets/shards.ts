@@ -79,9 +79,9 @@ export function checkSecretValue(key: KeyName, value: string): Result<string> {
   const bad = (found: string) =>
     err(refusal("value-invalid", `Cannot store "${key}": the value ${found}`, { kind: "usage" }));
   if (value === "") {
-    return bad(`is empty, must hold 1 to ${SECRET_BYTES_MAX} bytes`);
+    return bad(`is empty, must have 1 to ${SECRET_BYTES_MAX} bytes`);
   }
-  if (value.includes("\0")) return bad("holds a NUL character, must be text");
+  if (value.includes("\0")) return bad("contains a NUL character, must be text");
   if (!value.isWellFormed()) return bad("is not valid Unicode, must be text");
   const bytes = byteLength(value);
   return bytes > SECRET_BYTES_MAX
@@ -108,7 +108,7 @@ export function withSecret(
   if (shard.size > SHARD_KEYS_MAX) {
     return err(refusal(
       "shard-full",
-      `Cannot store "${ref.key}": the shard holds ${SHARD_KEYS_MAX} keys already`,
+      `Cannot store "${ref.key}": the shard already contains ${SHARD_KEYS_MAX} keys`,
     ));
   }
   if (ref.agent === undefined) return ok({ ...shards, shared: shard });

@@ -34,7 +34,7 @@ export function text(): SettingType<string> {
       if (given.length > TEXT_LENGTH_MAX) return err("is too long");
       // deno-lint-ignore no-control-regex
       return /[\u0000-\u0008\u000a-\u001f\u007f]/.test(given)
-        ? err("holds a control character")
+        ? err("contains a control character")
         : ok(given);
     },
   };
@@ -69,7 +69,7 @@ export function url(
       if (!schemes.includes(parsed.protocol.slice(0, -1)) || parsed.hostname === "") return err("");
       return parsed.username === "" && parsed.password === ""
         ? ok(parsed)
-        : err("holds a user name or password");
+        : err("contains a user name or password");
     },
   };
 }

@@ -78,17 +78,17 @@ export function parseActivity(text: string): Result<Activity> {
   try {
     value = JSON.parse(text);
   } catch {
-    return err(malformed("it is no JSON"));
+    return err(malformed("it is not JSON"));
   }
   const parsed = activity.safeParse(value);
   if (parsed.success) return ok(parsed.data);
   const issue = parsed.error.issues[0];
   const field = issue?.path.map(String).join(".") ?? "";
-  return err(malformed(field === "" ? "it is no object" : `"${field}" does not fit`));
+  return err(malformed(field === "" ? "it is not an object" : `"${field}" is invalid`));
 }
 
 function malformed(why: string) {
-  return refusal("activity-malformed", `Cannot take the activity: ${why}, must be an activity`, {
+  return refusal("activity-malformed", `Cannot accept the activity: ${why}, must be an activity`, {
     kind: "usage",
   });
 }

@@ -178,7 +178,7 @@ function tenantRule(text: string): string | undefined {
 function urlRule(text: string): string | undefined {
   if (!URL.canParse(text)) return "must be a URL";
   const url = new URL(text);
-  if (url.username !== "" || url.password !== "") return "must hold no credentials";
+  if (url.username !== "" || url.password !== "") return "must not contain credentials";
   if (url.protocol === "https:") return undefined;
   return url.protocol === "http:" && isLoopbackName(url.hostname)
     ? undefined

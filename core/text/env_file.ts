@@ -34,7 +34,7 @@ export function printEnvFile(entries: EnvEntries): Result<string> {
     text += `${name}=${quoteValue(value)}\n`;
   }
   return faults.length === 0 ? ok(text) : err(
-    refusal("env-file-invalid", "Cannot print an environment file: some entries have no form", {
+    refusal("env-file-invalid", "Cannot print an environment file: some entries are invalid", {
       details: faults,
     }),
   );
@@ -72,7 +72,7 @@ export function parseEnvFile(text: string): Result<ReadonlyMap<string, string>> 
     }
   }
   return faults.length === 0 ? ok(values) : err(
-    refusal("env-file-invalid", "Cannot read an environment file: some lines have no meaning", {
+    refusal("env-file-invalid", "Cannot read an environment file: some lines are invalid", {
       kind: "settings",
       details: faults,
     }),

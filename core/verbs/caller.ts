@@ -127,7 +127,7 @@ export function callerText(caller: Caller): string {
       return "the host's own dial unit";
     case "other":
       return caller.uid === 0
-        ? "root of another namespace, which is not that of this host"
-        : `uid ${caller.uid}, which is no agent of this host`;
+        ? "root of another namespace, not of this host"
+        : `uid ${caller.uid}, not an agent of this host`;
   }
 }

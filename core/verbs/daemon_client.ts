@@ -52,7 +52,7 @@ export async function forward(
     await sendLine(stream, requestText(request));
     for await (const line of readLines(stream.readable, FRAMES)) {
       const frame = parseDaemonFrame(line);
-      if (frame === undefined) return err(lostDaemon("it sent what is no frame"));
+      if (frame === undefined) return err(lostDaemon("it sent an invalid frame"));
       const done = await pass(frame, output);
       if (done !== undefined) return done;
     }

@@ -156,7 +156,7 @@ function textFault(value: unknown): string | undefined {
     return `is longer than ${DAEMON_LIMITS.argumentLengthMax} characters`;
   }
   // deno-lint-ignore no-control-regex -- control characters are what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(value)) return "holds a control character";
+  if (/[\u0000-\u001f\u007f]/.test(value)) return "contains a control character";
   return value.isWellFormed() ? undefined : "is not well-formed text";
 }
 

@@ -63,7 +63,7 @@ export function explain(
     return end("no such verb", { refusal: typed.error });
   }
   if (typed.value.kind !== "run") {
-    steps.push({ step: "verb", found: `asks for ${typed.value.kind}, which decides nothing` });
+    steps.push({ step: "verb", found: `requests ${typed.value.kind}, which needs no decision` });
     return end("open to anyone", { isAllowed: true });
   }
   const { invocation } = typed.value;
@@ -85,7 +85,7 @@ export function explain(
   }
   const isAllowed = decision.allowed === true;
   if (!walked.some(({ holds }) => holds)) {
-    steps.push({ step: "question", found: "nothing more to ask: denied by default" });
+    steps.push({ step: "question", found: "no rule applies: denied by default" });
   }
   return end(decision.reason, {
     verb,
@@ -114,8 +114,10 @@ function targetText(target: Target, typed: string | undefined): string {
 }
 
 function placeText({ invocation, target }: Addressed, caller: Caller, isRealRoot: boolean) {
-  if (!needsRoot(invocation.verb, caller, target)) return "the caller's own process and rights";
-  if (!isRealRoot) return "this process, which belongs to who owns the root folder";
+  if (!needsRoot(invocation.verb, caller, target)) {
+    return "the caller's own process and rights";
+  }
+  if (!isRealRoot) return "this process, run by the owner of the root folder";
   const isReader = caller.kind === "operator" &&
     (!invocation.verb.mutates || invocation.verb.follows === true);
   return isReader ? "root's own process" : "the daemon, as root";

@@ -22,7 +22,7 @@ export async function readGrantKey(
 ): Promise<Result<string>> {
   const stat = await files.stat(paths.hostOpKeys);
   if (stat === undefined) return bad(paths, "there is no such file");
-  if (stat.kind !== "file") return bad(paths, "it is no regular file");
+  if (stat.kind !== "file") return bad(paths, "it is not a regular file");
   if ((stat.mode & 0o077) !== 0) {
     return bad(paths, `its mode is 0${stat.mode.toString(8)}, must be 0600`);
   }

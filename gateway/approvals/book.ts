@@ -209,11 +209,12 @@ function decisionFault(approval: StoredApproval | undefined, decision: GatewayDe
     return cannot("approval-expired", decision, "it has expired, and the call was denied");
   }
   if (approval.state === "superseded") {
-    return cannot("approval-superseded", decision, "the agent does not wait for it any more");
+    return cannot("approval-superseded", decision, "the agent no longer waits for it");
   }
   if (approval.state !== "asked") {
-    const { by = "somebody", decision: said = "decided" } = approval;
-    return cannot("approval-decided", decision, `${by} ${said} it before`);
+    const { by, decision: said = "decided" } = approval;
+    const found = by === undefined ? "it was already decided" : `it was already ${said} by ${by}`;
+    return cannot("approval-decided", decision, found);
   }
   return undefined;
 }

@@ -18,9 +18,9 @@ Deno.test("a workspace is an absolute path or one below the home", () => {
       text,
     ) => [text, /absolute/]),
     ...["/srv//x", "/srv/x/", "/srv/./x", "/srv/../etc", "~/..", "~/a/../b"]
-      .map((text) => [text, /no empty part/]),
+      .map((text) => [text, /must not contain an empty part/]),
     ...["/srv/a,b", "/srv/a:b", "~/{home}", "/srv/a\nb", '/srv/"a"', "/srv/a\\b"]
-      .map((text) => [text, /must hold none of/]),
+      .map((text) => [text, /must not contain ,/]),
     [`/srv/${"x".repeat(200)}`, /at most 200/],
   ] as const;
   for (const [text, words] of bad) assert.match(workspaceRule(String(text)) ?? "", words as RegExp);

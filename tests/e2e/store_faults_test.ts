@@ -51,7 +51,7 @@ const HOSTILE: readonly {
     name: "a value with a NUL",
     words: ["secret", "set", "KEY", "--value", "-"],
     stdin: "hunter2\0hunter2",
-    says: /holds a NUL character/,
+    says: /contains a NUL character/,
   },
   {
     name: "a value that is not UTF-8",
@@ -167,7 +167,7 @@ Deno.test("ten thousand keys are stored, listed, changed; a full shard says so",
       ["secret", "set", "ONE_MORE", "--value", "x", "--agent", "ada"],
     );
     assert.equal(full.code, 1);
-    assert.match(full.out, /the shard holds 4096 keys already/);
+    assert.match(full.out, /the shard already contains 4096 keys/);
   });
 });
 
@@ -222,7 +222,7 @@ Deno.test("a role key that reads empty keeps the env file, a broken store all fi
       }));
       const applied = await runAt(bench, ["apply"]);
       assert.equal(applied.code, 1, applied.out);
-      assert.match(applied.out, new RegExp(`Cannot write ".*": ${key} reads back empty`));
+      assert.match(applied.out, new RegExp(`Cannot write ".*": ${key} is missing or empty`));
       assert.deepEqual(await read(), good, key);
       await Deno.writeTextFile(paths.secretsFile, sealed);
     }

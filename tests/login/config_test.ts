@@ -110,7 +110,7 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   [
     "a user twice",
     { WEBVIEW_BASIC_USERS: "a:sesame,a:sesame" },
-    /entry 2 of 2 has the name of another/,
+    /entry 2 of 2 has the same name as another/,
   ],
   ["no key", { WEBVIEW_HMAC_KEY: "" }, /^WEBVIEW_HMAC_KEY: not set/],
   ["a short key", { WEBVIEW_HMAC_KEY: "sesame" }, /^WEBVIEW_HMAC_KEY: the key is shorter/],

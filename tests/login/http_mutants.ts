@@ -283,7 +283,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "the length that an answer has told",
     file: "core/http1/os/answer.ts",
-    from: 'if (left < 0) throw new RangeError("the answer is longer than it says");',
+    from: 'if (left < 0) throw new RangeError("the answer is longer than its stated length");',
     to: "",
     tests: [LISTENER],
   },

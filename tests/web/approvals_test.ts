@@ -127,7 +127,7 @@ story("a decision that came too late says so at its own call, and goes with it",
   });
   const row = page.locator(".approval-row", { hasText: "git_push" });
   await row.getByRole("button", { name: "Approve git_push" }).click();
-  await row.getByText("the operator denied it before").waitFor();
+  await row.getByText("it was already denied by the operator").waitFor();
   await untilCount(page.locator(".approval-fault"), 1);
   await page.unroute("**/api/approvals?*");
   await of.agent.emit("approval_ended", { approval_id: "a1", state: "delivered" });

@@ -174,7 +174,7 @@ async function writeStream(
       if (done) break;
       if (wire.isDisconnected) return false;
       left -= value.length;
-      if (left < 0) throw new RangeError("the answer is longer than it says");
+      if (left < 0) throw new RangeError("the answer is longer than its stated length");
       wire.wait("write");
       if (isChunked) await writeChunk(wire, value);
       else await wire.write(value);

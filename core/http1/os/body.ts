@@ -68,12 +68,12 @@ export class RequestBody {
   }
 
   async #next(): Promise<Bytes | undefined> {
-    if (this.#isGivenUp) throw new Error("the body was given up");
+    if (this.#isGivenUp) throw new Error("the body was discarded");
     this.#isBegun = true;
     if (this.#mustInvite && this.#wire.buffered === 0) await this.#wire.writeHead(CONTINUE);
     this.#mustInvite = false;
     const piece = await this.#source.next();
-    if (this.#isGivenUp) throw new Error("the body was given up");
+    if (this.#isGivenUp) throw new Error("the body was discarded");
     if (this.#source.isDone()) this.#end();
     return piece;
   }

@@ -111,7 +111,7 @@ Deno.test("mcp call refuses a tool that the server defines otherwise than accept
   assert.equal(refused.code, 4, refused.stdout);
   assert.match(
     refused.stderr,
-    /"read_page" of MCP "wiki": the running server defines it otherwise/,
+    /"read_page" of MCP "wiki": its definition differs from the accepted one/,
   );
   assert.match(refused.stderr, /^hint: fleetctl mcp catalog review wiki --from ada$/m);
 });

@@ -183,10 +183,10 @@ const RINGS: readonly { given: string; want: readonly string[] | string }[] = [
   { given: "", want: "Cannot read K: the key is shorter than 16 characters" },
   { given: "short", want: "Cannot read K: the key is shorter than 16 characters" },
   { given: `a:${KEY},b:x`, want: "Cannot read K: key 2 of 2 is shorter than 16 characters" },
-  { given: `a:${KEY},a:${KEY}`, want: "Cannot read K: key 2 of 2 has the name of another" },
+  { given: `a:${KEY},a:${KEY}`, want: "Cannot read K: key 2 of 2 has the same name as another" },
   {
     given: Array.from({ length: 9 }, (_, index) => `k${index}:${KEY}`).join(","),
-    want: "Cannot read K: it holds 9 keys, must be at most 8",
+    want: "Cannot read K: it contains 9 keys, must be at most 8",
   },
 ];
 

@@ -124,8 +124,8 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
       `${FILE}:5: run_on: is "10.0.0.7", must be a hostname, not an IP address`,
       `${FILE}:9: created: is "yesterday", must be a UTC time such as 2026-01-31T08:00:00Z`,
       `${FILE}:6: admin: must be true or false`,
-      `${FILE}:11: tools.add[0]: is "Git", must start with a lowercase letter and hold at most ` +
-      "31 of a-z, 0-9 and -",
+      `${FILE}:11: tools.add[0]: is "Git", must start with a lowercase letter and contain at ` +
+      "most 31 of a-z, 0-9 and -",
       `${FILE}:11: tools.add[2]: "ok" is there twice`,
       `${FILE}:12: dial_keys[0]: is "short", must be an Ed25519 key in base64url`,
     ],

@@ -46,7 +46,7 @@ const FAULTS: readonly [string, RegExp][] = [
   ["a:", /^entry 1 of 1 has an empty password/],
   ["a:b,c:", /^entry 2 of 2 has an empty password/],
   [":sesame", /empty name/],
-  ["a:sesame,A:sesame", /^entry 2 of 2 has the name of another/],
+  ["a:sesame,A:sesame", /^entry 2 of 2 has the same name as another/],
   ["a b:sesame", /special character/],
   ["a|b:sesame", /special character/],
   ["é:sesame", /special character/],

@@ -103,7 +103,7 @@ Deno.test("decideCall() states why it blocks, and what an ask without an approve
   assert.ok(other.decision === "block" && other.why.code === "pin-moved");
   assert.match(
     approvalUnavailable({ mcp: "git", tool: "git_push" }).message,
-    /nobody here who can approve/,
+    /no approver is available here/,
   );
 });
 

@@ -107,12 +107,14 @@ const REFUSED: readonly [choice: ModelChoice, details: readonly RegExp[]][] = [
     [/^key: is empty, must be a key of anthropic at https:\/\/other\/v1/],
   ],
   [{ provider: "openai-compatible", model: "m" }, [/^base_url: is empty/]],
-  [{ provider: "openai-compatible", model: "m", baseUrl: "models" }, [/^base_url: is no address/]],
+  [{ provider: "openai-compatible", model: "m", baseUrl: "models" }, [/^base_url: is not a URL/]],
   [{ provider: "openai-compatible", model: "m", baseUrl: "file:///x" }, [/^base_url: must begin/]],
   [{ provider: "openai-compatible", model: "m", baseUrl: "http://u:p@h/" }, [
-    /no user or password/,
+    /must not contain a user name or password/,
   ]],
-  [{ provider: "openai-compatible", model: "m", baseUrl: "http://h/?k=1" }, [/no \? and no #/]],
+  [{ provider: "openai-compatible", model: "m", baseUrl: "http://h/?k=1" }, [
+    /must not contain \? or #/,
+  ]],
 ];
 for (const [choice, details] of REFUSED) {
   Deno.test(`decideModel() refuses ${JSON.stringify(choice).slice(0, 80)}`, () => {

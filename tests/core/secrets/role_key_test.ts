@@ -14,7 +14,7 @@ const GOOD = "0123456789abcdef0123456789abcdef";
 const ROWS: readonly [key: string, value: string, code: string, says: RegExp][] = [
   ["WEBVIEW_ASSERTION_KEY", "x", "key-ring-invalid", /the key is shorter than 16 characters/],
   ["WEBVIEW_HMAC_KEY", "", "key-ring-invalid", /the key is shorter/],
-  ["WEBVIEW_HMAC_KEY", `a:${GOOD},a:${GOOD}`, "key-ring-invalid", /key 2 of 2 has the name/],
+  ["WEBVIEW_HMAC_KEY", `a:${GOOD},a:${GOOD}`, "key-ring-invalid", /key 2 of 2 has the same name/],
   ["WEBVIEW_HMAC_KEY", GOOD.slice(1), "role-key-weak", /it has 31 bytes, must have at least 32/],
   ["WEBVIEW_ASSERTION_KEY", `a:${GOOD},b:${GOOD.slice(8)}`, "role-key-weak", /key 2 of 2 has 24/],
   ["FLEETCTL_HOST_OP_SECRET", "short", "role-key-weak", /it has 5 bytes/],

@@ -118,8 +118,8 @@ for (const row of BAD_STORES) {
 }
 
 const VALUES: readonly { name: string; value: string; want: string }[] = [
-  { name: "an empty value", value: "", want: "the value is empty, must hold 1 to 65536 bytes" },
-  { name: "a NUL", value: "hunter2\0", want: "the value holds a NUL character, must be text" },
+  { name: "an empty value", value: "", want: "the value is empty, must have 1 to 65536 bytes" },
+  { name: "a NUL", value: "hunter2\0", want: "the value contains a NUL character, must be text" },
   {
     name: "half a character",
     value: "hunter2\ud800",
@@ -380,7 +380,7 @@ Deno.test("renderHostOpKeys() is for root alone and never renders an empty key",
   assert.equal(none.ok ? "" : none.error.code, "hmac-key-unreadable");
 });
 
-Deno.test("requireRoleKey() keeps the old file when the key reads back empty", () => {
+Deno.test("requireRoleKey() keeps the old file when the key is empty", () => {
   const at = { file: "/etc/fleetctl/env/webview-login.env", hostname: ATLAS };
   assert.deepEqual(requireRoleKey(shards({ WEBVIEW_HMAC_KEY: "k" }), "WEBVIEW_HMAC_KEY", at), {
     ok: true,
@@ -391,8 +391,8 @@ Deno.test("requireRoleKey() keeps the old file when the key reads back empty", (
     assert(!refused.ok);
     assert.deepEqual([refused.error.code, refused.error.message, ...refused.error.hints], [
       "hmac-key-unreadable",
-      'Cannot write "/etc/fleetctl/env/webview-login.env": WEBVIEW_HMAC_KEY reads back empty, so ' +
-      'the secret store is not readable on host "atlas"; kept the old file',
+      'Cannot write "/etc/fleetctl/env/webview-login.env": WEBVIEW_HMAC_KEY is missing or empty, ' +
+      'so the secret store is not readable on host "atlas"; kept the old file',
       "fleetctl secret list",
     ]);
   }

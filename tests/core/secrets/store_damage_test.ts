@@ -35,7 +35,7 @@ const BROKEN: readonly {
   {
     name: "the host key is no key",
     spoil: (paths) => Deno.writeTextFile(paths.hostKey, "hunter2\n"),
-    want: /^Cannot use the host key ".*": it does not hold age identities$/,
+    want: /^Cannot use the host key ".*": it is not a list of age identities$/,
     hint: /^ls -l /,
   },
   {

@@ -215,7 +215,7 @@ const ROWS: readonly { type: SettingType<any>; given: string; want?: unknown; fa
   { type: url(), given: "http://127.0.0.1:8731", want: new URL("http://127.0.0.1:8731") },
   { type: url(), given: "ftp://x", fault: 'value is "ftp://x", must be an https or http URL' },
   { type: url(), given: "atlas", fault: 'value is "atlas", must be an https or http URL' },
-  { type: text(), given: "a\nb", fault: 'value is "a\\nb", holds a control character' },
+  { type: text(), given: "a\nb", fault: 'value is "a\\nb", contains a control character' },
 ];
 
 for (const row of ROWS) {

@@ -101,8 +101,7 @@ const DENIALS: readonly {
     caller: OTHER,
     argv: ["status"],
     code: "caller-unknown",
-    message:
-      'Cannot run "status": the caller is uid 1009, which is no agent of this host, must be ' +
+    message: 'Cannot run "status": the caller is uid 1009, not an agent of this host, must be ' +
       "root or an agent of this host",
     hints: [],
   },

@@ -72,7 +72,7 @@ async function deniedByRoot(scene: DaemonScene): Promise<void> {
   assert.notEqual(done.code, 0, done.out);
   assert.match(done.out + done.err, /not on a Friday/);
   const again = await fleetctl(scene, "root", ["approvals", "approve", id]);
-  assert.match(again.err, /the operator denied it before/);
+  assert.match(again.err, /it was already denied by the operator/);
 }
 
 /** An unreadable list is never reported as an empty one. */

@@ -23,7 +23,7 @@ const OK = "HTTP/1.1 200 OK\r\n";
 const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
 const CODING = "transfer-encoding";
 const LENGTH = "content-length";
-const NO_STATUS_LINE = /^its first line is no status line$/;
+const NO_STATUS_LINE = /^its first line is not a status line$/;
 const INTERIM = /^nothing may follow its interim answer$/;
 
 /** Matches when our client refuses with `reason` and the other reader accepts. */
@@ -225,7 +225,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     section: "RFC 9110, 8.6",
     example: `${OK}Content-Length: 03\r\n\r\nabc`,
     isIt: refuses(
-      /^its content-length is no number$/,
+      /^its content-length is not a number$/,
       (text) => hasHead(text, (head) => /^(?:0\d+|\d{16,})$/.test(valuesOf(head, LENGTH).join())),
     ),
   },
