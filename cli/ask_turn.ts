@@ -19,11 +19,11 @@ import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok, type Result } from "core/result.ts";
 
 /** An event or a preview of a turn. */
-export type TurnNews = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
+export type TurnUpdate = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }>;
 
 /** The caller that follows a turn. */
 export interface TurnWatcher {
-  onNews(news: TurnNews): Promise<void>;
+  onUpdate(update: TurnUpdate): Promise<void>;
   /** Cancels the turn. */
   readonly stop: AbortSignal;
 }
@@ -80,10 +80,10 @@ export async function runLocalTurn(
 /** Forwards events. Rejects when the connection ends before the turn does. */
 async function follow(line: LocalConnection, watcher: TurnWatcher) {
   while (true) {
-    const news = await line.receive();
-    if (news.type !== "turn_event" && news.type !== "turn_preview") continue;
-    await watcher.onNews(news);
-    if (news.type === "turn_event" && news.kind === "turn_ended") return news.payload;
+    const update = await line.receive();
+    if (update.type !== "turn_event" && update.type !== "turn_preview") continue;
+    await watcher.onUpdate(update);
+    if (update.type === "turn_event" && update.kind === "turn_ended") return update.payload;
   }
 }
 

@@ -22,11 +22,11 @@ import { isRecord } from "core/text/json_object.ts";
 import { seesHost } from "core/verbs/caller.ts";
 
 /** The connection state that the gateway reports for an agent. */
-export type Connection = Told & {
+export type Connection = ConnectionState & {
   /** Use of its share of the gateway's disk, if the gateway reports it. */
   readonly storage?: AgentStorage | undefined;
 };
-type Told =
+type ConnectionState =
   /** `team chat`: only that gateway reaches the agent; see `teams-gateway doctor`. */
   | { readonly state: "connected" | "no owner" | "team chat" }
   /** `reason` is the cause as far as this host knows it; `key` is the agent's public dial key. */
@@ -67,10 +67,10 @@ export async function connectionsOf(
     ? await askElsewhere(context, registerUrl)
     : undefined;
   if (elsewhere !== undefined) {
-    const told = agents.map(async (agent) =>
+    const answers = agents.map(async (agent) =>
       [agent.name, await connectionElsewhere(context, agent, elsewhere)] as const
     );
-    return new Map(await Promise.all(told));
+    return new Map(await Promise.all(answers));
   }
   const isMany = owned.length > 1 && roles.gateway !== undefined && seesHost(context.caller);
   const answer = isMany ? await askAsHost(context) : undefined;
@@ -151,13 +151,15 @@ async function withinLimit<T>(
 async function connectionElsewhere(
   context: VerbContext,
   agent: AgentRecord,
-  told: Elsewhere,
+  answer: Elsewhere,
 ): Promise<Connection> {
   if (agent.userEmail === undefined) return { state: "no owner" };
-  if (told.kind === "silent") {
-    return { state: "unknown", fault: told.fault, elsewhere: { refusedKey: told.refusedKey } };
+  if (answer.kind === "silent") {
+    return { state: "unknown", fault: answer.fault, elsewhere: { refusedKey: answer.refusedKey } };
   }
-  return told.connected.has(agent.name) ? { state: "connected" } : await whyOffline(context, agent);
+  return answer.connected.has(agent.name)
+    ? { state: "connected" }
+    : await whyOffline(context, agent);
 }
 
 /** Returns the fields of an answer; none if it is too large or is not a JSON object. */

@@ -29,7 +29,7 @@ export interface KeyHolder<Name extends string> {
   readonly verbs: "fleetctl agents key" | "fleetctl host key";
   readonly keysMax: number;
   /** Whether a holder without keys may have a pending first enrollment, which a revoke prevents. */
-  readonly mayBeComing: boolean;
+  readonly canEnrollLater: boolean;
   readonly parse: (text: string) => Result<Name>;
   /** Returns the command that lists the keys of one holder. */
   readonly listing: (name: Name) => string;
@@ -45,16 +45,16 @@ export interface KeyHolder<Name extends string> {
 }
 
 /** The holder and the key; all of its keys when `key` is absent. */
-export interface KeyWords<Name extends string> {
+export interface KeySelector<Name extends string> {
   readonly name: Name;
   readonly key: string | undefined;
 }
 
 /** Parses the two arguments of these verbs. */
-export function parseKeyWords<Name extends string>(
+export function parseKeySelector<Name extends string>(
   holder: KeyHolder<Name>,
   { args }: Invocation,
-): Result<KeyWords<Name>> {
+): Result<KeySelector<Name>> {
   const name = holder.parse(args[holder.word] ?? "");
   if (!name.ok) return name;
   const { key } = args;
@@ -102,21 +102,23 @@ export function keysWith<Name extends string>(
 export function revokeKey<Name extends string>(
   context: VerbContext,
   holder: KeyHolder<Name>,
-  { name, key }: KeyWords<Name>,
+  { name, key }: KeySelector<Name>,
 ): Promise<Result<VerbReport>> {
   const { kind, verbs, listing } = holder;
-  const whose = `${kind} "${name}"`;
+  const holderText = `${kind} "${name}"`;
   return changeKeys(context, holder, {
     act: "revoke",
     name,
-    summary: key === undefined ? `every dial key of ${whose}` : `dial key ${key} of ${whose}`,
+    summary: key === undefined
+      ? `every dial key of ${holderText}`
+      : `dial key ${key} of ${holderText}`,
     decide: (keys) => {
-      if (keys === undefined && !holder.mayBeComing) {
+      if (keys === undefined && !holder.canEnrollLater) {
         // Without this refusal a mistyped name would look revoked while the intended key stays
         // valid.
         return err(refusal(
           "dial-key-unknown",
-          `Cannot revoke dial keys of ${whose}: it never had one, must be one that is listed`,
+          `Cannot revoke dial keys of ${holderText}: it never had one, must be one that is listed`,
           { hints: [listing(name)] },
         ));
       }
@@ -124,18 +126,18 @@ export function revokeKey<Name extends string>(
       if (keys?.includes(key)) return ok(keys.filter((one) => one !== key));
       return err(refusal(
         "dial-key-unknown",
-        `Cannot revoke dial key "${key}" of ${whose}: it is not enrolled, must be one that is ` +
-          "listed",
+        `Cannot revoke dial key "${key}" of ${holderText}: it is not enrolled, must be one that ` +
+          "is listed",
         { hints: [listing(name)] },
       ));
     },
     tell: (left, isSame) => [
       isSame
-        ? `unchanged  ${whose} has no dial key`
-        : `revoked  ${key ?? "every dial key"} of ${whose}`,
+        ? `unchanged  ${holderText} has no dial key`
+        : `revoked  ${key ?? "every dial key"} of ${holderText}`,
       ...(left.length > 0
         ? []
-        : [`${whose} stays away until it has a key: ${verbs} enroll ${name} <key>`]),
+        : [`${holderText} stays away until it has a key: ${verbs} enroll ${name} <key>`]),
     ],
   });
 }

@@ -106,20 +106,20 @@ function problemsOf(disk: Disk, purposes: ReadonlyMap<string, string>): readonly
   const details = folders.map((each) => `${each}: ${purposes.get(each) ?? "it is on that disk"}`);
   const at = quoteShell(target);
   const found: Refusal[] = [];
-  const look = `du -xd2 -m ${at} | sort -n | tail -n 20`;
+  const measure = `du -xd2 -m ${at} | sort -n | tail -n 20`;
   if (bytes.left < Math.min(FULL_BYTES_MAX, bytes.all * FULL_PART_MAX)) {
     found.push(refusal(
       "disk-full",
       `The disk at "${target}" is full: ${mebibytes(bytes.left)} MiB left of ` +
         `${mebibytes(bytes.all)}, must have at least ${mebibytes(bytesWanted)}`,
-      { details, hints: ["fleetctl gc", look] },
+      { details, hints: ["fleetctl gc", measure] },
     ));
   } else if (bytes.left < bytesWanted) {
     found.push(refusal(
       "disk-nearly-full",
       `The disk at "${target}" has ${mebibytes(bytes.left)} MiB left of ${mebibytes(bytes.all)}, ` +
         `must have at least ${mebibytes(bytesWanted)}`,
-      { details, hints: [look, "fleetctl gc --dry-run"] },
+      { details, hints: [measure, "fleetctl gc --dry-run"] },
     ));
   }
   const lookEntries = `du -xd2 --inodes ${at} | sort -n | tail -n 20`;

@@ -36,7 +36,7 @@ import { openSecrets, type SecretAuthor, type SecretStore } from "core/secrets/s
 import { agentsOnHost, type Facts } from "units/reconcile/facts.ts";
 
 /** What collecting the facts needs to know about this machine. */
-export interface HostSite {
+export interface HostInputs {
   readonly paths: Paths;
   readonly hostname: HostName;
   readonly uid: number;
@@ -80,10 +80,10 @@ function hasHostUnit(paths: Paths): boolean {
  */
 export async function ensureState(
   ports: LedgerPorts & { readonly random: Random },
-  site: HostSite,
+  inputs: HostInputs,
   author: SecretAuthor,
 ): Promise<Result<SecretStore>> {
-  const { paths, hostname } = site;
+  const { paths, hostname } = inputs;
   const repo = await initRepo(ports, paths);
   if (!repo.ok) return repo;
   const recorded = await recordHandEdits(ports, paths);
@@ -104,17 +104,17 @@ export interface TriedFacts {
 /** Reads every source and builds the facts. `tried` replaces the values on disk. */
 export async function gatherFacts(
   ports: LedgerPorts,
-  site: HostSite,
+  inputs: HostInputs,
   tried: TriedFacts = {},
 ): Promise<Result<Gathered>> {
-  const sources = await readSources(ports, site.paths);
-  return sources.ok ? await tryFacts(ports, site, sources.value, tried) : sources;
+  const sources = await readSources(ports, inputs.paths);
+  return sources.ok ? await tryFacts(ports, inputs, sources.value, tried) : sources;
 }
 
 /** Builds the facts with a change, from sources already read under the same lock. */
 export async function tryFacts(
   { files }: Pick<LedgerPorts, "files">,
-  site: HostSite,
+  inputs: HostInputs,
   read: Sources,
   { agent, roles, markers }: TriedFacts,
 ): Promise<Result<Gathered>> {
@@ -132,10 +132,10 @@ export async function tryFacts(
     ...sources,
     agents: [...sources.ledger.agents.values()],
     secret: (key) => sources.secrets.get({ key }),
-    root: site.paths.root,
+    root: inputs.paths.root,
   });
   if (!teamchat.ok) return teamchat;
-  const { facts, faults } = buildFacts({ ...sources, teamchat: teamchat.value }, site);
+  const { facts, faults } = buildFacts({ ...sources, teamchat: teamchat.value }, inputs);
   return ok({ ...sources, facts, faults: [...sources.readFaults, ...faults] });
 }
 
@@ -190,15 +190,15 @@ type BuiltFrom = Sources & Pick<RoleSources, "teamchat">;
 
 function buildFacts(
   from: BuiltFrom,
-  site: HostSite,
+  inputs: HostInputs,
 ): { readonly facts: Facts; readonly faults: readonly Refusal[] } {
-  const { paths, hostname, uid } = site;
+  const { paths, hostname, uid } = inputs;
   const { shards } = from.secrets;
   const agents = agentsOnHost(from.ledger.agents.values(), hostname);
   const dialUrl = dialUrlOf(from, hostname);
   const hostKeys = renderHostOpKeys(shards, paths, hostname);
   const teamsUrl = teamchatUrl({ ...from, marker: from.markers.teamsGateway, hostname });
-  const found = rolesOf(from, site, { dialUrl, teamsUrl });
+  const found = rolesOf(from, inputs, { dialUrl, teamsUrl });
   const env = renderSecretEnv(
     shards,
     agents.map((agent) => ({
@@ -225,7 +225,7 @@ function buildFacts(
       runtimes: from.definitions.byName,
       env: hostKeys.ok ? [...env, hostKeys.value] : env,
       roles: found.roles,
-      ...limitsOf(from.roles, { agents: agents.length, site }),
+      ...limitsOf(from.roles, { agents: agents.length, inputs }),
       // Under `/` the programs are those of the package.
       shape: paths.root === "/" ? DEFAULT_ROLES.shape : from.roles.shape,
       workspace: from.roles.workdir,
@@ -248,9 +248,9 @@ function buildFacts(
 /** Returns the limits of agents on this host. Only systemd enforces them. */
 function limitsOf(
   { limits }: HostRoles,
-  { agents, site }: { readonly agents: number; readonly site: HostSite },
+  { agents, inputs }: { readonly agents: number; readonly inputs: HostInputs },
 ): Pick<Facts, "limits"> {
-  const { memoryBytes, paths } = site;
+  const { memoryBytes, paths } = inputs;
   if (memoryBytes === undefined || paths.root !== "/") return {};
   const { all, agent } = defaultLimits({ memoryBytes, agents });
   return {

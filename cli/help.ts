@@ -22,22 +22,22 @@ const SCOPES: Readonly<Record<Verb["scope"], string>> = {
 };
 
 /** Returns the help of a verb or a group; undefined if no such verb or group exists. */
-export function helpText(words: readonly string[]): string | undefined {
-  const verb = verbNamed(words.join(" "));
+export function helpText(path: readonly string[]): string | undefined {
+  const verb = verbNamed(path.join(" "));
   if (verb !== undefined) return verb.later ? undefined : verbHelp(verb);
-  const verbs = verbsUnder(words);
+  const verbs = verbsUnder(path);
   if (verbs.length === 0) return undefined;
-  const head = words.length === 0 ? `${INTRO}\n` : `Verbs below "fleetctl ${words.join(" ")}"\n`;
+  const head = path.length === 0 ? `${INTRO}\n` : `Verbs below "fleetctl ${path.join(" ")}"\n`;
   return [
     head,
-    `Usage: fleetctl ${[...words, "<verb>"].join(" ")} [arguments] [options]\n`,
+    `Usage: fleetctl ${[...path, "<verb>"].join(" ")} [arguments] [options]\n`,
     "Verbs:",
     ...aligned(verbs.map((one) => [verbName(one), one.summary])),
     "",
     "Options of every verb:",
-    ...aligned([...GLOBAL_OPTIONS.map(optionRow), ...(words.length === 0 ? [VERSION_ROW] : [])]),
+    ...aligned([...GLOBAL_OPTIONS.map(optionRow), ...(path.length === 0 ? [VERSION_ROW] : [])]),
     "",
-    `Help of one verb, with an example: fleetctl ${[...words, "<verb>"].join(" ")} --help`,
+    `Help of one verb, with an example: fleetctl ${[...path, "<verb>"].join(" ")} --help`,
     "",
   ].join("\n");
 }

@@ -45,10 +45,10 @@ export async function keepCatalog(
     }
     const { manifest, commit } = kept.value;
     entries.set(manifest.name, manifest);
-    const said = commit === undefined
+    const reason = commit === undefined
       ? fault.refusal
       : fallbackFault(fault.refusal, `MCP "${fault.name}"`, commit);
-    faults.push({ ...fault, refusal: said });
+    faults.push({ ...fault, refusal: reason });
   }
   return ok({ entries: new Map([...entries].sort(byName)), faults });
 }

@@ -15,7 +15,7 @@ const MODE = 0o600;
 /** Enough for tens of thousands of shards. A larger file is not read. */
 const BYTES_MAX = 32 * 1024 * 1024;
 
-interface Site {
+interface CacheContext {
   readonly ports: { readonly files: Files; readonly users: Users };
   readonly paths: Paths;
   /** A cache is valid only for the version that wrote it. */
@@ -25,21 +25,21 @@ interface Site {
 /**
  * Runs `work` with the values that earlier verbs parsed, and stores the values it parsed itself.
  */
-export async function withKeptYaml<T>(site: Site, work: () => Promise<T>): Promise<T> {
-  const uid = site.ports.users.currentUid();
+export async function withKeptYaml<T>(context: CacheContext, work: () => Promise<T>): Promise<T> {
+  const uid = context.ports.users.currentUid();
   // Under `/` only root may write the state. Verbs of other users parse the files themselves.
-  if (site.paths.root === "/" && uid !== 0) return await work();
-  openYamlCache(await read(site, uid));
+  if (context.paths.root === "/" && uid !== 0) return await work();
+  openYamlCache(await read(context, uid));
   try {
     return await work();
   } finally {
     const entries = closeYamlCache();
-    if (entries !== undefined) await write(site, entries);
+    if (entries !== undefined) await write(context, entries);
   }
 }
 
 async function read(
-  { ports: { files }, paths, version }: Site,
+  { ports: { files }, paths, version }: CacheContext,
   uid: number,
 ): Promise<readonly CachedYaml[]> {
   try {
@@ -64,7 +64,7 @@ function isEntries(value: unknown): value is readonly CachedYaml[] {
 }
 
 async function write(
-  { ports: { files }, paths, version }: Site,
+  { ports: { files }, paths, version }: CacheContext,
   texts: readonly CachedYaml[],
 ): Promise<void> {
   try {

@@ -85,8 +85,8 @@ export function withCommands(
 
 /** Prints blocks, separated by an empty line, with a final newline. */
 export function printBlocks(blocks: readonly Block[], terminal: Terminal): string {
-  const parts = blocks.map((block) => printBlock(block, terminal)).filter((part) => part !== "");
-  return parts.length === 0 ? "" : `${parts.join("\n\n")}\n`;
+  const printed = blocks.map((block) => printBlock(block, terminal)).filter((part) => part !== "");
+  return printed.length === 0 ? "" : `${printed.join("\n\n")}\n`;
 }
 
 function printBlock(block: Block, terminal: Terminal): string {

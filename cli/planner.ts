@@ -8,7 +8,13 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { refusalOfFault } from "cli/exit.ts";
-import { type Gathered, gatherFacts, type HostSite, type TriedFacts, tryFacts } from "cli/facts.ts";
+import {
+  type Gathered,
+  gatherFacts,
+  type HostInputs,
+  type TriedFacts,
+  tryFacts,
+} from "cli/facts.ts";
 import { reconcilePorts } from "cli/reconcile_ports.ts";
 import { sweepTempFiles } from "cli/sweep.ts";
 import { takeVerbLock } from "cli/verb_lock.ts";
@@ -37,9 +43,9 @@ export interface PlanOptions {
   /** The part of the host to reconcile; the whole host when absent. */
   readonly scope?: Scope;
   /** Agents whose accounts a dry run assumes to exist. */
-  readonly comingAccounts?: readonly AgentName[];
+  readonly plannedAccounts?: readonly AgentName[];
   /** Receives slow units, as passed by `underAgentLock`. */
-  readonly late?: OnLate;
+  readonly awaitLater?: OnLate;
   /** Puts trees in place. When absent, missing trees are installed. */
   readonly vendor?: Vendor;
 }
@@ -57,7 +63,7 @@ const LONG_STEPS: readonly StepProgress["kind"][] = [
 const LOOK_MS = 700;
 
 /** Returns the input for collecting facts. */
-export function siteOf(context: VerbContext): HostSite {
+export function hostInputs(context: VerbContext): HostInputs {
   const { ports, paths } = context;
   return {
     paths,
@@ -83,7 +89,7 @@ export function readFacts(
   context: VerbContext,
   changed?: TriedFacts,
 ): Promise<Result<Gathered>> {
-  return gatherFacts(context.ports, siteOf(context), changed);
+  return gatherFacts(context.ports, hostInputs(context), changed);
 }
 
 /**
@@ -94,7 +100,7 @@ export function factsWith(
   read: Gathered,
   tried: TriedFacts,
 ): Promise<Result<Gathered>> {
-  return tryFacts(context.ports, siteOf(context), read, tried);
+  return tryFacts(context.ports, hostInputs(context), read, tried);
 }
 
 /** Runs `work` while no other verb changes this host. Waits in a queue (`cli/verb_lock.ts`). */
@@ -124,11 +130,11 @@ export async function underVerbLock<T>(
  */
 export async function underAgentLock(
   context: VerbContext,
-  work: (late: OnLate) => Promise<Result<VerbReport>>,
+  work: (awaitLater: OnLate) => Promise<Result<VerbReport>>,
 ): Promise<Result<VerbReport>> {
-  const late: Promise<Refusal | undefined>[] = [];
-  const done = await underVerbLock(context, () => work((one) => void late.push(one)));
-  const found = (await Promise.all(late)).filter((fault) => fault !== undefined);
+  const deferred: Promise<Refusal | undefined>[] = [];
+  const done = await underVerbLock(context, () => work((one) => void deferred.push(one)));
+  const found = (await Promise.all(deferred)).filter((fault) => fault !== undefined);
   if (!done.ok || found.length === 0) return done;
   const { json, faults = [] } = done.value;
   const all = [...faults, ...found];
@@ -151,12 +157,12 @@ export async function reconcileFacts(
     ...how,
     isAgents: !isOperator(context.caller),
     keepDaemon: context.env[UNDER_DAEMON] === "1",
-    onStep: stepTeller(context),
+    onStep: stepReporter(context),
   });
 }
 
 /** Returns the function that shows each planner step as progress. */
-function stepTeller({ ports, progress, terminal }: VerbContext): (step: StepProgress) => void {
+function stepReporter({ ports, progress, terminal }: VerbContext): (step: StepProgress) => void {
   let begun = 0;
   return (step) => {
     if (step.state === "begin") begun = ports.clock.monotonic();
@@ -195,7 +201,7 @@ export async function installFirst(
       return ensured;
     },
   };
-  await vendorAll(manifests, remember, stepTeller(context));
+  await vendorAll(manifests, remember, stepReporter(context));
   return ok({ ensure: async ({ name }) => done.get(name) ?? err(notInstalled(name, agent)) });
 }
 
@@ -233,15 +239,15 @@ export function planReport(
     readonly last?: readonly string[];
     readonly warnings?: readonly Refusal[];
     /** The caller, when the verb is about one agent. */
-    readonly aboutOneFor?: Caller;
+    readonly singleAgentCaller?: Caller;
   } = {},
 ): VerbReport {
   const blocks: Block[] = [{ kind: "lines", lines: printReport(report) }];
   if (more.last !== undefined && more.last.length > 0) {
     blocks.push({ kind: "lines", lines: more.last });
   }
-  const isAboutAll = more.aboutOneFor === undefined;
-  const elsewhere = more.aboutOneFor !== undefined && isOperator(more.aboutOneFor)
+  const isAboutAll = more.singleAgentCaller === undefined;
+  const elsewhere = more.singleAgentCaller !== undefined && isOperator(more.singleAgentCaller)
     ? gathered.faults
     : [];
   const faults = uniqueFaults([...isAboutAll ? gathered.faults : [], ...report.faults]);

@@ -17,7 +17,7 @@ import type { Addressed } from "core/verbs/target.ts";
 import type { VerbPorts } from "cli/verb_ports.ts";
 
 /** The caller, the target and the decision. */
-export interface Settled {
+export interface Authorized {
   readonly addressed: Addressed;
   readonly caller: Caller;
   readonly decision: Decision;
@@ -33,7 +33,7 @@ export interface Recorded {
 
 /** Writes the row. */
 export async function recordDirectly(
-  { addressed, caller, decision }: Settled,
+  { addressed, caller, decision }: Authorized,
   at: { readonly ports: VerbPorts; readonly paths: Paths; readonly uid: number },
 ): Promise<Result<Recorded>> {
   const { ports, paths, uid } = at;

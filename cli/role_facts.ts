@@ -32,7 +32,7 @@ export interface RoleSources {
   readonly teamchat?: TeamchatRole | undefined;
 }
 
-interface RoleSite {
+interface RoleInputs {
   readonly paths: Paths;
   readonly hostname: HostName;
 }
@@ -48,14 +48,14 @@ export interface FoundRoles {
 /** Builds the roles. A key that cannot be read holds back only the file that needs it. */
 export function rolesOf(
   from: RoleSources,
-  site: RoleSite,
+  inputs: RoleInputs,
   { dialUrl, teamsUrl }: { readonly dialUrl: string; readonly teamsUrl: string | undefined },
 ): FoundRoles {
   const { roles } = from;
   const faults: Refusal[] = [];
   const heldPaths: string[] = [];
   const readKey = (key: string, file: string): string => {
-    const value = requireRoleKey(from.secrets.shards, key, { file, hostname: site.hostname });
+    const value = requireRoleKey(from.secrets.shards, key, { file, hostname: inputs.hostname });
     if (value.ok) return value.value;
     faults.push(value.error);
     heldPaths.push(file);
@@ -66,8 +66,8 @@ export function rolesOf(
     heldPaths,
     roles: {
       ...(roles.isDaemonHere ? { daemon: {} } : {}),
-      ...(roles.gateway === undefined ? {} : { gateway: gatewayRole(from, site, readKey) }),
-      ...(roles.login === undefined ? {} : { login: loginRole(from, site, readKey) }),
+      ...(roles.gateway === undefined ? {} : { gateway: gatewayRole(from, inputs, readKey) }),
+      ...(roles.login === undefined ? {} : { login: loginRole(from, inputs, readKey) }),
       ...defined({ teamchat: from.teamchat }),
       ...(roles.areDialUnitsHere
         ? {
@@ -77,7 +77,7 @@ export function rolesOf(
           },
         }
         : {}),
-      ...hostUnit(from, site, dialUrl),
+      ...hostUnit(from, inputs, dialUrl),
     },
   };
 }
@@ -85,7 +85,7 @@ export function rolesOf(
 /** Returns the host's own unit if a gateway exists: on this host, or where the marker names one. */
 function hostUnit(
   { roles, markers, hostDialKey }: RoleSources,
-  { paths, hostname }: RoleSite,
+  { paths, hostname }: RoleInputs,
   dialUrl: string,
 ): Pick<Roles, "host"> {
   const hasGateway = roles.gateway !== undefined ||
@@ -98,7 +98,7 @@ type ReadKey = (key: string, file: string) => string;
 
 function loginRole(
   { roles, secrets }: RoleSources,
-  { paths }: RoleSite,
+  { paths }: RoleInputs,
   readKey: ReadKey,
 ): LoginRole {
   const hmacKey = readKey("WEBVIEW_HMAC_KEY", paths.env(LOGIN_ENV));
@@ -118,7 +118,7 @@ function loginRole(
   };
 }
 
-function gatewayRole(from: RoleSources, { paths }: RoleSite, readKey: ReadKey): GatewayRole {
+function gatewayRole(from: RoleSources, { paths }: RoleInputs, readKey: ReadKey): GatewayRole {
   const { roles, ledger, markers, secrets, hosts } = from;
   const agents = [...ledger.agents.values()];
   const { agentStorageMib: storage, eventsDays: days, hosts: names } = roles.gateway ?? {};

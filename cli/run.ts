@@ -14,7 +14,7 @@ import { defined } from "core/defined.ts";
 import { withLocalCommand, withLocalHints } from "core/hints/local_hints.ts";
 import { versionText } from "cli/help/answer.ts";
 import { confirm } from "cli/confirm.ts";
-import { recordDirectly, type Settled } from "cli/record_directly.ts";
+import { type Authorized, recordDirectly } from "cli/record_directly.ts";
 import { withKeptYaml } from "cli/kept_yaml.ts";
 import { printBlocks, type VerbReport, withCommands } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
@@ -82,8 +82,8 @@ export async function runVerb(
     if (!options.ok) {
       return await printRefusal(withHelp(options.error, invocation), invocation.json, deps);
     }
-    const site = { ports: at.ports, paths: at.paths, version: deps.version };
-    outcome = await withKeptYaml(site, () =>
+    const cacheContext = { ports: at.ports, paths: at.paths, version: deps.version };
+    outcome = await withKeptYaml(cacheContext, () =>
       command.run({
         ports: at.ports,
         paths: at.paths,
@@ -134,8 +134,8 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   const uid = ports.users.currentUid();
   // A user without rights over this root leaves every decision to the daemon.
   const isPlainUser = uid !== 0 && paths.root === "/";
-  const place: Place = { ports, paths, uid };
-  if (isPlainUser && await mustForward(invocation, place)) {
+  const context: CallContext = { ports, paths, uid };
+  if (isPlainUser && await mustForward(invocation, context)) {
     const confirmed = await confirm(invocation, deps);
     if (!confirmed.ok) return await printRefusal(confirmed.error, invocation.json, deps);
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
@@ -144,17 +144,17 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
       ? await printRefusal(noDaemon(invocation, paths), invocation.json, deps)
       : await forwardVerb(stream, confirmed.value, deps);
   }
-  const settled = await settle(invocation, place);
-  if (!settled.ok) {
-    return await printRefusal(withHelp(settled.error, invocation), invocation.json, deps);
+  const authorized = await authorizeCall(invocation, context);
+  if (!authorized.ok) {
+    return await printRefusal(withHelp(authorized.error, invocation), invocation.json, deps);
   }
-  const { addressed, caller, decision } = settled.value;
+  const { addressed, caller, decision } = authorized.value;
   const isForRoot = needsRoot(invocation.verb, caller, addressed.target);
   if (isForRoot && isPlainUser) {
     return await printRefusal(noDaemon(invocation, paths), invocation.json, deps);
   }
   if (decision.allowed !== true) {
-    const denied = isForRoot ? await recordDirectly(settled.value, place) : undefined;
+    const denied = isForRoot ? await recordDirectly(authorized.value, context) : undefined;
     if (denied?.ok) denied.value.end();
     return await printRefusal(decision.refusal, invocation.json, deps);
   }
@@ -172,7 +172,7 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   }
   const secretValue = await readSecretValue(invocation, deps);
   if (!secretValue.ok) return await printRefusal(secretValue.error, invocation.json, deps);
-  const recorded = isForRoot ? await recordDirectly(settled.value, place) : undefined;
+  const recorded = isForRoot ? await recordDirectly(authorized.value, context) : undefined;
   if (recorded?.ok === false) {
     if (invocation.verb.mutates) return await printRefusal(recorded.error, invocation.json, deps);
     // Reading must work even on a host where recording fails.
@@ -180,23 +180,23 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   }
   const at = { caller, paths, ports };
   const { switches } = confirmed.value;
-  const asked = { ...addressed, invocation: { ...addressed.invocation, switches } };
-  const code = await runVerb(asked, at, { ...deps, secretValue: secretValue.value });
+  const request = { ...addressed, invocation: { ...addressed.invocation, switches } };
+  const code = await runVerb(request, at, { ...deps, secretValue: secretValue.value });
   if (recorded?.ok) recorded.value.end(String(code));
   return code;
 }
 
-interface Place {
+interface CallContext {
   readonly ports: VerbPorts;
   readonly paths: Paths;
   readonly uid: number;
 }
 
 /** Determines the caller and the target, and whether the verb is allowed. */
-async function settle(
+async function authorizeCall(
   invocation: Invocation,
-  { ports, paths, uid }: Place,
-): Promise<Result<Settled>> {
+  { ports, paths, uid }: CallContext,
+): Promise<Result<Authorized>> {
   const { verb, as } = invocation;
   const isOpen = verb.scope === "anyone" && as === undefined;
   const caller = isOpen
@@ -226,7 +226,7 @@ async function ownAgent(ports: VerbPorts, uid: number): Promise<Result<Caller>> 
 }
 
 /** Whether an ordinary user's verb targets more than that user's own agent. */
-async function mustForward(invocation: Invocation, { ports, uid }: Place): Promise<boolean> {
+async function mustForward(invocation: Invocation, { ports, uid }: CallContext): Promise<boolean> {
   const { verb, as } = invocation;
   if (verb.runs !== "root_for_peer") return verb.runs === "root";
   const typed = invocation.args[verb.target?.name ?? ""];

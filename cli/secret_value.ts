@@ -24,7 +24,7 @@ export async function readSecretValue(
   if (argument !== undefined) return await givenOrStdin(invocation.args[argument.name], deps);
   const option = invocation.verb.options.find((one) => one.secret);
   if (option === undefined) return ok(undefined);
-  if (option.unless?.some((word) => isSaid(word, invocation)) === true) return ok(undefined);
+  if (option.unless?.some((word) => isGiven(word, invocation)) === true) return ok(undefined);
   const typed = invocation.options[option.name];
   if (typed !== undefined) return await givenOrStdin(typed, deps);
   const answer = await deps.promptSecret(
@@ -55,7 +55,7 @@ async function givenOrStdin(
 }
 
 /** Whether a switch or an option was given. */
-function isSaid(word: string, { switches, options }: Invocation): boolean {
+function isGiven(word: string, { switches, options }: Invocation): boolean {
   const [name = "", value] = word.split("=");
   return value === undefined ? switches.has(name) : options[name] === value;
 }

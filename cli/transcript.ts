@@ -6,11 +6,11 @@
  */
 
 import { printable, transcriptLines } from "cli/up/turn.ts";
-import type { TurnNews } from "cli/ask_turn.ts";
+import type { TurnUpdate } from "cli/ask_turn.ts";
 
 /** A growing transcript. */
 export interface Transcript {
-  take(news: TurnNews): Promise<void>;
+  take(update: TurnUpdate): Promise<void>;
 }
 
 /** Begins a transcript. `write` receives the text exactly as it is to be shown. */
@@ -41,16 +41,16 @@ export function createTranscript(
     message = { id, printed: 0, stored: 0 };
   };
   return {
-    async take(news) {
-      if (news.type === "turn_preview") {
-        const { message_id: id, text, offset } = news.event.payload;
+    async take(update) {
+      if (update.type === "turn_preview") {
+        const { message_id: id, text, offset } = update.event.payload;
         await begin(id);
         // A dropped preview leaves a gap, which the complete message fills.
         if (offset !== undefined && offset !== message.printed) return;
         message.printed += text.length;
         return await print(text);
       }
-      const { kind, payload } = news;
+      const { kind, payload } = update;
       if (kind === "message") {
         await begin(String(payload.message_id));
         const text = String(payload.text);

@@ -127,10 +127,10 @@ async function runAsRoot(
     timeoutMs: 60_000,
   });
   if (done.code !== undefined && codes.includes(done.code)) return ok(undefined);
-  const words = done.stderr.trim().split("\n").slice(0, 5);
+  const errorLines = done.stderr.trim().split("\n").slice(0, 5);
   return err(refusal(
     "user-failed",
     `Cannot change the Unix user: "${program}" ended with ${done.code ?? done.signal}`,
-    { details: words },
+    { details: errorLines },
   ));
 }

@@ -36,7 +36,7 @@ interface Ticket {
   readonly atMs: number;
 }
 
-interface Place {
+interface LockFiles {
   readonly files: Files;
   /** Folder of the tickets. */
   readonly queue: string;
@@ -57,37 +57,37 @@ export async function takeVerbLock(
   { uid, onWait }: VerbLockFor,
 ): Promise<Lock> {
   const { files } = ports;
-  const place: Place = {
+  const lockFiles: LockFiles = {
     files,
     queue: `${paths.locks}/verb.queue`,
     served: `${paths.locks}/verb.served.json`,
     lock: `${paths.locks}/verb.lock`,
   };
   await files.ensureDir(paths.locks, { mode: 0o700 });
-  const isFree = (await files.list(place.queue)).length === 0;
-  const lock = isFree ? await files.tryLock(place.lock) : undefined;
+  const isFree = (await files.list(lockFiles.queue)).length === 0;
+  const lock = isFree ? await files.tryLock(lockFiles.lock) : undefined;
   if (lock !== undefined) return lock;
   onWait();
-  await files.ensureDir(place.queue, { mode: 0o700 });
-  const { name, held } = await drawTicket(ports, place, uid);
+  await files.ensureDir(lockFiles.queue, { mode: 0o700 });
+  const { name, held } = await drawTicket(ports, lockFiles, uid);
   try {
     for (let looks = 0;; looks++) {
-      const taken = await isNext(place, name) ? await files.tryLock(place.lock) : undefined;
+      const taken = await isNext(lockFiles, name) ? await files.tryLock(lockFiles.lock) : undefined;
       if (taken !== undefined) {
-        await noteTurn(place, uid);
+        await noteTurn(lockFiles, uid);
         return taken;
       }
       await ports.clock.sleep(backoffMs(POLL, looks));
     }
   } finally {
-    await files.remove(`${place.queue}/${name}`);
+    await files.remove(`${lockFiles.queue}/${name}`);
     await held.release();
   }
 }
 
 async function drawTicket(
   { clock, random }: VerbLockPorts,
-  { files, queue }: Place,
+  { files, queue }: LockFiles,
   uid: number,
 ): Promise<{ readonly name: string; readonly held: Lock }> {
   for (;;) {
@@ -99,7 +99,7 @@ async function drawTicket(
 }
 
 /** Whether no living process comes before this ticket. Removes the tickets of dead processes. */
-async function isNext({ files, queue, served }: Place, own: string): Promise<boolean> {
+async function isNext({ files, queue, served }: LockFiles, own: string): Promise<boolean> {
   const tickets = (await files.list(queue)).flatMap(parseTicket);
   const turns = await readTurns(files, served);
   const order = tickets.sort((a, b) =>
@@ -139,7 +139,7 @@ async function readTurns(files: Files, path: string): Promise<ReadonlyMap<number
 }
 
 /** Records whose turn it was. The caller holds the lock, so there is only one writer. */
-async function noteTurn({ files, served }: Place, uid: number): Promise<void> {
+async function noteTurn({ files, served }: LockFiles, uid: number): Promise<void> {
   const turns = [...await readTurns(files, served)].sort(([, a], [, b]) => a - b);
   const next = (turns.at(-1)?.[1] ?? 0) + 1;
   const kept = turns.filter(([other]) => other !== uid).slice(1 - SERVED_MAX);

@@ -106,8 +106,8 @@ export async function archiveHome(
   });
   if (done.code === 0) return ok(file);
   await ports.files.remove(part);
-  const words = done.stderr.trim().split("\n").slice(0, 5);
-  return err(failed(agent, `tar ended with ${done.code ?? done.signal}`, words));
+  const errorLines = done.stderr.trim().split("\n").slice(0, 5);
+  return err(failed(agent, `tar ended with ${done.code ?? done.signal}`, errorLines));
 }
 
 /**
@@ -127,8 +127,8 @@ export async function emptyHome(
     timeoutMs: ARCHIVE_MS_MAX,
   });
   if (done.code === 0) return ok(undefined);
-  const words = done.stderr.trim().split("\n").slice(0, 5);
-  return err(failed(agent, `"${home}" could not be emptied after that`, words));
+  const errorLines = done.stderr.trim().split("\n").slice(0, 5);
+  return err(failed(agent, `"${home}" could not be emptied after that`, errorLines));
 }
 
 function folderOf(path: string): string {

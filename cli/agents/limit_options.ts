@@ -67,14 +67,14 @@ function withoutAbsent(edit: LimitsEdit): AgentLimits {
  */
 export function limitsText(own: AgentLimits | undefined, host: HostLimits | undefined): string {
   const shown = host === undefined ? own ?? {} : fillLimits(own ?? {}, host.agent);
-  const parts = LIMIT_ROWS.flatMap((row) => {
+  const limits = LIMIT_ROWS.flatMap((row) => {
     const value = shown[row.field];
     return value === undefined ? [] : [wordsOf(row, value, own)];
   });
-  if (host !== undefined) return parts.join(", ");
-  return parts.length === 0
+  if (host !== undefined) return limits.join(", ");
+  return limits.length === 0
     ? "none: they are enforced under systemd only"
-    : `${parts.join(", ")}; enforced under systemd only`;
+    : `${limits.join(", ")}; enforced under systemd only`;
 }
 
 function wordsOf(row: LimitRow, value: number, own: AgentLimits | undefined): string {

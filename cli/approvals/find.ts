@@ -20,7 +20,7 @@ import { dialUnit } from "units/render/unit_name.ts";
 export interface FoundApprovals {
   readonly approvals: readonly ApprovalView[];
   /** Names of all queried agents, including those in `unread`. */
-  readonly asked: readonly AgentName[];
+  readonly queried: readonly AgentName[];
   /** Why the approvals of an agent could not be read. */
   readonly unread: ReadonlyMap<AgentName, Refusal>;
 }
@@ -48,7 +48,7 @@ export async function readApprovals(context: VerbContext): Promise<Result<FoundA
     if (!listed.ok) unread.set(name, unreadApprovals(name, stateOf(listed.error)));
   }
   return ok({
-    asked: names.value,
+    queried: names.value,
     unread,
     approvals: found.flatMap(({ listed }) => listed.ok ? listed.value : []),
   });
@@ -114,7 +114,7 @@ export async function findApproval(
   const state = alike.length > 1
     ? `${alike.length} begin with it, must be one`
     : unread.size > 0
-    ? `not every agent could be asked (${unread.size} of ${read.value.asked.length} did not answer)`
+    ? `${unread.size} of ${read.value.queried.length} agents did not answer`
     : "there is none of that name on this host";
   return err(refusal(
     "approval-unknown",

@@ -24,7 +24,7 @@ export interface SoftSetting {
 }
 
 /** Inputs of `softSettings`. */
-export interface SoftSite {
+export interface SoftInputs {
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
   /** Agents of the whole fleet. */
@@ -44,16 +44,16 @@ export interface SoftSite {
 }
 
 /** Returns the soft settings by area: gateway, login, agents, MCP servers. */
-export function softSettings(site: SoftSite): readonly SoftSetting[] {
+export function softSettings(inputs: SoftInputs): readonly SoftSetting[] {
   return [
-    ...gatewaySettings(site),
-    ...loginSettings(site),
-    ...agentSettings(site),
-    ...serverSettings(site.wired),
+    ...gatewaySettings(inputs),
+    ...loginSettings(inputs),
+    ...agentSettings(inputs),
+    ...serverSettings(inputs.wired),
   ];
 }
 
-function gatewaySettings({ roles, markers, agents }: SoftSite): readonly SoftSetting[] {
+function gatewaySettings({ roles, markers, agents }: SoftInputs): readonly SoftSetting[] {
   const { gateway } = roles;
   if (gateway === undefined) return [];
   const keyless = agents.filter((agent) =>
@@ -93,7 +93,7 @@ function gatewaySettings({ roles, markers, agents }: SoftSite): readonly SoftSet
 }
 
 function loginSettings(
-  { roles, basicUsers, teamsRegisterToken }: SoftSite,
+  { roles, basicUsers, teamsRegisterToken }: SoftInputs,
 ): readonly SoftSetting[] {
   const { login } = roles;
   const users = login?.driver === "basic" ? parseBasicUsers(basicUsers ?? "") : undefined;
@@ -116,7 +116,7 @@ function loginSettings(
   ];
 }
 
-function agentSettings({ agents, hosts, hostname }: SoftSite): readonly SoftSetting[] {
+function agentSettings({ agents, hosts, hostname }: SoftInputs): readonly SoftSetting[] {
   const admins = agents.filter(({ isAdmin }) => isAdmin).map(({ name }) => name);
   const unpinned = agents.filter(({ runOn }) => runOn === undefined).map(({ name }) => name);
   return [

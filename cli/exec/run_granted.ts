@@ -36,7 +36,7 @@ export async function runGranted(deps: CliDeps): Promise<number> {
     if (!envelope.ok) return await printRefusal(envelope.error, wantsJson, deps);
     const { request, caller } = envelope.value;
     wantsJson = request.argv.includes("--json");
-    const addressed = settle(envelope.value, deps);
+    const addressed = authorizeRequest(envelope.value, deps);
     if (!addressed.ok) return await printRefusal(addressed.error, wantsJson, deps);
     const tree = request.tty?.tree;
     return await runVerb(addressed.value, { caller, paths, ports }, {
@@ -91,7 +91,7 @@ function useOnce(database: Database, nonce: string, now: number): Result<void> {
   return changes === 1 ? ok(undefined) : err(badGrant("it was used before"));
 }
 
-function settle({ request, caller }: ExecEnvelope, deps: CliDeps): Result<Addressed> {
+function authorizeRequest({ request, caller }: ExecEnvelope, deps: CliDeps): Result<Addressed> {
   const parsed = parseRequest(request.argv, deps.tokenize);
   if (!parsed.ok) return parsed;
   if (parsed.value.kind !== "run") return err(badGrant("it names no verb"));

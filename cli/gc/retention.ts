@@ -19,7 +19,7 @@ export interface Found {
 }
 
 /** One file or folder to delete, and the reason. */
-export interface Doomed {
+export interface Expired {
   readonly kind: "tree" | "cache" | "log";
   readonly path: string;
   readonly bytes: number;
@@ -27,12 +27,12 @@ export interface Doomed {
 }
 
 /** Returns the log files to delete. `units` are the names of all rendered units. */
-export function doomedLogs(
+export function expiredLogs(
   found: readonly Found[],
   units: ReadonlySet<string>,
   beforeMs: number,
-): readonly Doomed[] {
-  return found.flatMap(({ name, path, stat }): readonly Doomed[] => {
+): readonly Expired[] {
+  return found.flatMap(({ name, path, stat }): readonly Expired[] => {
     const [, unit = "", rotated] = /^(.+)\.log(\.\d+(?:\.gz)?)?$/.exec(name) ?? [];
     if (unit === "" || stat.kind !== "file" || stat.mtimeMs >= beforeMs) return [];
     const reason = rotated !== undefined
@@ -64,7 +64,7 @@ export interface McpTrees {
 }
 
 /** Returns the trees to delete: those of MCPs that no agent of this host has. */
-export function doomedTrees(
+export function expiredTrees(
   found: readonly McpTrees[],
   known: {
     /** MCPs that an agent of this host has, or that are held. */
@@ -73,8 +73,8 @@ export function doomedTrees(
     readonly catalogued: ReadonlySet<string>;
     readonly beforeMs: number;
   },
-): readonly Doomed[] {
-  return found.flatMap(({ mcp, folder, usedMs, bytes, cache }): readonly Doomed[] => {
+): readonly Expired[] {
+  return found.flatMap(({ mcp, folder, usedMs, bytes, cache }): readonly Expired[] => {
     if (known.wired.has(mcp) || usedMs >= known.beforeMs) return [];
     const tree = { kind: "tree", path: folder.path, bytes, reason: "no agent has it" } as const;
     if (cache === undefined || known.catalogued.has(mcp)) return [tree];

@@ -29,15 +29,15 @@ export function answerHelp(
   version: string,
   env: Readonly<Record<string, string>>,
 ): HelpAnswer {
-  const asked = parseRequest(argv, () => ASKS_FOR_HELP);
-  if (!asked.ok) {
-    const stderr = `${refusalLines(withLocalHints(asked.error, env)).join("\n")}\n`;
-    return { code: exitCode(asked.error), stdout: "", stderr };
+  const request = parseRequest(argv, () => ASKS_FOR_HELP);
+  if (!request.ok) {
+    const stderr = `${refusalLines(withLocalHints(request.error, env)).join("\n")}\n`;
+    return { code: exitCode(request.error), stdout: "", stderr };
   }
-  if (asked.value.kind === "version") {
-    return { code: 0, stdout: versionText(version, asked.value.json), stderr: "" };
+  if (request.value.kind === "version") {
+    return { code: 0, stdout: versionText(version, request.value.json), stderr: "" };
   }
-  const words = asked.value.kind === "help" ? asked.value.words : [];
+  const words = request.value.kind === "help" ? request.value.words : [];
   return { code: 0, stdout: helpText(words) ?? "", stderr: "" };
 }
 

@@ -154,12 +154,12 @@ async function readChild(
   stop.addEventListener("abort", end, { once: true });
   try {
     await child.stdin.close().catch(() => {});
-    const said = new Response(child.stderr as ReadableStream<Uint8Array<ArrayBuffer>>).text();
+    const stderr = new Response(child.stderr as ReadableStream<Uint8Array<ArrayBuffer>>).text();
     for await (const line of readLines(child.stdout, LINES)) await onText(line);
     const exit = await child.exited;
-    const words = (await said).trim();
+    const errors = (await stderr).trim();
     if (exit.code !== 0 && !stop.aborted) {
-      throw new Error(words === "" ? `${command} ended with ${exit.code ?? exit.signal}` : words);
+      throw new Error(errors === "" ? `${command} ended with ${exit.code ?? exit.signal}` : errors);
     }
   } finally {
     stop.removeEventListener("abort", end);

@@ -24,25 +24,25 @@ import { ROLE_UNITS } from "units/render/unit_name.ts";
 const KINDS = ["role", "agent", "mcp"] as const;
 
 /** The inputs of the decision. */
-export interface LogSite {
+export interface LogContext {
   readonly paths: Paths;
   readonly caller: Caller;
   readonly files: readonly RecordedFile[];
 }
 
 /** Returns the units, sorted. A template stands for all its instances. */
-export function logUnits(word: string, site: LogSite): Result<readonly string[]> {
+export function logUnits(word: string, context: LogContext): Result<readonly string[]> {
   const [, kind, rest = word] = /^(role|agent|mcp):(.*)$/.exec(word) ?? [];
-  const own = callerAgent(site.caller);
+  const own = callerAgent(context.caller);
   const name = rest === "self" && own !== undefined ? own : rest;
   const wanted = kind === undefined ? KINDS : [kind];
-  const isAll = isOperator(site.caller);
+  const isAll = isOperator(context.caller);
   if (wanted.includes("role") && Object.hasOwn(ROLE_UNITS, name)) {
     const unit = ROLE_UNITS[name] ?? "";
     return isAll ? ok([unit]) : err(denied(name, "it is the log of a role of the host"));
   }
-  const units = site.files.flatMap((file) => {
-    const unit = unitNameOf(file.path, site.paths);
+  const units = context.files.flatMap((file) => {
+    const unit = unitNameOf(file.path, context.paths);
     return unit === undefined ? [] : [{ ...file, unit }];
   });
   const readable = units.filter((file) => isAll || file.agent === own);
@@ -54,7 +54,7 @@ export function logUnits(word: string, site: LogSite): Result<readonly string[]>
     ? ofMcp
     : [];
   if (found.length > 0) return ok(found.map((file) => file.unit).sort());
-  return err(isAll ? unknown(word, site) : notOwn(word));
+  return err(isAll ? unknown(word, context) : notOwn(word));
 }
 
 /**
@@ -88,9 +88,9 @@ function notOwn(word: string) {
 }
 
 /** The refusal for operators, who may read every log. */
-function unknown(word: string, site: LogSite) {
+function unknown(word: string, context: LogContext) {
   const names = [
-    ...new Set(site.files.flatMap((file) => [file.agent ?? [], file.mcp ?? []].flat())),
+    ...new Set(context.files.flatMap((file) => [file.agent ?? [], file.mcp ?? []].flat())),
   ].sort();
   return refusal(
     "log-subject-unknown",

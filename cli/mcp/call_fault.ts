@@ -7,7 +7,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { isOwnProxy } from "cli/mcp/call_place.ts";
-import { serverWords } from "cli/mcp/server_words.ts";
+import { serverLogTail } from "cli/mcp/server_words.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
 import type { Refusal } from "core/errors.ts";
@@ -29,18 +29,18 @@ export async function explainFault(
 ): Promise<Refusal> {
   const { ports, paths, caller } = context;
   if (!LOST.has(fault.code) || manifest.transport === "http") return fault;
-  const whose = callerAgent(caller) === agent ? "self" : agent;
-  const doctor = `fleetctl mcp doctor ${manifest.name} ${whose}`;
+  const agentArgument = callerAgent(caller) === agent ? "self" : agent;
+  const doctor = `fleetctl mcp doctor ${manifest.name} ${agentArgument}`;
   const tree = needsVendoring(manifest)
     ? await checkTree(manifest.name, ports, paths)
     : { ok: true } as const;
   if (!tree.ok) {
-    const apply = whose === "self" ? "fleetctl apply self" : "fleetctl apply";
+    const apply = agentArgument === "self" ? "fleetctl apply self" : "fleetctl apply";
     return { ...tree.error, hints: [apply, doctor] };
   }
   // Only root can read the journal; for others `mcp doctor` reads it through the daemon.
-  const words = isOwnProxy(context) || fault.code === "mcp-unreachable"
+  const logTail = isOwnProxy(context) || fault.code === "mcp-unreachable"
     ? []
-    : await serverWords(context, manifest, agent);
-  return { ...fault, details: [...fault.details, ...words], hints: [doctor, ...fault.hints] };
+    : await serverLogTail(context, manifest, agent);
+  return { ...fault, details: [...fault.details, ...logTail], hints: [doctor, ...fault.hints] };
 }

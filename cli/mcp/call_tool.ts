@@ -97,11 +97,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   // `apply`.
   const gate = await createGateReader(ports.files, paths.gate(mcp), mcp).current();
   if (!gate.ok) return gate;
-  const place: Result<McpEndpoint> = socket.value === undefined
+  const endpoint: Result<McpEndpoint> = socket.value === undefined
     ? await urlPlace(context, gate.value, target.agent)
     : ok(socketPlace(context, mcp, { socket: socket.value, agent: target.agent }));
-  if (!place.ok) return place;
-  const at = place.value;
+  if (!endpoint.ok) return endpoint;
+  const at = endpoint.value;
   const isOwn = callerAgent(caller) === target.agent;
   const origin: CallOrigin = isOwn ? { kind: "verb", verb } : {
     kind: "relayed",
@@ -133,13 +133,13 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!answer.ok) {
     return err(await explainFault(context, manifest.value, target.agent, answer.error));
   }
-  const told = report(options, target.agent, answer.value);
+  const done = report(options, target.agent, answer.value);
   const denied = answer.value.isError
     ? deniedOf(manifest.value, answer.value.text, paths.home(target.agent))
     : [];
-  return told.ok && denied.length > 0
-    ? ok({ ...told.value, warnings: [...told.value.warnings ?? [], ...denied] })
-    : told;
+  return done.ok && denied.length > 0
+    ? ok({ ...done.value, warnings: [...done.value.warnings ?? [], ...denied] })
+    : done;
 }
 
 /**
@@ -260,13 +260,13 @@ function badArguments({ verb, mcp, found, tool, agent }: {
   readonly tool: string;
   readonly agent: string | undefined;
 }) {
-  const words = [
+  const args = [
     tool === "" ? "<tool>" : quoteShell(tool),
     ...(agent === undefined ? [] : [agent]),
   ];
   return refusal("arguments-invalid", `Cannot call a tool of MCP "${mcp}": ${found}`, {
     kind: "usage",
-    hints: [`fleetctl ${verb} ${mcp} ${words.join(" ")} --args '{"key":"value"}'`],
+    hints: [`fleetctl ${verb} ${mcp} ${args.join(" ")} --args '{"key":"value"}'`],
   });
 }
 

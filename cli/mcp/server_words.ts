@@ -15,7 +15,7 @@ const LINES = 10;
 const LINE_LENGTH_MAX = 400;
 
 /** Returns the lines, oldest first, safe to print; none if the log cannot be read. */
-export async function serverWords(
+export async function serverLogTail(
   { ports, paths }: VerbContext,
   { name, sharing }: Manifest,
   agent: AgentName,

@@ -38,12 +38,12 @@ export function readCertificate(
         .getPeerCertificate();
       clearTimeout(timer);
       socket.destroy();
-      const told = [...names.matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
+      const dnsNames = [...names.matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
       const commonName = String(subject?.CN ?? "");
       resolve({
         fromMs: Date.parse(from),
         toMs: Date.parse(to),
-        names: told.length > 0 ? told : [commonName],
+        names: dnsNames.length > 0 ? dnsNames : [commonName],
       });
     });
   });

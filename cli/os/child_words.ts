@@ -12,13 +12,13 @@ const BYTES_MAX = 16 * 1024;
 const REST_MS_MAX = 1_000;
 
 /** The kept output. */
-export interface ChildWords {
+export interface StderrTail {
   /** Returns the text after the program ends, or the text so far after one second. */
   read(clock: Pick<Clock, "after">): Promise<string>;
 }
 
 /** Starts reading a program's stderr. */
-export function keepWords(readable: ReadableStream<Uint8Array>): ChildWords {
+export function keepStderr(readable: ReadableStream<Uint8Array>): StderrTail {
   let kept = new Uint8Array();
   const ended = readable.pipeTo(
     new WritableStream({

@@ -16,7 +16,7 @@ import { brokenMessage } from "core/mcp/broken_message.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/ports/mcp_client.ts";
-import { type ChildWords, keepWords } from "cli/os/child_words.ts";
+import { keepStderr, type StderrTail } from "cli/os/child_words.ts";
 import { openMcpHttp } from "core/os/mcp_http.ts";
 import { answerQuestions, ASKABLE, startDeadline } from "cli/os/mcp_questions.ts";
 import type { Clock } from "core/ports/clock.ts";
@@ -117,7 +117,7 @@ async function withClient<T>(
   work: (client: Client, sent: readonly Definition[]) => Promise<Result<T>>,
   capabilities: ClientCapabilities = {},
 ): Promise<Result<T>> {
-  let stream: ByteStream & { readonly words?: ChildWords };
+  let stream: ByteStream & { readonly stderr?: StderrTail };
   try {
     stream = await openStream(at, ports);
   } catch (thrown) {
@@ -138,8 +138,8 @@ async function withClient<T>(
   } catch (thrown) {
     const refused = callRefusal(mcp, at, thrown, fault());
     stream.close();
-    const words = await stream.words?.read(ports.clock) ?? "";
-    return err(words === "" ? refused : { ...refused, details: words.split("\n") });
+    const output = await stream.stderr?.read(ports.clock) ?? "";
+    return err(output === "" ? refused : { ...refused, details: output.split("\n") });
   } finally {
     await client.close().catch(() => {/* the connection is already closed */});
     stream.close();
@@ -149,13 +149,13 @@ async function withClient<T>(
 async function openStream(
   at: McpEndpoint,
   ports: McpClientPorts,
-): Promise<ByteStream & { readonly words?: ChildWords }> {
+): Promise<ByteStream & { readonly stderr?: StderrTail }> {
   if ("socket" in at) return await ports.sockets.connectUnix(at.socket);
   if ("http" in at) return openMcpHttp(at.http, ports);
   const child = await ports.processes.spawn({ ...at, group: true });
-  const words = keepWords(child.stderr);
+  const stderr = keepStderr(child.stderr);
   return {
-    ...(at.keepsStderr ? { words } : {}),
+    ...(at.keepsStderr ? { stderr } : {}),
     readable: child.stdout,
     writable: child.stdin,
     close: () => child.kill("SIGTERM"),
@@ -196,8 +196,8 @@ function callRefusal(
     return refusal("mcp-ended", `Cannot finish the call of MCP ${name}: ${fault.why}`, logs);
   }
   const { code, data } = (thrown ?? {}) as { readonly code?: unknown; readonly data?: unknown };
-  const told = isRecord(data) ? data["code"] : undefined;
-  if ("command" in at && PROXY_CODES.has(told)) return refusal(String(told), text, logs);
+  const ownCode = isRecord(data) ? data["code"] : undefined;
+  if ("command" in at && PROXY_CODES.has(ownCode)) return refusal(String(ownCode), text, logs);
   if (code === "REQUEST_TIMEOUT" || /timed out/i.test(text)) {
     return refusal("mcp-timeout", `Cannot finish the call of MCP ${name}: no answer in time`);
   }

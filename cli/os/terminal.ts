@@ -64,10 +64,10 @@ async function writeAll(
 }
 
 async function readStdin(bytesMax: number): Promise<Result<string>> {
-  const parts: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const part of Deno.stdin.readable) {
-    parts.push(part);
+    chunks.push(part);
     length += part.length;
     if (length > bytesMax) {
       return err(refusal(
@@ -79,7 +79,7 @@ async function readStdin(bytesMax: number): Promise<Result<string>> {
   }
   const bytes = new Uint8Array(length);
   let at = 0;
-  for (const part of parts) {
+  for (const part of chunks) {
     bytes.set(part, at);
     at += part.length;
   }

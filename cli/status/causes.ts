@@ -6,7 +6,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { lastWords, type NamedFault } from "cli/status/last_words.ts";
+import { lastError, type NamedFault } from "cli/status/last_words.ts";
 import { portHolder } from "cli/status/port_holder.ts";
 import { quoteShell } from "core/text/quote.ts";
 import { isJournalOfAgent, mendDatabase } from "units/reconcile/damaged_database.ts";
@@ -28,8 +28,8 @@ export async function findCauses(
   context: VerbContext,
   units: readonly string[],
 ): Promise<ReadonlyMap<string, Cause>> {
-  const asked = [...new Set(units)].slice(0, UNITS_MAX);
-  const causes = await Promise.all(asked.map(async (unit) => {
+  const queried = [...new Set(units)].slice(0, UNITS_MAX);
+  const causes = await Promise.all(queried.map(async (unit) => {
     const cause = await findCause(context, unit);
     return cause === undefined ? [] : [[unit, cause] as const];
   }));
@@ -45,25 +45,30 @@ async function findCause(context: VerbContext, unit: string): Promise<Cause | un
     // `status` must work without a readable journal. The details give the reason.
     return { details: [`its log cannot be read: ${String(thrown)}`], hints: [] };
   }
-  const words = lastWords(lines);
-  if (words === undefined) return undefined;
-  const said = `last error: ${words.line}`;
+  const last = lastError(lines);
+  if (last === undefined) return undefined;
+  const lastLine = `last error: ${last.line}`;
   const restart = services.name === "systemd" ? `systemctl restart ${unit}` : "fleetctl apply";
-  const mending = mendDatabase([words.line], { unit, paths: context.paths, start: restart });
-  if (mending !== undefined) return { details: [said, ...mending.details], hints: mending.hints };
-  const more = words.fault === undefined
+  const mending = mendDatabase([last.line], { unit, paths: context.paths, start: restart });
+  if (mending !== undefined) {
+    return { details: [lastLine, ...mending.details], hints: mending.hints };
+  }
+  const more = last.fault === undefined
     ? { details: [], hints: [] }
-    : await behind(context, { unit, fault: words.fault, restart });
-  return { details: [said, ...more.details], hints: more.hints };
+    : await explain(context, { unit, fault: last.fault, restart });
+  return { details: [lastLine, ...more.details], hints: more.hints };
 }
 
-interface Behind {
+interface FaultOfUnit {
   readonly unit: string;
   readonly fault: NamedFault;
   readonly restart: string;
 }
 
-async function behind(context: VerbContext, { unit, fault, restart }: Behind): Promise<Cause> {
+async function explain(
+  context: VerbContext,
+  { unit, fault, restart }: FaultOfUnit,
+): Promise<Cause> {
   switch (fault.kind) {
     case "port-taken":
       // No unit of an agent listens on a port. The agent's log must not suggest stopping the holder
@@ -120,7 +125,7 @@ async function deniedFile(
   if (agent === undefined || home === undefined || !of.path.startsWith(`${home}/`)) {
     return { details: [], hints: ["fleetctl apply", of.restart] };
   }
-  const belongs = await foreignOwner(context, of.path, agent);
+  const belongs = await wrongOwner(context, of.path, agent);
   const folder = quoteShell(`${home}/.fleetctl`);
   return {
     details: belongs === undefined ? [] : [belongs],
@@ -139,7 +144,7 @@ async function deniedHome(
   const agent = DIAL.exec(of.unit)?.[1];
   if (agent === undefined) return { details: [], hints: [] };
   const home = context.paths.home(agent);
-  const belongs = await foreignOwner(context, home, agent);
+  const belongs = await wrongOwner(context, home, agent);
   return belongs === undefined ? { details: [], hints: [] } : {
     details: [belongs],
     hints: [`chown -h ${agent}:${agent} ${quoteShell(home)}`, of.restart],
@@ -150,7 +155,7 @@ async function deniedHome(
  * Returns who owns a file that must belong to an agent; undefined if the agent owns it or it is
  * missing.
  */
-async function foreignOwner(
+async function wrongOwner(
   { ports }: VerbContext,
   path: string,
   agent: string,

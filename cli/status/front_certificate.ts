@@ -125,9 +125,12 @@ async function problemsOf(
 
 /** Returns the renewal hint. Often the file is new and the server still uses the old one. */
 async function renewal({ ports, paths }: VerbContext, { host, port }: Front, isHere: boolean) {
-  const look = `curl -sSvo /dev/null https://${host}:${port}/ 2>&1 | grep 'expire date'`;
+  const command = `curl -sSvo /dev/null https://${host}:${port}/ 2>&1 | grep 'expire date'`;
   if (!isHere) {
-    return { details: ["The server in front is not on this host: renew it there."], hints: [look] };
+    return {
+      details: ["The server in front is not on this host: renew it there."],
+      hints: [command],
+    };
   }
   const holder = await portHolder(ports, port);
   const unit = holder?.process?.unit;
@@ -141,7 +144,7 @@ async function renewal({ ports, paths }: VerbContext, { host, port }: Front, isH
     hints: [
       ...(isCertbots ? ["certbot renew"] : []),
       ...(unit === undefined ? [] : [`systemctl reload-or-restart ${quoteShell(unit)}`]),
-      ...(unit === undefined && !isCertbots ? [look] : []),
+      ...(unit === undefined && !isCertbots ? [command] : []),
     ],
   };
 }

@@ -15,7 +15,7 @@ export type NamedFault =
   | { readonly kind: "disk-full"; readonly path: string };
 
 /** The last error of a unit. */
-export interface LastWords {
+export interface LastError {
   readonly line: string;
   readonly fault: NamedFault | undefined;
 }
@@ -37,19 +37,19 @@ const CHATTER = new RegExp(
 );
 
 /** Returns the last error of a log, given oldest line first; undefined if there is none. */
-export function lastWords(lines: readonly string[]): LastWords | undefined {
+export function lastError(lines: readonly string[]): LastError | undefined {
   const all = lines.map(parseJsonObject);
   // Errors before the last successful start are obsolete.
   const ready = all.findLastIndex((fields) => fields?.event === "ready");
   const logged = all.slice(ready + 1);
   for (const level of LEVELS) {
     const found = logged.findLast((fields) => fields?.level === level);
-    if (found !== undefined) return wordsOf(sentence(found));
+    if (found !== undefined) return errorOf(sentence(found));
   }
   const plain = lines.slice(ready + 1).findLast((line, at) =>
     logged[at] === undefined && !CHATTER.test(line)
   );
-  return plain === undefined ? undefined : wordsOf(plain);
+  return plain === undefined ? undefined : errorOf(plain);
 }
 
 /**
@@ -57,12 +57,12 @@ export function lastWords(lines: readonly string[]): LastWords | undefined {
  * taken`.
  */
 function sentence(fields: Readonly<Record<string, unknown>>): string {
-  const words = [fields.event, fields.error, fields.reason, fields.code]
+  const texts = [fields.event, fields.error, fields.reason, fields.code]
     .filter((word) => typeof word === "string" && word !== "");
-  return words.join(": ");
+  return texts.join(": ");
 }
 
-function wordsOf(line: string): LastWords {
+function errorOf(line: string): LastError {
   const short = line.length > LINE_LENGTH_MAX ? `${line.slice(0, LINE_LENGTH_MAX)}…` : line;
   return { line: short, fault: faultIn(line) };
 }

@@ -35,7 +35,7 @@ export interface AgentLine {
 }
 
 /** Further inputs for the problems of one host. */
-export interface ProblemSite {
+export interface ProblemContext {
   readonly paths: Paths;
   readonly hostname: string;
   /** Why units do not serve, as far as their logs show it. */
@@ -61,7 +61,7 @@ export function unreachedUnits(lines: readonly AgentLine[]): readonly string[] {
 /** A role that is not active, with the error from its log. */
 export function roleProblem(
   { role, unit, state, reason }: RoleLine,
-  { paths, causes }: ProblemSite,
+  { paths, causes }: ProblemContext,
 ): readonly Refusal[] {
   if (state === "active") return [];
   const why = reason === "" ? "" : ` (${reason})`;
@@ -96,7 +96,7 @@ export function hostKeyProblem(context: VerbContext, gathered: Gathered): readon
 /** An agent that does not run, and its MCPs that do not answer. */
 export function agentProblem(
   { agent, state, mcps }: AgentLine,
-  { paths, causes }: ProblemSite,
+  { paths, causes }: ProblemContext,
 ): readonly Refusal[] {
   const { name } = agent;
   const cause = causes.get(dialUnit(name));
@@ -146,7 +146,7 @@ function isRunning({ state }: HostState): boolean {
 /** The connection problem of an agent. A unit that is down is reported separately. */
 export function connectionProblem(
   { agent, state, connection }: AgentLine,
-  { paths, hostname, causes }: ProblemSite,
+  { paths, hostname, causes }: ProblemContext,
 ): readonly Refusal[] {
   const { name } = agent;
   if (connection.state === "unknown") {

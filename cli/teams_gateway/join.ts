@@ -22,7 +22,7 @@ const JOIN_MS_MAX = 5_000;
  * Refuses if the roles no longer have a receiver while its file contains messages, or may contain
  * some.
  */
-export async function spoolWaits(
+export async function checkSpoolEmpty(
   context: VerbContext,
   next: HostRoles["teamchat"],
 ): Promise<Refusal | undefined> {

@@ -24,7 +24,7 @@ import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts
 import type { UnitStatus } from "core/ports/unit.ts";
 
 /** The observed state. */
-export interface TeamsLook {
+export interface TeamsState {
   readonly gathered: Gathered;
   readonly unit: UnitStatus | undefined;
   /** The receiver; undefined if it is not a separate process, or does not answer. */
@@ -43,7 +43,7 @@ export interface TeamsLook {
 }
 
 /** Collects the state. Changes nothing. */
-export async function lookAtTeams(context: VerbContext): Promise<Result<TeamsLook>> {
+export async function readTeamsState(context: VerbContext): Promise<Result<TeamsState>> {
   const { ports, paths } = context;
   const gathered = await readFacts(context);
   if (!gathered.ok) return gathered;
@@ -125,7 +125,7 @@ export interface RunningAgents {
 }
 
 /** Reads them from the gateway's health; undefined without an answer. */
-export function runningAgents({ health }: Pick<TeamsLook, "health">): RunningAgents | undefined {
+export function runningAgents({ health }: Pick<TeamsState, "health">): RunningAgents | undefined {
   const agents = health?.agents as Readonly<Record<string, unknown>> | undefined;
   if (typeof agents !== "object" || agents === null) return undefined;
   const { connected, watched, digest } = agents;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { agentsOf, runningAgents, type TeamsLook } from "cli/teams_gateway/look.ts";
+import { agentsOf, runningAgents, type TeamsState } from "cli/teams_gateway/look.ts";
 import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
 import { type Refusal, refusal } from "core/errors.ts";
@@ -16,18 +16,18 @@ import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts
 import type { UnitStatus } from "core/ports/unit.ts";
 
 /** Returns all problems, each cause before its consequences. */
-export function teamsProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
-  const { roles, markers } = look.gathered;
+export function teamsProblems(state: TeamsState, paths: Paths): readonly Refusal[] {
+  const { roles, markers } = state.gathered;
   if (roles.teamchat === undefined) return [notInstalled(markers.teamsGateway)];
   return [
-    ...unitProblems(TEAMCHAT_UNIT, look.unit, paths),
-    ...(look.isReceiverSeparate
-      ? unitProblems(TEAMCHAT_RECEIVER_UNIT, look.receiver, paths)
-      : joinProblems(look, paths)),
-    ...ledgerProblems(look, paths),
-    ...secretProblems(look),
-    ...healthProblems(look, paths),
-    ...look.wanted.faults,
+    ...unitProblems(TEAMCHAT_UNIT, state.unit, paths),
+    ...(state.isReceiverSeparate
+      ? unitProblems(TEAMCHAT_RECEIVER_UNIT, state.receiver, paths)
+      : joinProblems(state, paths)),
+    ...ledgerProblems(state, paths),
+    ...secretProblems(state),
+    ...healthProblems(state, paths),
+    ...state.wanted.faults,
   ];
 }
 
@@ -60,7 +60,7 @@ function unitProblems(
 
 /** Remains of a separate receiver although the roles name one process. */
 function joinProblems(
-  { receiver, hasSpool, gathered }: TeamsLook,
+  { receiver, hasSpool, gathered }: TeamsState,
   paths: Paths,
 ): readonly Refusal[] {
   const { teamchat } = gathered.roles;
@@ -88,10 +88,10 @@ function joinProblems(
   )];
 }
 
-function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
-  const { rendered, wanted, gathered } = look;
+function ledgerProblems(state: TeamsState, paths: Paths): readonly Refusal[] {
+  const { rendered, wanted, gathered } = state;
   const isDifferent = rendered !== undefined && rendered.get("TEAMS_AGENTS") !== wanted.text;
-  const running = runningAgents(look);
+  const running = runningAgents(state);
   // A gateway that watches its file is at most a fraction of a second behind.
   const isStale = running?.isWatched === false &&
     running.digest !== agentsDigest(agentsOf(wanted.text));
@@ -123,13 +123,13 @@ function ledgerProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
       )]
       : []),
     ...inTeams.map(ownerMissing).filter((each) => each !== undefined),
-    ...inTeams.flatMap((agent) => keyProblem(look, agent)),
+    ...inTeams.flatMap((agent) => keyProblem(state, agent)),
   ];
 }
 
 /** An agent whose key the gateway does not accept, and the command that enrolls it. */
 function keyProblem(
-  { gathered: { facts }, homeKeys }: TeamsLook,
+  { gathered: { facts }, homeKeys }: TeamsState,
   { name, dialKeys, stopped, runOn }: AgentRecord,
 ): readonly Refusal[] {
   const key = homeKeys.get(name);
@@ -156,7 +156,7 @@ function keyProblem(
 /** Keys that cloud mode needs. */
 const CLOUD_KEYS = ["TEAMS_APP_ID", "TEAMS_APP_PASSWORD", "TEAMS_APP_TENANT_ID"];
 
-function secretProblems({ rendered }: TeamsLook): readonly Refusal[] {
+function secretProblems({ rendered }: TeamsState): readonly Refusal[] {
   if (rendered === undefined) return [];
   const missing = CLOUD_KEYS.filter((key) => (rendered.get(key) ?? "") === "");
   if (missing.length === 0 || missing.length === CLOUD_KEYS.length) return [];
@@ -172,7 +172,7 @@ function secretProblems({ rendered }: TeamsLook): readonly Refusal[] {
 }
 
 /** Texts and remedies for the problems that the gateway reports itself. */
-const HEALTH_WORDS: Readonly<
+const HEALTH_MESSAGES: Readonly<
   Record<string, readonly [words: string, ...hints: readonly string[]]>
 > = {
   "keys-never-fetched": [
@@ -219,11 +219,11 @@ const HEALTH_WORDS: Readonly<
   ],
 };
 
-function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
-  const { health } = look;
-  const [listening, name] = look.isReceiverSeparate
-    ? [look.receiver, TEAMCHAT_RECEIVER_UNIT]
-    : [look.unit, TEAMCHAT_UNIT];
+function healthProblems(state: TeamsState, paths: Paths): readonly Refusal[] {
+  const { health } = state;
+  const [listening, name] = state.isReceiverSeparate
+    ? [state.receiver, TEAMCHAT_RECEIVER_UNIT]
+    : [state.unit, TEAMCHAT_UNIT];
   if (health === undefined) {
     if (listening?.active !== "active") return [];
     return [
@@ -235,12 +235,12 @@ function healthProblems(look: TeamsLook, paths: Paths): readonly Refusal[] {
   const named = Array.isArray(health.problems) ? health.problems.map(String) : [];
   return named.flatMap((name) => {
     // The ledger's own problems report this.
-    if (name === "agents-none" && look.wanted.text === "{}") return [];
+    if (name === "agents-none" && state.wanted.text === "{}") return [];
     // A newer gateway may report further problems.
-    const [words, ...hints] = HEALTH_WORDS[name] ?? [name, "fleetctl logs teamchat"];
-    return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${words}`, {
+    const [message, ...hints] = HEALTH_MESSAGES[name] ?? [name, "fleetctl logs teamchat"];
+    return [refusal("teams-gateway-degraded", `The team-chat gateway is degraded: ${message}`, {
       // The keys belong to the receiver, and so do the log lines about them.
-      hints: look.isReceiverSeparate && name.startsWith("keys-")
+      hints: state.isReceiverSeparate && name.startsWith("keys-")
         ? ["fleetctl logs teamchat-receiver"]
         : hints,
     })];

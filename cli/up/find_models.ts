@@ -16,7 +16,7 @@ export interface FoundModel {
   /** The value of `--model-from` that selects it. */
   readonly source: string;
   /** Its description in a sentence: `ANTHROPIC_API_KEY in the environment`. */
-  readonly words: string;
+  readonly description: string;
   readonly provider: ModelProvider;
   readonly baseUrl?: string;
   readonly key?: string;
@@ -65,7 +65,7 @@ function keyOf(
   const name = KEYS.find(([one]) => one === provider)?.[1] ?? "";
   const key = env[name]?.trim() ?? "";
   if (key === "") return undefined;
-  return { source: provider, words: `${name} in the environment`, provider, key };
+  return { source: provider, description: `${name} in the environment`, provider, key };
 }
 
 async function serverAt(
@@ -78,7 +78,13 @@ async function serverAt(
   const answer = await askEndpoint(ports, request, msMax);
   const models = answer?.status === 200 ? modelNames(answer.body) : undefined;
   if (models === undefined || models.length === 0) return undefined;
-  return { source: baseUrl, words: `a model server at ${baseUrl}`, provider, baseUrl, models };
+  return {
+    source: baseUrl,
+    description: `a model server at ${baseUrl}`,
+    provider,
+    baseUrl,
+    models,
+  };
 }
 
 /** Returns the first model to use; undefined when the endpoint lists none. */

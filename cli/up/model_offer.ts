@@ -52,7 +52,7 @@ export async function offerModel(
   const [first] = all;
   if (first === undefined) return ok(undefined);
   const answer = await context.promptLine(
-    `Found ${first.words}. Shall ${options.agent} talk to ${nameOf(first)}? [y/N] `,
+    `Found ${first.description}. Shall ${options.agent} talk to ${nameOf(first)}? [y/N] `,
   );
   if (answer === undefined || !/^y(?:es)?$/i.test(answer)) {
     for (const line of offerLines(context, answer === undefined ? all : all.slice(0, 1))) say(line);
@@ -70,8 +70,8 @@ export function offerLines(
   found: readonly FoundModel[],
 ): readonly string[] {
   const { up, upRoot } = localCommandsFor(context.env.FLEETCTL_FROM_TREE, context.paths.root);
-  return found.slice(0, NAMED_MAX).map(({ words, source }) =>
-    `found ${words}, not used; to use it: ${up}${upRoot} --model-from ${source}`
+  return found.slice(0, NAMED_MAX).map(({ description, source }) =>
+    `found ${description}, not used; to use it: ${up}${upRoot} --model-from ${source}`
   );
 }
 
@@ -125,10 +125,11 @@ function notThere(source: string): Refusal {
   );
 }
 
-function noModelNamed({ words }: FoundModel): Refusal {
+function noModelNamed({ description }: FoundModel): Refusal {
   return refusal(
     "model-not-named",
-    `Cannot use ${words}: its list of models cannot be read, so one must be named with --model`,
+    `Cannot use ${description}: its list of models cannot be read, one must be named with ` +
+      "--model",
     { hints: ["fleetctl agents model set ada --help"] },
   );
 }

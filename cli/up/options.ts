@@ -67,12 +67,12 @@ export function portsFrom(base: number): {
 
 /** Returns an absolute path without `.`, `..` and doubled slashes. */
 export function absolutePath(path: string, cwd: string): string {
-  const parts: string[] = [];
+  const segments: string[] = [];
   for (const part of (path.startsWith("/") ? path : `${cwd}/${path}`).split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "" && part !== ".") parts.push(part);
+    if (part === "..") segments.pop();
+    else if (part !== "" && part !== ".") segments.push(part);
   }
-  return `/${parts.join("/")}`;
+  return `/${segments.join("/")}`;
 }
 
 /** Refuses a root that cannot contain a host, before anything is written to it. */

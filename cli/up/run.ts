@@ -115,8 +115,8 @@ async function bringUp(
   const workdir = options.workdir === undefined
     ? undefined
     : absolutePath(options.workdir, context.cwd);
-  const looked = await checkWorkdir(ports.files, workdir);
-  if (!looked.ok) return looked;
+  const checked = await checkWorkdir(ports.files, workdir);
+  if (!checked.ok) return checked;
   const isTeamchatHere = options.isTeamchatHere || await hasTeamchat(context);
   const found = await findPorts(ports.sockets, { ...options, isTeamchatHere });
   if (!found.ok) return found;
@@ -133,8 +133,8 @@ async function bringUp(
   await writeRegistryEnv(ports.files, paths, context.env);
   say(`fleetctl ${context.version} under ${paths.root}${prepared.value.isNew ? " (new)" : ""}`);
   say(workspaceLine(roles.value));
-  const site = { paths, hostname: ports.hostname, uid: ports.users.currentUid() };
-  const gathered = await gatherFacts(ports, site);
+  const inputs = { paths, hostname: ports.hostname, uid: ports.users.currentUid() };
+  const gathered = await gatherFacts(ports, inputs);
   if (!gathered.ok) return gathered;
   await sayFaults(context, gathered.value.faults);
   const report = await reconcile(
@@ -142,7 +142,7 @@ async function bringUp(
     reconcilePorts(context, manager),
     {
       restartAgents: true,
-      onStep: stepTeller(context, say),
+      onStep: stepReporter(context, say),
     },
   );
   if (!report.ok) return report;
@@ -178,7 +178,7 @@ async function hasTeamchat({ ports, paths }: VerbContext): Promise<boolean> {
 }
 
 /** Prints steps that took noticeable time. A tree that already exists takes none. */
-function stepTeller(
+function stepReporter(
   { ports }: Pick<VerbContext, "ports">,
   say: (line: string) => void,
 ): (step: StepProgress) => void {

@@ -11,16 +11,16 @@ import { enrollFirstKeys } from "cli/first_keys.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  hostInputs,
   installFirst,
   planReport,
   readFacts,
   reconcileFacts,
-  siteOf,
   underAgentLock,
   underVerbLock,
 } from "cli/planner.ts";
 import { keepReserve } from "cli/reserve.ts";
-import { spoolWaits } from "cli/teams_gateway/join.ts";
+import { checkSpoolEmpty } from "cli/teams_gateway/join.ts";
 import { defined } from "core/defined.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -36,7 +36,7 @@ export interface Options {
 }
 
 /** Printed once, when the store is created. After that only `secret list` prints it. */
-const OFFER = [
+const RECOVERY_KEY_HINT = [
   "the secret store is new, and only this host can open it; for the day its key is lost:",
   "  fleetctl secret recovery add > recovery.key",
 ];
@@ -56,7 +56,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const { value: vendor } = trees;
   return await underAgentLock(
     context,
-    (late) => apply(context, options, { agent, late, ...defined({ vendor }) }),
+    (awaitLater) => apply(context, options, { agent, late: awaitLater, ...defined({ vendor }) }),
   );
 }
 
@@ -81,7 +81,7 @@ async function apply(
     : await repairPaths(ports, paths);
   const isNewStore = await ports.files.stat(paths.secretsFile) === undefined;
   if (!isDryRun) {
-    const state = await ensureState(ports, siteOf(context), authorOf(context, "apply"));
+    const state = await ensureState(ports, hostInputs(context), authorOf(context, "apply"));
     if (!state.ok) return state;
   }
   const gathered = await readFacts(context);
@@ -89,7 +89,7 @@ async function apply(
   const roles = gathered.value.roles;
   const waits = isDryRun || own !== undefined
     ? undefined
-    : await spoolWaits(context, roles.teamchat);
+    : await checkSpoolEmpty(context, roles.teamchat);
   if (waits !== undefined) return err(waits);
   const { agent, ...how } = own ?? { agent: undefined };
   const report = await reconcileFacts(context, gathered.value, {
@@ -110,10 +110,10 @@ async function apply(
   return ok(planReport({ ...done.value.report, found }, done.value.gathered, {
     json: { enrolled },
     warnings: unreserved === undefined ? [] : [unreserved],
-    ...(own === undefined ? {} : { aboutOneFor: context.caller }),
+    ...(own === undefined ? {} : { singleAgentCaller: context.caller }),
     last: [
       ...enrolled.map((name) => `enrolled   the first dial key of agent "${name}"`),
-      ...(isNewStore ? OFFER : []),
+      ...(isNewStore ? RECOVERY_KEY_HINT : []),
     ],
   }));
 }

@@ -10,7 +10,7 @@ import { type SoftSetting, softSettings } from "cli/doctor/soft_settings.ts";
 import type { Gathered } from "cli/facts.ts";
 import type { Block, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
-import { lookAround } from "cli/verbs/status.ts";
+import { observeHost } from "cli/verbs/status.ts";
 import { exitOf, problemJson } from "cli/status/level.ts";
 import type { KeyName } from "core/names.ts";
 import { ok, type Result } from "core/result.ts";
@@ -28,8 +28,8 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
   if (!gathered.ok) return gathered;
-  const { problems } = await lookAround(context, gathered.value);
-  const soft = softSettings(await siteOf(context, gathered.value));
+  const { problems } = await observeHost(context, gathered.value);
+  const soft = softSettings(await softInputs(context, gathered.value));
   return ok({
     json: {
       ok: problems.length === 0,
@@ -42,7 +42,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   });
 }
 
-async function siteOf({ ports, paths }: VerbContext, gathered: Gathered) {
+async function softInputs({ ports, paths }: VerbContext, gathered: Gathered) {
   const { roles, markers, ledger, facts, secrets } = gathered;
   const shared = (key: string) => secrets.get({ key: key as KeyName });
   const hosts = (await ports.files.list(paths.hostsDir)).filter((name) => name.endsWith(".yaml"));

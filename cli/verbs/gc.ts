@@ -9,9 +9,9 @@
 import type { VerbContext } from "cli/context.ts";
 import { type ExpiredEvents, expireEvents } from "cli/gc/events.ts";
 import {
-  type Doomed,
-  doomedLogs,
-  doomedTrees,
+  type Expired,
+  expiredLogs,
+  expiredTrees,
   type Found,
   type McpTrees,
 } from "cli/gc/retention.ts";
@@ -68,14 +68,14 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!gathered.ok) return gathered;
     const { ports, paths } = context;
     const now = ports.clock.now();
-    const doomed = [
-      ...doomedTrees(await findTrees(context), {
+    const expired = [
+      ...expiredTrees(await findTrees(context), {
         wired: wiredHere(gathered.value),
         catalogued: new Set(gathered.value.catalog.entries.keys()),
         beforeMs: now - options.treesMs,
       }),
-      ...doomedLogs(
-        await look(context, paths.logs),
+      ...expiredLogs(
+        await listFolder(context, paths.logs),
         await renderedUnits(context),
         now - options.logsMs,
       ),
@@ -86,20 +86,20 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       isDryRun: options.isDryRun,
     });
     if (!options.isDryRun) {
-      for (const each of doomed) await ports.files.remove(each.path, { recursive: true });
+      for (const each of expired) await ports.files.remove(each.path, { recursive: true });
     }
-    const bytes = doomed.reduce((sum, each) => sum + each.bytes, events.bytes);
+    const bytes = expired.reduce((sum, each) => sum + each.bytes, events.bytes);
     const unreserved = options.isDryRun ? undefined : await keepReserve(ports, paths);
     const note = events.note;
     return ok({
       json: {
         dry_run: options.isDryRun,
-        removed: doomed,
+        removed: expired,
         events: { count: events.count, bytes: events.bytes },
         turns: { count: events.turns },
         bytes,
       },
-      blocks: [{ kind: "lines", lines: linesOf(doomed, events, { bytes, options }) }],
+      blocks: [{ kind: "lines", lines: linesOf(expired, events, { bytes, options }) }],
       warnings: [
         ...(note === undefined ? [] : [
           refusal("events-all-old", `No event was taken away: ${note}`, { hints: ["timedatectl"] }),
@@ -113,12 +113,12 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 }
 
 function linesOf(
-  doomed: readonly Doomed[],
+  expired: readonly Expired[],
   { count, turns }: ExpiredEvents,
   of: { readonly bytes: number; readonly options: Options },
 ): readonly Cell[] {
   const verb = of.options.isDryRun ? "would go" : "removed";
-  const lines = doomed.map((each): Cell => `${verb}  ${each.path} (${each.reason})`);
+  const lines = expired.map((each): Cell => `${verb}  ${each.path} (${each.reason})`);
   if (count > 0) lines.push(`${verb}  ${count} events of the gateway`);
   if (turns > 0) lines.push(`${verb}  ${turns} turns of the gateway, whose events are gone`);
   if (lines.length === 0) return [{ text: "nothing is old enough to go", tone: "good" }];
@@ -137,7 +137,7 @@ function wiredHere({ facts }: Gathered): ReadonlySet<string> {
   return new Set([...[...facts.wired.values()].flat(), ...facts.held?.mcps ?? [], ...all]);
 }
 
-async function look({ ports }: VerbContext, folder: string): Promise<readonly Found[]> {
+async function listFolder({ ports }: VerbContext, folder: string): Promise<readonly Found[]> {
   const found: Found[] = [];
   for (const name of await ports.files.list(folder)) {
     const path = `${folder}/${name}`;
@@ -154,9 +154,9 @@ async function renderedUnits(context: VerbContext): Promise<ReadonlySet<string>>
 async function findTrees(context: VerbContext): Promise<readonly McpTrees[]> {
   const { ports: { files }, paths } = context;
   const trees: McpTrees[] = [];
-  for (const folder of await look(context, paths.deployDir)) {
+  for (const folder of await listFolder(context, paths.deployDir)) {
     if (folder.stat.kind !== "directory") continue;
-    const inside = await look(context, folder.path);
+    const inside = await listFolder(context, folder.path);
     let bytes = 0;
     for (const { name, path } of inside) {
       if (!name.endsWith(".json")) continue;

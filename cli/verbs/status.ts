@@ -5,7 +5,7 @@
  * @module
  */
 
-import { askedOnce } from "cli/asked_once.ts";
+import { cachedStatus } from "cli/asked_once.ts";
 import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionsOf } from "cli/connection.ts";
@@ -62,7 +62,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
   if (!gathered.ok) return ok(await unreadable(context, gathered.error));
-  const shown = await lookAround(context, gathered.value);
+  const shown = await observeHost(context, gathered.value);
   return ok({
     json: statusJson(context, shown),
     blocks: statusBlocks(context, { ...shown, isHost: seesHost(context.caller) }),
@@ -71,8 +71,8 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
 }
 
 /** Returns the roles and agents that the caller may see, and their problems. */
-export async function lookAround(outer: VerbContext, gathered: Gathered): Promise<Shown> {
-  const services = askedOnce(outer.ports.services(outer.paths));
+export async function observeHost(outer: VerbContext, gathered: Gathered): Promise<Shown> {
+  const services = cachedStatus(outer.ports.services(outer.paths));
   const context = { ...outer, ports: { ...outer.ports, services: () => services } };
   const isHost = seesHost(context.caller);
   const own = callerAgent(context.caller);
@@ -98,18 +98,18 @@ export async function lookAround(outer: VerbContext, gathered: Gathered): Promis
   const isGatewayDown = roles.some((one) => one.role === "gateway" && one.state !== "active");
   const down = [...roles.filter(isRoleDown).map(({ unit }) => unit), ...unreachedUnits(lines)];
   const causes = isManaged ? await findCauses(context, down) : new Map<string, Cause>();
-  const site = { paths: context.paths, hostname: context.ports.hostname, causes };
+  const problemContext = { paths: context.paths, hostname: context.ports.hostname, causes };
   const problems = uniqueFaults([
     ...(isManaged ? [] : [noManager(context)]),
     ...(isHost
       ? [...await diskProblems(context), ...await stateProblems(context), ...gathered.faults]
       : []),
     ...pending,
-    ...roles.flatMap((line) => roleProblem(line, site)),
+    ...roles.flatMap((line) => roleProblem(line, problemContext)),
     ...(isHost ? hostKeyProblem(context, gathered) : []),
     ...await fronts,
-    ...lines.flatMap((line) => isManaged ? agentProblem(line, site) : []),
-    ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, site)),
+    ...lines.flatMap((line) => isManaged ? agentProblem(line, problemContext) : []),
+    ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, problemContext)),
     ...lines.flatMap(({ agent, connection: { storage } }) =>
       storage === undefined ? [] : storageProblem(context, { agent: agent.name, storage })
     ),

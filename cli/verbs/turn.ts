@@ -10,7 +10,7 @@ import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { createTranscript } from "cli/transcript.ts";
 import { notCompleted } from "cli/up/turn.ts";
-import { runLocalTurn, type TurnNews } from "cli/ask_turn.ts";
+import { runLocalTurn, type TurnUpdate } from "cli/ask_turn.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callerText } from "core/verbs/caller.ts";
@@ -36,9 +36,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const by = callerText(caller);
   const transcript = createTranscript(name, (shown) => context.write(shown));
   let answer = "";
-  const onNews = async (news: TurnNews) => {
-    if (news.type === "turn_event" && news.kind === "message") answer = String(news.payload.text);
-    if (!options.isJson) await transcript.take(news);
+  const onUpdate = async (update: TurnUpdate) => {
+    if (update.type === "turn_event" && update.kind === "message") {
+      answer = String(update.payload.text);
+    }
+    if (!options.isJson) await transcript.take(update);
   };
   const ended = await runLocalTurn(
     {
@@ -47,7 +49,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       clock: ports.clock,
     },
     { agent: name, text, by },
-    { onNews, stop: context.takeOverStop() },
+    { onUpdate, stop: context.takeOverStop() },
   );
   if (!ended.ok) return ended;
   const { turnId, end } = ended.value;

@@ -9,7 +9,7 @@
 export type FrontKind = "nginx" | "caddy";
 
 /** The inputs of a front. */
-export interface FrontSite {
+export interface FrontInputs {
   /** Address of the cockpit in browsers, https. */
   readonly url: URL;
   /** `host:port` of the login proxy, seen from the same host. */
@@ -30,11 +30,11 @@ export function frontUpstream(listen: string): string {
 }
 
 /** Returns the block for a server, ready to paste into its site configuration. */
-export function printFront(kind: FrontKind, site: FrontSite): string {
-  return kind === "nginx" ? nginx(site) : caddy(site);
+export function printFront(kind: FrontKind, inputs: FrontInputs): string {
+  return kind === "nginx" ? nginx(inputs) : caddy(inputs);
 }
 
-function nginx({ url, upstream }: FrontSite): string {
+function nginx({ url, upstream }: FrontInputs): string {
   const [name = ""] = url.hostname.split(".");
   return `map $http_upgrade $connection_upgrade {
   default upgrade;
@@ -64,7 +64,7 @@ server {
 `;
 }
 
-function caddy({ url, upstream }: FrontSite): string {
+function caddy({ url, upstream }: FrontInputs): string {
   return `${url.host} {
   reverse_proxy ${upstream} {
     flush_interval -1

@@ -3,14 +3,14 @@
  */
 
 import assert from "node:assert/strict";
-import { askedOnce } from "cli/asked_once.ts";
+import { cachedStatus } from "cli/asked_once.ts";
 import { startsEverything } from "tests/support/no_services.ts";
 
-Deno.test("askedOnce() queries each unit once and answers in request order", async () => {
+Deno.test("cachedStatus() queries each unit once and keeps the requested order", async () => {
   const manager = startsEverything()();
   await manager.start("b.service");
   const asked: (readonly string[])[] = [];
-  const services = askedOnce({
+  const services = cachedStatus({
     ...manager,
     status: (units) => {
       asked.push(units);

@@ -126,7 +126,7 @@ async function runTurn(at: At, text: string, decide?: () => Verdict) {
   const events: GatedEvent[] = [];
   const ended = await runLocalTurn(at, { agent: AGENT, text, by: "the operator" }, {
     stop: new AbortController().signal,
-    async onNews(news) {
+    async onUpdate(news) {
       if (news.type !== "turn_event") return;
       const { kind, payload } = news;
       events.push({ kind, payload });

@@ -14,7 +14,12 @@ import { ServiceFault } from "units/manager/service_manager.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { desire, type Desired } from "units/reconcile/desired.ts";
-import { execute, type Executed, type ExecutePorts, type OnLate } from "units/reconcile/execute.ts";
+import {
+  type OnLate,
+  execute,
+  type Executed,
+  type ExecutePorts,
+} from "units/reconcile/execute.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { finalRecord } from "units/reconcile/final_record.ts";
 import { type HomeFiles, type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";
@@ -60,11 +65,11 @@ export interface ReconcileOptions {
   /** An agent requested this run: its home may delay others at the lock only for a short time. */
   readonly isAgents?: boolean;
   /** Agents whose accounts do not exist yet, but will before the run that a dry run simulates. */
-  readonly comingAccounts?: readonly AgentName[];
+  readonly plannedAccounts?: readonly AgentName[];
   /**
    * Receives units that are slow to start or stop, so that the caller can release its lock first.
    */
-  readonly late?: OnLate;
+  readonly awaitLater?: OnLate;
 }
 
 /** Time limit per home in an operator's run. A disk may be slow. */
@@ -122,7 +127,7 @@ async function reconcileLocked(
   const isDry = options.dryRun === true;
   const owners = await findOwners(facts, ports.users, {
     scope: options.scope,
-    coming: isDry ? options.comingAccounts ?? [] : [],
+    coming: isDry ? options.plannedAccounts ?? [] : [],
   });
   if (!owners.ok) return owners;
   const before = await ports.files.readText(recordPath(paths));
@@ -203,11 +208,11 @@ function executionContext(
   { steps }: Plan,
   paths: Paths,
   { clock }: Pick<ReconcilePorts, "clock">,
-  { late, onStep }: ReconcileOptions,
+  { awaitLater, onStep }: ReconcileOptions,
 ): Parameters<typeof execute>[2] {
   return {
     paths,
-    patience: late && { msMax: UNITS_MS_MAX, clock, onLate: late },
+    patience: awaitLater && { msMax: UNITS_MS_MAX, clock, onLate: awaitLater },
     onStep: (step, index, state) =>
       onStep?.({
         kind: progressKind(step),

@@ -18,7 +18,7 @@ export const AGENT_KEYS: KeyHolder<AgentName> = {
   verbs: "fleetctl agents key",
   keysMax: DIAL_KEYS_MAX,
   // The gateway enrolls the first proven key. After a revoke that enrollment is refused.
-  mayBeComing: true,
+  canEnrollLater: true,
   parse: parseAgentName,
   listing: (name) => `fleetctl agents key list ${name}`,
   record: ({ ports, paths }, { name, decide, ...rest }) =>

@@ -15,7 +15,7 @@ export const HOST_KEYS: KeyHolder<HostName> = {
   word: "hostname",
   verbs: "fleetctl host key",
   keysMax: HOST_KEYS_MAX,
-  mayBeComing: false,
+  canEnrollLater: false,
   parse: parseHostName,
   listing: () => "fleetctl host key list",
   record: ({ ports, paths }, { name, ...rest }) =>

@@ -47,7 +47,7 @@ export async function addedPackage(
   const { mcp, layer, source, proposed, seen } = added;
   const keys = [...seen.requiredEnv, ...seen.optionalEnv];
   const { tried } = candidate;
-  const undeclared = tried.asked.keys.filter((key) => !keys.includes(key));
+  const undeclared = tried.requested.keys.filter((key) => !keys.includes(key));
   const names = tried.tools?.map(({ name }) => name);
   return {
     json: {
@@ -57,8 +57,8 @@ export async function addedPackage(
       tools: names ?? null,
       marks: marksJson(proposed),
       ...seenJson(seen),
-      asked_keys: tried.asked.keys,
-      refused: tried.asked.refused,
+      asked_keys: tried.requested.keys,
+      refused: tried.requested.refused,
       held: await heldJson(toolLock),
     },
     blocks: [{
@@ -75,7 +75,7 @@ export async function addedPackage(
             ? `key    it looked for ${key}, which is not declared: add it with --env ${key}`
             : `key    it looked for ${key}, which no MCP server sees`
         ),
-        ...tried.asked.refused.slice(0, SHOWN_MAX).map((text) =>
+        ...tried.requested.refused.slice(0, SHOWN_MAX).map((text) =>
           `never  ${text}: outside what can be granted`
         ),
         ...await heldLines(mcp, toolLock),

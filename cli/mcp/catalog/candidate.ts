@@ -174,7 +174,7 @@ export async function compare(
   });
   const held = {
     tools: new Map(heldEntries),
-    permissions: missingGrants(tried.asked.permissions, known),
+    permissions: missingGrants(tried.requested.permissions, known),
     findings,
   };
   return {

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { settle } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/settle.ts";
 import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
@@ -39,10 +39,10 @@ export function markAccepted(
   mcp: McpName,
   lock: ToolLock,
 ): Result<MarkedManifest> {
-  const parsed = parseManifest(manifest, siteOf(stored, mcp));
+  const parsed = parseManifest(manifest, manifestContext(stored, mcp));
   if (!parsed.ok) return parsed;
-  const said = new Map([...parsed.value.risk, ...[...parsed.value.readOnly].map(allowed)]);
-  const proposed = proposeForReview(lock.held.tools, lock.tools, said);
+  const chosen = new Map([...parsed.value.risk, ...[...parsed.value.readOnly].map(allowed)]);
+  const proposed = proposeForReview(lock.held.tools, lock.tools, chosen);
   const marked = setMarks(manifest, markPairs(proposed), stored.file);
   const everyAsks = parsed.value.risk.has(EVERY_TOOL);
   return marked.ok ? ok({ manifest: marked.value, proposed, everyAsks }) : marked;
@@ -52,7 +52,7 @@ function allowed(tool: string) {
   return [tool, "allow"] as const;
 }
 
-function siteOf({ file, layer, lock }: StoredEntry, name: McpName): ManifestContext {
+function manifestContext({ file, layer, lock }: StoredEntry, name: McpName): ManifestContext {
   return { name, file, origin: layer, ...defined({ lock }) };
 }
 
@@ -64,8 +64,8 @@ export async function markTools(
   lock: ToolLock | undefined,
 ): Promise<Result<VerbReport>> {
   const { manifest, file } = stored;
-  const site = siteOf(stored, mcp);
-  const before = parseManifest(manifest, site);
+  const manifestSite = manifestContext(stored, mcp);
+  const before = parseManifest(manifest, manifestSite);
   if (!before.ok) return before;
   const locked = [...lock?.tools.keys() ?? [], ...lock?.held.tools.keys() ?? []];
   // Without a lock the tools are unknown, so any name is accepted.
@@ -75,32 +75,32 @@ export async function markTools(
   if (!known.ok) return known;
   const marked = setMarks(manifest, marks, file);
   if (!marked.ok) return marked;
-  const after = parseManifest(marked.value, site);
+  const after = parseManifest(marked.value, manifestSite);
   if (!after.ok) return after;
   const layer = stored.layer === "shipped"
     ? await chooseLayer(context, undefined)
     : ok(stored.layer);
   if (!layer.ok) return layer;
-  const words = [...marks].map(([tool, mark]) => `${tool}=${mark}`).join(", ");
+  const changes = [...marks].map(([tool, mark]) => `${tool}=${mark}`).join(", ");
   const written = await writeEntry(context, {
     mcp,
     layer: layer.value,
     verb: "mcp catalog review",
-    summary: `"${mcp}": ${words}`.slice(0, 200),
+    summary: `"${mcp}": ${changes}`.slice(0, 200),
     next: { ...stored, manifest: marked.value },
     previous: stored.layer === "shipped"
       ? undefined
       : await readPrevious(context, mcp, layer.value),
   });
   if (!written.ok) return written;
-  const settled = await settle(context, mcp);
-  if (!settled.ok) return settled;
+  const applied = await applyEntry(context, mcp);
+  if (!applied.ok) return applied;
   return ok({
     json: {
       mcp,
       layer: layer.value,
       marks: Object.fromEntries(marks),
-      agents: settled.value.agents,
+      agents: applied.value.agents,
     },
     blocks: [{
       kind: "lines",
@@ -108,9 +108,9 @@ export async function markTools(
         ...[...marks].map(([tool, mark]) =>
           `marked  ${mcp} ${tool === "*" ? "every tool" : tool}: ${mark}`
         ),
-        ...settled.value.lines,
+        ...applied.value.lines,
       ],
     }],
-    faults: settled.value.faults,
+    faults: applied.value.faults,
   });
 }

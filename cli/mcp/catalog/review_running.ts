@@ -9,7 +9,7 @@
 import { everyLines, markLines, marksJson } from "cli/mcp/catalog/add_report.ts";
 import { markAccepted, type MarkedManifest } from "cli/mcp/catalog/mark.ts";
 import { reviewText } from "cli/mcp/catalog/review_text.ts";
-import { settle } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/settle.ts";
 import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
 import { socketPlace } from "cli/mcp/call_place.ts";
 import type { VerbContext } from "cli/context.ts";
@@ -36,7 +36,7 @@ import { mcpHeld } from "core/risk/decide.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 
 /** The request of this review. */
-interface Asked {
+interface ReviewRequest {
   readonly mcp: McpName;
   readonly from: AgentName;
   readonly accept: string | undefined;
@@ -51,10 +51,10 @@ interface Entry {
 /** Shows the review, or accepts it by its hash. */
 export async function reviewRunning(
   context: VerbContext,
-  asked: Asked,
+  request: ReviewRequest,
   entry: Entry,
 ): Promise<Result<VerbReport>> {
-  const { mcp, from, accept } = asked;
+  const { mcp, from, accept } = request;
   const catalog = await readCatalog(context.ports, context.paths);
   if (!catalog.ok) return catalog;
   const manifest = findEntry(catalog.value, mcp);
@@ -63,9 +63,11 @@ export async function reviewRunning(
   if (!listed.ok) return listed;
   const lock = entry.lock ??
     { version: versionOf(manifest.value.source), tools: new Map(), held: NOTHING_HELD };
-  const found = beyond(lock, listed.value);
+  const found = holdChanged(lock, listed.value);
   if (accept === undefined) {
-    return ok(found.held.tools.size === 0 ? asAccepted(asked) : await reviewText(mcp, found, from));
+    return ok(
+      found.held.tools.size === 0 ? nothingNew(request) : await reviewText(mcp, found, from),
+    );
   }
   if (found.held.tools.size === 0 || accept !== await reviewHash(found)) {
     return err(refusal(
@@ -81,7 +83,7 @@ export async function reviewRunning(
     : markAccepted(entry.stored.manifest, entry.stored, mcp, found);
   if (!marked.ok) return marked;
   const accepted = { ...acceptHeld(found), ...waiting(lock) };
-  return await record(context, asked, entry, { lock: accepted, ...marked.value });
+  return await record(context, request, entry, { lock: accepted, ...marked.value });
 }
 
 /** Keeps what the other kind of review still holds. */
@@ -118,7 +120,7 @@ async function listRunning(
 }
 
 /** Returns a lock that holds every tool whose listing differs from the accepted one. */
-function beyond(lock: ToolLock, listed: ReadonlyMap<string, LockedTool>): ToolLock {
+function holdChanged(lock: ToolLock, listed: ReadonlyMap<string, LockedTool>): ToolLock {
   const changes = diffTools(lock.tools, listed);
   const other = [...listed].filter(([tool, { hash }]) =>
     lock.tools.get(tool)?.hash !== hash && !lock.held.tools.has(tool)
@@ -135,7 +137,7 @@ function beyond(lock: ToolLock, listed: ReadonlyMap<string, LockedTool>): ToolLo
   return { version: lock.version, tools: lock.tools, held: { ...NOTHING_HELD, tools } };
 }
 
-function asAccepted({ mcp, from }: Asked): VerbReport {
+function nothingNew({ mcp, from }: ReviewRequest): VerbReport {
   return {
     json: { mcp, from, held: { waits: false } },
     blocks: [{
@@ -147,7 +149,7 @@ function asAccepted({ mcp, from }: Asked): VerbReport {
 
 async function record(
   context: VerbContext,
-  { mcp, from, accept = "" }: Asked,
+  { mcp, from, accept = "" }: ReviewRequest,
   { stored }: Entry,
   { lock, manifest, proposed, everyAsks }: MarkedManifest & { readonly lock: ToolLock },
 ): Promise<Result<VerbReport>> {
@@ -164,8 +166,8 @@ async function record(
     previous: await readPrevious(context, mcp, layer.value),
   });
   if (!written.ok) return written;
-  const settled = await settle(context, mcp);
-  if (!settled.ok) return settled;
+  const applied = await applyEntry(context, mcp);
+  if (!applied.ok) return applied;
   return ok({
     json: {
       mcp,
@@ -173,7 +175,7 @@ async function record(
       accepted: accept,
       layer: layer.value,
       marks: marksJson(proposed),
-      agents: settled.value.agents,
+      agents: applied.value.agents,
     },
     blocks: [{
       kind: "lines",
@@ -181,9 +183,9 @@ async function record(
         `accepted  ${mcp} ${lock.version} as agent ${from} has it`,
         ...markLines(mcp, proposed),
         ...everyLines(mcp, everyAsks),
-        ...settled.value.lines,
+        ...applied.value.lines,
       ],
     }],
-    faults: settled.value.faults,
+    faults: applied.value.faults,
   });
 }

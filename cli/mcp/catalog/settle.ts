@@ -19,7 +19,7 @@ import { ok, type Result } from "core/result.ts";
 import { quoteShell } from "core/text/quote.ts";
 
 /** The state of a changed entry on this host. */
-export interface Settled {
+export interface AppliedEntry {
   /** Agents of this host that have it. */
   readonly agents: readonly AgentName[];
   readonly lines: readonly string[];
@@ -27,7 +27,10 @@ export interface Settled {
 }
 
 /** Applies a changed entry where it is wired. A host without a repo wires nothing. */
-export async function settle(context: VerbContext, mcp: McpName): Promise<Result<Settled>> {
+export async function applyEntry(
+  context: VerbContext,
+  mcp: McpName,
+): Promise<Result<AppliedEntry>> {
   const { ports, paths } = context;
   const nothing = { agents: [], lines: [], faults: [] };
   if (await ports.files.stat(`${paths.repo}/.git/HEAD`) === undefined) return ok(nothing);
@@ -96,10 +99,10 @@ export async function heldLines(
 
 /** Permissions can be granted one by one, without accepting the rest. */
 function grantHint(mcp: string, { version, held }: ToolLock): readonly string[] {
-  const words = grantOptions(held.permissions).map((one) => ` --grant ${quoteShell(one)}`);
-  return words.length === 0
+  const flags = grantOptions(held.permissions).map((one) => ` --grant ${quoteShell(one)}`);
+  return flags.length === 0
     ? []
-    : [`grant with: fleetctl mcp catalog upgrade ${mcp} --to ${version}${words.join("")}`];
+    : [`grant with: fleetctl mcp catalog upgrade ${mcp} --to ${version}${flags.join("")}`];
 }
 
 /** Returns what waits for a review as JSON. */

@@ -86,12 +86,12 @@ function layerNamed({ paths, cwd }: VerbContext, into: string): Layer | undefine
 
 /** Returns an absolute path without empty parts, "." and "..". */
 function plainPath(path: string): string {
-  const parts: string[] = [];
+  const segments: string[] = [];
   for (const part of path.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "" && part !== ".") parts.push(part);
+    if (part === "..") segments.pop();
+    else if (part !== "" && part !== ".") segments.push(part);
   }
-  return `/${parts.join("/")}`;
+  return `/${segments.join("/")}`;
 }
 
 /** Reads the effective entry: overlay before runtime before shipped. */

@@ -37,7 +37,7 @@ import { DAEMON_UNIT } from "units/render/unit_name.ts";
 export interface Tried {
   /** Undefined when the server listed no tools. */
   readonly tools: readonly McpTool[] | undefined;
-  readonly asked: RequestedAccess;
+  readonly requested: RequestedAccess;
   /** Why it listed none. */
   readonly fault?: Refusal;
 }
@@ -47,7 +47,7 @@ const ROUNDS_MAX = 12;
 const NOBODY = 65534;
 const SYSTEM_BUS = "/run/dbus/system_bus_socket";
 const CALL_MS_MAX = 20_000;
-const HOUSE = "nobody" as AgentName;
+const TRY_AGENT = "nobody" as AgentName;
 
 /** Tries out the server of a tree that is not in use yet. */
 export async function tryOut(
@@ -62,7 +62,7 @@ export async function tryOut(
   const place = { home, tree, workdir: workdirOf(home), named: namedPaths(manifest) };
   const confined = await confinement(context, isSandboxed(manifest));
   if (!confined.ok) {
-    return { tools: undefined, asked: readAudit("", place), fault: confined.error };
+    return { tools: undefined, requested: readAudit("", place), fault: confined.error };
   }
   const confine = confined.value;
   const owner = confine.kind === "namespaces" ? { uid: NOBODY, gid: NOBODY } : {};
@@ -74,7 +74,7 @@ export async function tryOut(
     await files.ensureDir(home, { mode: 0o700, ...owner });
     let grants: Grants = {};
     await files.ensureDir(place.workdir, { mode: 0o700, ...owner });
-    let asked = readAudit("", place);
+    let requested = readAudit("", place);
     for (let round = 0;; round++) {
       const start = await startOf(context, withGrants(manifest, grants), {
         tree,
@@ -85,14 +85,14 @@ export async function tryOut(
       });
       const found = await listAndCall(context, manifest, start);
       const now = readAudit(await files.readText(start.audit) ?? "", place);
-      asked = joinAsked(asked, now);
-      if ("tools" in found) return { tools: found.tools, asked };
+      requested = joinRequested(requested, now);
+      if ("tools" in found) return { tools: found.tools, requested };
       const more = missingGrants(
-        joinGrants(safeTrialGrants(asked.permissions)),
+        joinGrants(safeTrialGrants(requested.permissions)),
         joinGrants(manifest.permissions, grants),
       );
       if (Object.keys(more).length === 0 || round === ROUNDS_MAX) {
-        return { tools: undefined, asked, fault: found.fault };
+        return { tools: undefined, requested, fault: found.fault };
       }
       grants = joinGrants(grants, more);
     }
@@ -120,7 +120,7 @@ async function endServers({ ports, paths }: VerbContext): Promise<void> {
   if (services.name === "systemd" && await services.isRunning()) await services.stop(TRY_SLICE);
 }
 
-function joinAsked(a: RequestedAccess, b: RequestedAccess): RequestedAccess {
+function joinRequested(a: RequestedAccess, b: RequestedAccess): RequestedAccess {
   const union = (x: readonly string[], y: readonly string[]) => [...new Set([...x, ...y])].sort();
   return {
     permissions: joinGrants(a.permissions, b.permissions),
@@ -157,17 +157,17 @@ async function listAndCall(
  * Adds the server's last output, which explains the fault best. Its log is deleted with the try.
  */
 function tryFailed(mcp: string, { message, details }: Refusal): Refusal {
-  const words = details.join("\n");
-  const addon = missingAddon(words);
+  const text = details.join("\n");
+  const addon = missingAddon(text);
   const state = message.replace(/^Cannot [^:]*: /, "");
   return refusal(
     "try-failed",
     `Cannot try out MCP "${mcp}": ${state}${addon === undefined ? "" : `; ${addon}`}`,
-    { details: lastLines(words) },
+    { details: lastLines(text) },
   );
 }
 
-interface TryPlace {
+interface TryStart {
   readonly tree: string;
   readonly folder: string;
   readonly home: string;
@@ -175,15 +175,15 @@ interface TryPlace {
   readonly round: number;
 }
 
-async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): Promise<Start> {
+async function startOf(context: VerbContext, manifest: Manifest, at: TryStart): Promise<Start> {
   const { files, random } = context.ports;
   const name = `.audit-${at.round}`;
   const seenAs = `${at.home}/${name}`;
-  const words = serverWords(context, manifest, at);
+  const argv = serverArgv(context, manifest, at);
   const env = serverEnv(context, manifest, { ...at, audit: seenAs });
   const { confine } = at;
   if (confine.kind !== "unit") {
-    const [command = "", ...args] = [...confine.words, ...words];
+    const [command = "", ...args] = [...confine.words, ...argv];
     const program = () => ({ command, args, cwd: at.home, env, keepsStderr: true }) as const;
     return { audit: seenAs, program };
   }
@@ -207,7 +207,7 @@ async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): 
     });
     return {
       command,
-      args: [...args, ...words.map(escapeWord)],
+      args: [...args, ...argv.map(escapeWord)],
       env: { PATH: env["PATH"] ?? "", LC_ALL: "C" },
       keepsStderr: true,
     };
@@ -217,7 +217,7 @@ async function startOf(context: VerbContext, manifest: Manifest, at: TryPlace): 
 
 function placeOf({ paths }: VerbContext, home: string): ServerContext {
   const workdir = workdirOf(home);
-  return { paths: { ...paths, home: () => home }, agent: HOUSE, workdir, closed: [] };
+  return { paths: { ...paths, home: () => home }, agent: TRY_AGENT, workdir, closed: [] };
 }
 
 function workdirOf(home: string): string {
@@ -225,10 +225,10 @@ function workdirOf(home: string): string {
 }
 
 /** Drops the first two words, which verify the tree in use. This tree was hashed just before. */
-function serverWords(
+function serverArgv(
   context: VerbContext,
   manifest: Manifest,
-  { tree, home, confine }: TryPlace,
+  { tree, home, confine }: TryStart,
 ): readonly string[] {
   const inUse = treePath(context.paths, manifest.name);
   const place = placeOf(context, home);
@@ -239,7 +239,7 @@ function serverWords(
 function serverEnv(
   context: VerbContext,
   manifest: Manifest,
-  { home, audit }: TryPlace & { readonly audit: string },
+  { home, audit }: TryStart & { readonly audit: string },
 ): Readonly<Record<string, string>> {
   const place = placeOf(context, home);
   const fixed = Object.entries(manifest.environment)

@@ -17,7 +17,7 @@ import { probeHttp } from "cli/mcp/doctor/http_probe.ts";
 import { checkPrograms } from "cli/mcp/doctor/programs_check.ts";
 import { checkListed, checkReview } from "cli/mcp/doctor/review_check.ts";
 import { socketPlace } from "cli/mcp/call_place.ts";
-import { serverWords } from "cli/mcp/server_words.ts";
+import { serverLogTail } from "cli/mcp/server_words.ts";
 import { notLoaded, wiredMcps } from "cli/verbs/mcp/wired.ts";
 import { reconcileFacts } from "cli/planner.ts";
 import { unixUserOf } from "cli/unix_user.ts";
@@ -40,7 +40,7 @@ import { mcpSocketPath } from "units/render/mcp/socket.ts";
 import { mcpSocketUnit } from "units/render/unit_name.ts";
 
 /** The input of the checks. */
-export interface Patient {
+export interface CheckTarget {
   readonly context: VerbContext;
   readonly gathered: Gathered;
   readonly agent: AgentRecord;
@@ -50,7 +50,7 @@ export interface Patient {
 /** One check; returns a sentence on success. */
 export interface Check {
   readonly step: string;
-  check(patient: Patient): Promise<Result<string>>;
+  check(target: CheckTarget): Promise<Result<string>>;
 }
 
 /** Number of lines of a socket's log that are shown with its failure. */
@@ -70,52 +70,52 @@ export function checksFor(): readonly Check[] {
     { step: "key", check: checkKeys },
     {
       step: "programs",
-      check: async (patient) => {
-        const manifest = manifestOf(patient);
+      check: async (target) => {
+        const manifest = manifestOf(target);
         if (!manifest.ok) return manifest;
-        return await checkPrograms(manifest.value, patient.context.ports.processes);
+        return await checkPrograms(manifest.value, target.context.ports.processes);
       },
     },
     { step: "unit", check: checkUnits },
     { step: "socket", check: checkSocket },
     {
       step: "handshake",
-      check: async (patient) => {
-        const answer = await shakeHands(patient);
+      check: async (target) => {
+        const answer = await shakeHands(target);
         if (!answer.ok) return answer;
         listed = answer.value.tools;
-        return ok(answer.value.said);
+        return ok(answer.value.text);
       },
     },
-    { step: "tools", check: async (patient) => checkTools(patient, listed) },
+    { step: "tools", check: async (target) => checkTools(target, listed) },
     { step: "agent", check: checkAgent },
   ];
 }
 
-function manifestOf({ gathered, mcp }: Patient): Result<Manifest> {
+function manifestOf({ gathered, mcp }: CheckTarget): Result<Manifest> {
   const broken = gathered.catalog.faults.find((fault) => fault.name === mcp);
   return broken === undefined ? findEntry(gathered.catalog, mcp) : err(broken.refusal);
 }
 
-async function checkCatalog(patient: Patient): Promise<Result<string>> {
-  const manifest = manifestOf(patient);
+async function checkCatalog(target: CheckTarget): Promise<Result<string>> {
+  const manifest = manifestOf(target);
   if (!manifest.ok) return manifest;
   const { source, origin, sharing } = manifest.value;
   const pin = "version" in source ? `${source.kind} ${source.version}` : source.kind;
   return ok(`${pin}, ${origin}, ${sharing}`);
 }
 
-async function checkLock(patient: Patient): Promise<Result<string>> {
-  const manifest = manifestOf(patient);
+async function checkLock(target: CheckTarget): Promise<Result<string>> {
+  const manifest = manifestOf(target);
   if (!manifest.ok) return manifest;
   const { name, source, transport } = manifest.value;
   if (transport === "http") return ok("no package: it is reached by URL");
   if (!needsVendoring(manifest.value)) return ok("no package: it is part of fleetctl");
-  const tree = await checkTree(name, patient.context.ports, patient.context.paths);
+  const tree = await checkTree(name, target.context.ports, target.context.paths);
   if (!tree.ok) {
     // An MCP without an agent is not installed, and apply does not install it.
-    if (!isWired(patient)) return err(notWired(patient));
-    return err({ ...tree.error, hints: [applyHint(patient)] });
+    if (!isWired(target)) return err(notWired(target));
+    return err({ ...tree.error, hints: [applyHint(target)] });
   }
   const pinned = "version" in source ? source.version : tree.value.version;
   if (tree.value.version === pinned) {
@@ -124,18 +124,18 @@ async function checkLock(patient: Patient): Promise<Result<string>> {
   return err(refusal(
     "tree-outdated",
     `The installed tree is version ${tree.value.version}, must be ${pinned}`,
-    { hints: [applyHint(patient)] },
+    { hints: [applyHint(target)] },
   ));
 }
 
-async function checkWaiting(patient: Patient): Promise<Result<string>> {
-  const manifest = manifestOf(patient);
+async function checkWaiting(target: CheckTarget): Promise<Result<string>> {
+  const manifest = manifestOf(target);
   return manifest.ok ? checkReview(manifest.value) : manifest;
 }
 
-async function checkKeys(patient: Patient): Promise<Result<string>> {
-  const { gathered: { secrets: { shards } }, agent } = patient;
-  const manifest = manifestOf(patient);
+async function checkKeys(target: CheckTarget): Promise<Result<string>> {
+  const { gathered: { secrets: { shards } }, agent } = target;
+  const manifest = manifestOf(target);
   if (!manifest.ok) return manifest;
   const gate = checkCredentials(shards, agent.name, manifest.value);
   if (!gate.ok) {
@@ -146,14 +146,14 @@ async function checkKeys(patient: Patient): Promise<Result<string>> {
     const resolved = resolveKey(shards, agent.name, key);
     return resolved === undefined ? [] : [`${key} (${resolved.from})`];
   });
-  if (oauth !== undefined) return await checkLogin(patient, oauth.provider);
+  if (oauth !== undefined) return await checkLogin(target, oauth.provider);
   return ok(found.length === 0 ? "it needs none" : found.join(", "));
 }
 
-async function checkLogin(patient: Patient, provider: string): Promise<Result<string>> {
-  const { context, agent } = patient;
+async function checkLogin(target: CheckTarget, provider: string): Promise<Result<string>> {
+  const { context, agent } = target;
   const folder = `${context.paths.home(agent.name)}/.fleetctl/oauth/${provider}`;
-  const isFilled = await inHome(patient, async (home) => await home?.isFilled(folder) === true);
+  const isFilled = await inHome(target, async (home) => await home?.isFilled(folder) === true);
   if (!isFilled.ok) return isFilled;
   if (isFilled.value) return ok(`signed in to ${provider}`);
   return err(refusal(
@@ -161,7 +161,7 @@ async function checkLogin(patient: Patient, provider: string): Promise<Result<st
     `Agent "${agent.name}" is not signed in to "${provider}", must be`,
     {
       details: ["this version has no sign-in yet: what is in that folder was put there by hand"],
-      hints: [`ls -la ${quoteShell(folder)}`, `fleetctl mcp remove ${patient.mcp} ${agent.name}`],
+      hints: [`ls -la ${quoteShell(folder)}`, `fleetctl mcp remove ${target.mcp} ${agent.name}`],
     },
   ));
 }
@@ -171,7 +171,7 @@ async function checkLogin(patient: Patient, provider: string): Promise<Result<st
  * Returns undefined if there is no account.
  */
 async function inHome<T>(
-  { context, gathered, agent }: Patient,
+  { context, gathered, agent }: CheckTarget,
   work: (home: HomeFiles | undefined) => Promise<T>,
 ): Promise<Result<T>> {
   const { ports, paths } = context;
@@ -187,9 +187,9 @@ async function inHome<T>(
   }
 }
 
-async function checkUnits(patient: Patient): Promise<Result<string>> {
-  const { context, gathered, agent, mcp } = patient;
-  if (!isWired(patient)) return err(notWired(patient));
+async function checkUnits(target: CheckTarget): Promise<Result<string>> {
+  const { context, gathered, agent, mcp } = target;
+  if (!isWired(target)) return err(notWired(target));
   const quiet = { ...context, progress: { step() {}, note() {}, clear() {} } };
   const report = await reconcileFacts(quiet, gathered, {
     dryRun: true,
@@ -208,13 +208,13 @@ async function checkUnits(patient: Patient): Promise<Result<string>> {
     return err(refusal(
       "host-differs",
       `What agent "${agent.name}" has on disk differs from its ledger`,
-      { details: pending.slice(0, 5), hints: [applyHint(patient)] },
+      { details: pending.slice(0, 5), hints: [applyHint(target)] },
     ));
   }
-  const manifest = manifestOf(patient);
+  const manifest = manifestOf(target);
   if (!manifest.ok) return manifest;
   if (manifest.value.transport === "http") return ok("no unit: it is reached by URL");
-  const unit = socketUnit(patient, manifest.value);
+  const unit = socketUnit(target, manifest.value);
   const services = context.ports.services(context.paths);
   if (!await services.isRunning()) {
     return err(refusal("manager-not-running", "No service manager runs on this root", {
@@ -225,35 +225,35 @@ async function checkUnits(patient: Patient): Promise<Result<string>> {
   if (status?.active === "active") return ok(`${unit} is active`);
   return err(refusal("socket-down", `${unit} is ${status?.active ?? "unknown"}, must be active`, {
     details: await services.journal(unit, SOCKET_LINES).catch(() => []),
-    hints: [applyHint(patient), `fleetctl logs mcp:${mcp}`],
+    hints: [applyHint(target), `fleetctl logs mcp:${mcp}`],
   }));
 }
 
-function isWired({ gathered, agent, mcp }: Patient): boolean {
+function isWired({ gathered, agent, mcp }: CheckTarget): boolean {
   return gathered.facts.wired.get(agent.name)?.includes(mcp) === true;
 }
 
-function notWired({ agent, mcp }: Patient): Refusal {
+function notWired({ agent, mcp }: CheckTarget): Refusal {
   return refusal("mcp-not-wired", `Agent "${agent.name}" does not have MCP "${mcp}"`, {
     hints: [`fleetctl mcp add ${mcp} ${agent.name}`],
   });
 }
 
-function socketUnit({ agent }: Patient, manifest: Manifest): string {
+function socketUnit({ agent }: CheckTarget, manifest: Manifest): string {
   return mcpSocketUnit(manifest.name, manifest.sharing === "shared" ? undefined : agent.name);
 }
 
-async function checkSocket(patient: Patient): Promise<Result<string>> {
-  const manifest = manifestOf(patient);
+async function checkSocket(target: CheckTarget): Promise<Result<string>> {
+  const manifest = manifestOf(target);
   if (!manifest.ok) return manifest;
   if (manifest.value.transport === "http") return ok("no socket: it is reached by URL");
   const isShared = manifest.value.sharing === "shared";
-  const { ports, paths } = patient.context;
-  const path = mcpSocketPath(paths, manifest.value.name, isShared ? undefined : patient.agent.name);
+  const { ports, paths } = target.context;
+  const path = mcpSocketPath(paths, manifest.value.name, isShared ? undefined : target.agent.name);
   const stat = await ports.files.stat(path);
   const wanted = isShared ? 0o660 : 0o600;
-  const restart = [`systemctl restart ${socketUnit(patient, manifest.value)}`];
-  const hints = paths.root === "/" ? restart : [applyHint(patient)];
+  const restart = [`systemctl restart ${socketUnit(target, manifest.value)}`];
+  const hints = paths.root === "/" ? restart : [applyHint(target)];
   if (stat === undefined) {
     return err(refusal("socket-missing", `"${path}" does not exist, must be a socket`, { hints }));
   }
@@ -272,13 +272,13 @@ async function checkSocket(patient: Patient): Promise<Result<string>> {
 
 interface Handshake {
   readonly tools: readonly McpTool[];
-  readonly said: string;
+  readonly text: string;
 }
 
-async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
-  const manifest = manifestOf(patient);
+async function shakeHands(target: CheckTarget): Promise<Result<Handshake>> {
+  const manifest = manifestOf(target);
   if (!manifest.ok) return manifest;
-  const { context, gathered, agent, mcp } = patient;
+  const { context, gathered, agent, mcp } = target;
   const template = endpointOf(manifest.value);
   if (template !== undefined) {
     const endpoint = fillEndpoint(
@@ -292,7 +292,7 @@ async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
     if (!probed.ok) return probed;
     const client = await context.ports.openMcpClient();
     const tools = await client.listTools(mcp, { http: endpoint.value });
-    return tools.ok ? ok({ tools: tools.value, said: probed.value }) : tools;
+    return tools.ok ? ok({ tools: tools.value, text: probed.value }) : tools;
   }
   const owner = manifest.value.sharing === "shared" ? undefined : agent.name;
   const socket = mcpSocketPath(context.paths, mcp, owner);
@@ -303,29 +303,29 @@ async function shakeHands(patient: Patient): Promise<Result<Handshake>> {
     socketPlace(context, mcp, { socket, agent: agent.name }),
   );
   const took = Math.round(context.ports.clock.monotonic() - began);
-  if (tools.ok) return ok({ tools: tools.value, said: `started and answered in ${took} ms` });
+  if (tools.ok) return ok({ tools: tools.value, text: `started and answered in ${took} ms` });
   return err({
     ...tools.error,
     details: [
       ...tools.error.details,
-      ...await serverWords(context, manifest.value, agent.name),
+      ...await serverLogTail(context, manifest.value, agent.name),
     ],
     hints: [`fleetctl logs mcp:${mcp}`],
   });
 }
 
 async function checkTools(
-  patient: Patient,
+  target: CheckTarget,
   tools: readonly McpTool[],
 ): Promise<Result<string>> {
-  const manifest = manifestOf(patient);
+  const manifest = manifestOf(target);
   if (!manifest.ok) return manifest;
   if (tools.length === 0) {
-    return err(refusal("no-tools", `MCP "${patient.mcp}" offers no tool, must offer one`, {
-      hints: [`fleetctl logs mcp:${patient.mcp}`],
+    return err(refusal("no-tools", `MCP "${target.mcp}" offers no tool, must offer one`, {
+      hints: [`fleetctl logs mcp:${target.mcp}`],
     }));
   }
-  const compared = await checkListed(manifest.value, patient.agent.name, tools);
+  const compared = await checkListed(manifest.value, target.agent.name, tools);
   if (!compared.ok) return compared;
   const { rules } = gateOf(manifest.value);
   const count = (risk: string) =>
@@ -339,8 +339,8 @@ async function checkTools(
   );
 }
 
-async function checkAgent(patient: Patient): Promise<Result<string>> {
-  const { context, gathered, agent, mcp } = patient;
+async function checkAgent(target: CheckTarget): Promise<Result<string>> {
+  const { context, gathered, agent, mcp } = target;
   const mcps = await wiredMcps(context, gathered, agent);
   const found = mcps.find((one) => one.name === mcp);
   if (found?.state === "live") return ok("live: the agent has read of it");
@@ -354,6 +354,6 @@ async function checkAgent(patient: Patient): Promise<Result<string>> {
   ));
 }
 
-function applyHint({ context }: Patient): string {
+function applyHint({ context }: CheckTarget): string {
   return context.caller.kind === "agent" ? "fleetctl apply self" : "fleetctl apply";
 }

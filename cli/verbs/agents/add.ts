@@ -15,10 +15,10 @@ import { collisionOf } from "cli/mcp/collision.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  hostInputs,
   planReport,
   readFacts,
   reconcileFacts,
-  siteOf,
   underVerbLock,
 } from "cli/planner.ts";
 import {
@@ -86,11 +86,11 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 
 /** Checks the record, creates the Unix user, reconciles with the new agent, and records it. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
-  const site = siteOf(context);
+  const inputs = hostInputs(context);
   const record = recordOf(context, options);
   const author = authorOf(context, "agents add");
   if (!options.isDryRun) {
-    const state = await ensureState(context.ports, site, author);
+    const state = await ensureState(context.ports, inputs, author);
     if (!state.ok) return state;
   }
   return await underVerbLock(context, async () => {
@@ -111,25 +111,27 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: options.isDryRun,
       restartAgents: false,
-      comingAccounts: [record.name],
+      plannedAccounts: [record.name],
     });
     if (!report.ok) return report;
     const tools = gathered.value.facts.wired.get(record.name) ?? [];
-    const told = planReport(report.value, gathered.value, {
+    const plan = planReport(report.value, gathered.value, {
       json: {
         agent: record.name,
-        run_on: site.hostname,
+        run_on: inputs.hostname,
         tools,
         dry_run: options.isDryRun,
         ...defined({ login: made.value }),
       },
       last: [
-        `agent "${record.name}" ${options.isDryRun ? "would run" : "runs"} on "${site.hostname}" ` +
+        `agent "${record.name}" ${
+          options.isDryRun ? "would run" : "runs"
+        } on "${inputs.hostname}" ` +
         `with ${tools.length === 0 ? "no MCPs" : tools.join(", ")}`,
         ...loginLines(options, made.value),
       ],
     });
-    return ok({ ...told, warnings: [...told.warnings ?? [], ...ownerWarnings(record)] });
+    return ok({ ...plan, warnings: [...plan.warnings ?? [], ...ownerWarnings(record)] });
   });
 }
 
@@ -205,8 +207,8 @@ async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise
       { hints: [`fleetctl agents remove ${record.name} --yes`] },
     ));
   }
-  const place = checkWorkspace(record.name, record.workspace, paths);
-  if (!place.ok) return place;
+  const checked = checkWorkspace(record.name, record.workspace, paths);
+  if (!checked.ok) return checked;
   const unique = checkUnique(ledger.value, record);
   if (!unique.ok) return unique;
   const readable = parseShard(printShard(record), shardFile(record.name));

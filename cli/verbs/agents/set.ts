@@ -74,8 +74,8 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const { name, edit, changed } = options;
-  const place = checkWorkspace(name, edit.workspace, paths);
-  if (!place.ok) return place;
+  const checked = checkWorkspace(name, edit.workspace, paths);
+  if (!checked.ok) return checked;
   const definitions = await readDefinitions(ports.files, paths);
   return await underVerbLock(context, async () => {
     const recorded = await changeAgent(ports, paths, {
@@ -104,7 +104,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const isSame = recorded.value.changed.length === 0;
     const record = gathered.ledger.agents.get(name);
     const warnings = record === undefined ? [] : ownerWarnings(record);
-    const told = planReport(report, gathered, {
+    const plan = planReport(report, gathered, {
       json: { agent: name, changed: isSame ? [] : changed },
       last: [
         isSame
@@ -112,14 +112,14 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
           : changedText(options, gathered.facts.limits !== undefined),
       ],
     });
-    return ok({ ...told, warnings: [...told.warnings ?? [], ...warnings] });
+    return ok({ ...plan, warnings: [...plan.warnings ?? [], ...warnings] });
   });
 }
 
 function changedText({ name, changed, isAtOnce }: Options, areEnforced: boolean): string {
-  const news = `agent "${name}" has a new ${changed.join(", ")}`;
-  if (!isAtOnce) return `${news}; it works with it after: fleetctl agents restart ${name}`;
-  return areEnforced ? `${news}, from now on` : `${news}; enforced under systemd only`;
+  const text = `agent "${name}" has a new ${changed.join(", ")}`;
+  if (!isAtOnce) return `${text}; it works with it after: fleetctl agents restart ${name}`;
+  return areEnforced ? `${text}, from now on` : `${text}; enforced under systemd only`;
 }
 
 /**

@@ -41,7 +41,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 }
 
 /** States that nothing waits only for agents that answered. */
-function emptyText(target: Target, { asked, unread }: FoundApprovals): string {
+function emptyText(target: Target, { queried: asked, unread }: FoundApprovals): string {
   if (unread.size === 0) {
     return target.kind === "agent"
       ? `No call of agent "${target.agent}" waits for a human`

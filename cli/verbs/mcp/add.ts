@@ -62,7 +62,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const trees = await treesFirst(context, options);
   if (!trees.ok) return trees;
-  return await underAgentLock(context, async (late) => {
+  return await underAgentLock(context, async (awaitLater) => {
     const before = await readFacts(context);
     if (!before.ok) return before;
     const { catalog, ledger, defaults, secrets } = before.value;
@@ -77,7 +77,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       before: before.value,
       changed,
       manifest: manifest.value,
-      how: { late, ...defined({ vendor: trees.value }) },
+      how: { awaitLater, ...defined({ vendor: trees.value }) },
     });
     if (!wired.ok || gate.ok) return wired;
     // Uses the refusal's own text, so that each fact has one wording.
@@ -99,7 +99,7 @@ interface Change {
   readonly before: Gathered;
   readonly changed: AgentRecord;
   readonly manifest: Manifest;
-  readonly how: Pick<PlanOptions, "late" | "vendor">;
+  readonly how: Pick<PlanOptions, "awaitLater" | "vendor">;
 }
 
 async function wire(
@@ -157,7 +157,7 @@ async function wire(
         `fleetctl mcp doctor ${manifest.name} ${changed.name}`,
       ]),
     ],
-    aboutOneFor: context.caller,
+    singleAgentCaller: context.caller,
   }));
 }
 

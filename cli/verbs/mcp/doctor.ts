@@ -49,8 +49,8 @@ export async function run(context: VerbContext, { mcp }: Options): Promise<Resul
       lines.push({ step: each.step, state: "not tried", detail: "", details: [], run: [] });
       continue;
     }
-    const patient = { context, gathered: gathered.value, agent: agent.value, mcp };
-    const outcome = await guarded(each, patient);
+    const target = { context, gathered: gathered.value, agent: agent.value, mcp };
+    const outcome = await guarded(each, target);
     lines.push(lineOf(each.step, outcome));
     if (!outcome.ok) failed = { step: each.step, reason: outcome.error };
   }
@@ -78,9 +78,9 @@ export async function run(context: VerbContext, { mcp }: Options): Promise<Resul
 }
 
 /** A check that throws counts as failed. */
-async function guarded(each: Check, patient: Parameters<Check["check"]>[0]) {
+async function guarded(each: Check, target: Parameters<Check["check"]>[0]) {
   try {
-    return await each.check(patient);
+    return await each.check(target);
   } catch (thrown) {
     return { ok: false as const, error: refusalOfFault(thrown, `check the ${each.step}`) };
   }

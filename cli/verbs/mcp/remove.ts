@@ -48,7 +48,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     ? ok(undefined)
     : await installFirst(context, target.agent);
   if (!trees.ok) return trees;
-  return await underAgentLock(context, async (late) => {
+  return await underAgentLock(context, async (awaitLater) => {
     const before = await readFacts(context);
     if (!before.ok) return before;
     const agent = await agentToChange(context, before.value.ledger);
@@ -72,7 +72,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const report = await reconcileFacts(context, gathered.value, {
       dryRun: isDryRun,
       restartAgents: false,
-      late,
+      awaitLater,
       ...defined({ vendor: trees.value }),
       scope: scopeOf(gathered.value.facts, name, [mcp]),
     });
@@ -89,7 +89,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         ...keptLines(mcp, keepers),
         `the agent forgets it when it restarts: fleetctl agents restart ${name}`,
       ],
-      aboutOneFor: context.caller,
+      singleAgentCaller: context.caller,
     }));
   });
 }

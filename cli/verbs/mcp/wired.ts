@@ -112,7 +112,7 @@ export async function wiredMcpsOf(
 ): Promise<ReadonlyMap<AgentName, readonly WiredMcp[]>> {
   const { ports, paths } = context;
   const namesOf = (agent: AgentRecord) => gathered.facts.wired.get(agent.name) ?? [];
-  const asked = new Set(agents.flatMap((agent) => [
+  const queried = new Set(agents.flatMap((agent) => [
     dialUnit(agent.name),
     ...namesOf(agent).flatMap((name) => {
       const manifest = gathered.catalog.entries.get(name);
@@ -122,7 +122,7 @@ export async function wiredMcpsOf(
     }),
   ]));
   const services: ServiceManager = ports.services(paths);
-  const statuses = await services.isRunning() ? await services.status([...asked]) : [];
+  const statuses = await services.isRunning() ? await services.status([...queried]) : [];
   const units = new Map(statuses.map((status) => [status.unit, status]));
   const sockets = agents.flatMap((agent) =>
     namesOf(agent).flatMap((name) => {
@@ -240,10 +240,8 @@ function stateOf(
     recorded.unread?.includes(manifest.name) === false;
   if (!isRead) return only("wired");
   if (loads === undefined) return only("live");
-  const told = loads !== "none" && isFromCurrentRun(loads.startedMs, dial)
-    ? loads.states
-    : new Map();
-  const load: WiredMcp["load"] = told.get(manifest.name) ?? "unknown";
+  const states = loads !== "none" && isFromCurrentRun(loads.startedMs, dial) ? loads.states : new Map();
+  const load: WiredMcp["load"] = states.get(manifest.name) ?? "unknown";
   return { state: load === "connected" ? "live" : "wired", load };
 }
 
@@ -259,7 +257,7 @@ function faultOf(
   if (manifest === undefined) return "not in catalog";
   if (of.state === "catalogued") return "not applied";
   if (of.missingKeys.length > 0) return "keys missing";
-  const lost = of.load !== undefined && !STILL.includes(of.load) ? "not loaded" : undefined;
+  const lost = of.load !== undefined && !HEALTHY_LOADS.includes(of.load) ? "not loaded" : undefined;
   if (manifest.transport === "http") return lost;
   const unit = socketUnit(manifest, of.observed.agent);
   const socket = of.observed.units.get(unit);
@@ -268,23 +266,23 @@ function faultOf(
 }
 
 /** Load states without a fault: connected, or possibly soon. */
-const STILL: readonly WiredMcp["load"][] = ["connected", "pending", "unknown"];
+const HEALTHY_LOADS: readonly WiredMcp["load"][] = ["connected", "pending", "unknown"];
 
 /** Refuses because the running program of an agent has not loaded an MCP. */
 export function notLoaded(
   { name, load = "unknown" }: WiredMcp,
   { agent, paths }: { readonly agent: AgentName; readonly paths: Paths },
 ): Refusal {
-  const words = load === "unknown" ? "it has not said so yet" : loadStateText(load);
+  const reason = load === "unknown" ? "it has not said so yet" : loadStateText(load);
   return refusal(
     "mcp-not-loaded",
-    `The running program of agent "${agent}" has not loaded MCP "${name}": ${words}`,
+    `The running program of agent "${agent}" has not loaded MCP "${name}": ${reason}`,
     { hints: [logHint(paths, dialUnit(agent)), `fleetctl agents restart ${agent}`] },
   );
 }
 
 /** Returns the text beside the state: the fault with its reason, or the program's progress. */
-function besides({ fault, missingKeys: missing, load }: WiredMcp): string {
+function stateDetail({ fault, missingKeys: missing, load }: WiredMcp): string {
   if (fault === "not loaded" && load !== undefined && load !== "unknown") {
     return `, ${fault}: ${loadStateText(load)}`;
   }
@@ -302,7 +300,7 @@ function wiredJson(mcp: WiredMcp) {
 
 function wiredCells(mcp: WiredMcp): readonly Cell[] {
   return [mcp.name, mcp.version, mcp.sharing, mcp.origin, {
-    text: mcp.state === "not catalogued" ? mcp.state : `${mcp.state}${besides(mcp)}`,
+    text: mcp.state === "not catalogued" ? mcp.state : `${mcp.state}${stateDetail(mcp)}`,
     tone: mcp.fault !== undefined ? "bad" : mcp.state === "live" ? "good" : "dim",
   }];
 }

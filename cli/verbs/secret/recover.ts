@@ -9,7 +9,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { authorOf, siteOf, underVerbLock } from "cli/planner.ts";
+import { authorOf, hostInputs, underVerbLock } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { recoverHostKey } from "core/secrets/recovery.ts";
@@ -61,7 +61,7 @@ async function restore(context: VerbContext, given: string): Promise<Result<Verb
   }
   return await underVerbLock(context, async () => {
     const author = authorOf(context, "secret recover");
-    const state = await ensureState(ports, siteOf(context), author);
+    const state = await ensureState(ports, hostInputs(context), author);
     if (!state.ok) return state;
     const done = await restoreCopy(ports, paths, {
       ...author,

@@ -21,7 +21,7 @@ export interface Options {
 }
 
 /** What becomes invalid with each key, in words for people. */
-const ENDS: Readonly<Record<Rotation, string>> = {
+const EFFECTS: Readonly<Record<Rotation, string>> = {
   "hmac": "every browser session of this host has ended",
   "assertion": "requests that were on their way to the cockpit are refused",
   "host-op": "verbs that were granted and not begun are refused",
@@ -65,7 +65,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       json: { what, revoked: isRevoked, commit: rotated.value.commit },
       last: [
         isVoid
-          ? `rotated  ${what}: ${ENDS[what]}`
+          ? `rotated  ${what}: ${EFFECTS[what]}`
           : `rotated  ${what}: the key before still verifies, until the next rotation`,
       ],
     }));

@@ -9,7 +9,7 @@ import type { VerbContext } from "cli/context.ts";
 import { refreshEnvFiles } from "cli/env_files.ts";
 import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { authorOf, readFacts, siteOf, underVerbLock } from "cli/planner.ts";
+import { authorOf, hostInputs, readFacts, underVerbLock } from "cli/planner.ts";
 import { envPath, laterLines, shardText } from "cli/secret/placed.ts";
 import { unreadKey } from "cli/secret/unread.ts";
 import { readLedgerWithFallback } from "core/ledger/fallback.ts";
@@ -46,7 +46,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!checked.ok) return checked;
   const author = authorOf(context, "secret set");
   return await underVerbLock(context, async () => {
-    const store = await ensureState(ports, siteOf(context), author);
+    const store = await ensureState(ports, hostInputs(context), author);
     if (!store.ok) return store;
     const known = await checkAgent(context, ref);
     if (!known.ok) return known;
@@ -58,7 +58,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const shard = ref.agent === undefined ? "shared" : `agents.${ref.agent}`;
     const isChanged = stored.value.changed.length > 0;
     const unread = unreadKey(ref, gathered.value.catalog.entries.values());
-    const told = linesReport(
+    const set = linesReport(
       { key, shard, changed: isChanged, files, read: unread === undefined },
       [
         `${isChanged ? "set" : "unchanged"}  ${key} in ${shardText(ref)}`,
@@ -66,7 +66,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         ...(files.length === 0 ? [] : ["running programs read it after:", ...laterLines(context)]),
       ],
     );
-    return ok(unread === undefined ? told : { ...told, warnings: [unread] });
+    return ok(unread === undefined ? set : { ...set, warnings: [unread] });
   });
 }
 

@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { lookAtTeams, type TeamsLook } from "cli/teams_gateway/look.ts";
+import { readTeamsState, type TeamsState } from "cli/teams_gateway/look.ts";
 import { teamsProblems } from "cli/teams_gateway/problems.ts";
 import { withinTime } from "core/concurrency/time_limit.ts";
 import { type Refusal, refusal } from "core/errors.ts";
@@ -29,29 +29,29 @@ export function parseOptions({ options }: Invocation): Result<Options> {
 
 /** Runs the checks. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
-  const look = await lookAtTeams(context);
-  if (!look.ok) return look;
+  const state = await readTeamsState(context);
+  if (!state.ok) return state;
   const problems = [
-    ...teamsProblems(look.value, context.paths),
-    ...await clockProblems(context, look.value),
+    ...teamsProblems(state.value, context.paths),
+    ...await clockProblems(context, state.value),
     ...options.publicUrl === undefined ? [] : await frontProblems(context, options.publicUrl),
   ];
   const lines: Cell[] = problems.length === 0
     ? [{ text: "nothing is wrong with the team-chat gateway", tone: "good" }]
     : [];
-  const last = look.value.health?.last_inbound_seconds;
+  const last = state.value.health?.last_inbound_seconds;
   const inbound = typeof last === "number"
     ? `last message from the platform ${last} s ago`
     : "no message from the platform since the gateway started";
   return ok({
     json: {
       ok: problems.length === 0,
-      health: look.value.health ?? null,
+      health: state.value.health ?? null,
       problems: problems.map(({ code, message, hints }) => ({ code, message, hints })),
     },
     blocks: [{
       kind: "lines",
-      lines: look.value.health === undefined ? lines : [...lines, inbound],
+      lines: state.value.health === undefined ? lines : [...lines, inbound],
     }],
     faults: problems,
   });
@@ -62,7 +62,7 @@ const ASK_MS_MAX = 5_000;
 /** Compares this machine's clock with the `Date` of the identity provider. */
 async function clockProblems(
   { ports }: VerbContext,
-  { gathered: { roles }, rendered }: TeamsLook,
+  { gathered: { roles }, rendered }: TeamsState,
 ): Promise<readonly Refusal[]> {
   const cloud = knownCloud(roles.teamchat?.cloud ?? "");
   if (cloud === undefined || (rendered?.get("TEAMS_APP_ID") ?? "") === "") return [];

@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { agentsOf, lookAtTeams } from "cli/teams_gateway/look.ts";
+import { agentsOf, readTeamsState } from "cli/teams_gateway/look.ts";
 import { refusal } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
@@ -59,9 +59,9 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   }
   const activity = parseActivity(text);
   if (!activity.ok) return activity;
-  const look = await lookAtTeams(context);
-  if (!look.ok) return look;
-  const setting = (name: string) => look.value.rendered?.get(name) || undefined;
+  const state = await readTeamsState(context);
+  if (!state.ok) return state;
+  const setting = (name: string) => state.value.rendered?.get(name) || undefined;
   const appId = setting("TEAMS_APP_ID");
   const cloudName = setting("TEAMS_CLOUD") ?? "public";
   const cloudText = await ports.files.readText(cloudName).catch(() => undefined);
@@ -70,7 +70,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!cloud.ok) return cloud;
   const decision = decideRoute(activity.value, {
     agents: new Map(
-      agentsOf(look.value.rendered?.get("TEAMS_AGENTS") ?? look.value.wanted.text)
+      agentsOf(state.value.rendered?.get("TEAMS_AGENTS") ?? state.value.wanted.text)
         .map(([owner, agent]) => [owner as ObjectId, agent as AgentName]),
     ),
     tenantId: setting("TEAMS_APP_TENANT_ID")?.toLowerCase(),
@@ -83,12 +83,16 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     appId,
   }, { serviceUrl: activity.value.serviceUrl, endorsements: [PLATFORM_CHANNEL] });
   const key = deliveryKey(activity.value) ?? "none: a repetition cannot be recognized";
-  const said = messageText(activity.value, appId);
+  const messageBody = messageText(activity.value, appId);
   const lines = [
     `${activity.value.type}: ${WORDS[decision.kind](decision)}`,
     `delivery key: ${key}`,
     ...(decision.kind === "route" && activity.value.type === "message"
-      ? [`the agent would read: ${said === "" ? "nothing, so there is no turn" : said}`]
+      ? [
+        `the agent would read: ${
+          messageBody === "" ? "nothing, so there is no turn" : messageBody
+        }`,
+      ]
       : []),
     "a good token for this activity is assumed",
   ];

@@ -14,13 +14,13 @@ import { ensureState } from "cli/facts.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  hostInputs,
   planReport,
   readFacts,
   reconcileFacts,
-  siteOf,
   underVerbLock,
 } from "cli/planner.ts";
-import { spoolWaits } from "cli/teams_gateway/join.ts";
+import { checkSpoolEmpty } from "cli/teams_gateway/join.ts";
 import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
 import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
@@ -81,13 +81,13 @@ async function install(context: VerbContext, options: Options): Promise<Result<V
   if (!roles.ok) return roles;
   if (!options.isDryRun) {
     const author = authorOf(context, "teams-gateway install");
-    const state = await ensureState(ports, siteOf(context), author);
+    const state = await ensureState(ports, hostInputs(context), author);
     if (!state.ok) return state;
     if (cloud.value?.text !== undefined) {
       await ports.files.write(paths.teamsCloudFile, cloud.value.text, { mode: 0o644 });
     }
   }
-  const waits = await spoolWaits(context, roles.value.teamchat);
+  const waits = await checkSpoolEmpty(context, roles.value.teamchat);
   if (waits !== undefined && !options.isDryRun) return err(waits);
   // Read before anything is written: a cloud file that cannot be read changes nothing.
   const gathered = await readFacts(context, { roles: roles.value });

@@ -7,7 +7,12 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { agentsOf, lookAtTeams, runningAgents, type TeamsLook } from "cli/teams_gateway/look.ts";
+import {
+  agentsOf,
+  readTeamsState,
+  runningAgents,
+  type TeamsState,
+} from "cli/teams_gateway/look.ts";
 import { teamsProblems } from "cli/teams_gateway/problems.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -23,32 +28,32 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
 
 /** Collects and prints the state. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
-  const look = await lookAtTeams(context);
-  if (!look.ok) return look;
-  const { roles, markers } = look.value.gathered;
-  const agents = agentsOf(look.value.rendered?.get("TEAMS_AGENTS"));
-  const problems = teamsProblems(look.value, context.paths);
+  const teams = await readTeamsState(context);
+  if (!teams.ok) return teams;
+  const { roles, markers } = teams.value.gathered;
+  const agents = agentsOf(teams.value.rendered?.get("TEAMS_AGENTS"));
+  const problems = teamsProblems(teams.value, context.paths);
   const state = roles.teamchat === undefined
     ? "not installed"
-    : look.value.unit?.active ?? "unknown";
+    : teams.value.unit?.active ?? "unknown";
   return ok({
     json: {
       unit: TEAMCHAT_UNIT,
       state,
-      receiver: look.value.isReceiverSeparate
-        ? { unit: TEAMCHAT_RECEIVER_UNIT, state: look.value.receiver?.active ?? "unknown" }
+      receiver: teams.value.isReceiverSeparate
+        ? { unit: TEAMCHAT_RECEIVER_UNIT, state: teams.value.receiver?.active ?? "unknown" }
         : null,
       marker: markers.teamsGateway ?? null,
-      mode: modeOf(look.value) ?? null,
+      mode: modeOf(teams.value) ?? null,
       cloud: roles.teamchat?.cloud ?? null,
       listen: roles.teamchat?.listen ?? null,
       register_listen: roles.teamchat?.registerListen ?? null,
       agents: Object.fromEntries(agents),
-      connected: runningAgents(look.value)?.connected ?? null,
+      connected: runningAgents(teams.value)?.connected ?? null,
       problems: problems.map(({ code, message, hints }) => ({ code, message, hints })),
     },
     blocks: [
-      { kind: "lines", lines: headLines(state, look.value, agents.length) },
+      { kind: "lines", lines: headLines(state, teams.value, agents.length) },
       {
         kind: "table",
         columns: ["owner", "agent"],
@@ -60,16 +65,16 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   });
 }
 
-function headLines(state: string, look: TeamsLook, agents: number): readonly Cell[] {
-  const { roles: { teamchat }, markers } = look.gathered;
-  const running = runningAgents(look);
+function headLines(state: string, teams: TeamsState, agents: number): readonly Cell[] {
+  const { roles: { teamchat }, markers } = teams.gathered;
+  const running = runningAgents(teams);
   return [
     unitLine(TEAMCHAT_UNIT, state),
-    ...(look.isReceiverSeparate
-      ? [unitLine(TEAMCHAT_RECEIVER_UNIT, look.receiver?.active ?? "unknown")]
+    ...(teams.isReceiverSeparate
+      ? [unitLine(TEAMCHAT_RECEIVER_UNIT, teams.receiver?.active ?? "unknown")]
       : []),
     ...(teamchat === undefined ? [] : [
-      `messages  ${teamchat.listen}/api/messages, ${modeOf(look)} mode, cloud ${teamchat.cloud}`,
+      `messages  ${teamchat.listen}/api/messages, ${modeOf(teams)} mode, cloud ${teamchat.cloud}`,
       `register  ${teamchat.registerListen}/register`,
     ]),
     `agents    ${agents} in the ledger it was given` +
@@ -83,7 +88,7 @@ function unitLine(unit: string, state: string): Cell {
   return { text: `unit      ${unit} ${state}`, tone: state === "active" ? "good" : "bad" };
 }
 
-function modeOf({ rendered }: TeamsLook): "cloud" | "local" | undefined {
+function modeOf({ rendered }: TeamsState): "cloud" | "local" | undefined {
   if (rendered === undefined) return undefined;
   return (rendered.get("TEAMS_APP_ID") ?? "") === "" ? "local" : "cloud";
 }

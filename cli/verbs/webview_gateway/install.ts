@@ -12,10 +12,10 @@ import { ensureState } from "cli/facts.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  hostInputs,
   planReport,
   readFacts,
   reconcileFacts,
-  siteOf,
   underVerbLock,
 } from "cli/planner.ts";
 import { defined } from "core/defined.ts";
@@ -77,7 +77,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!options.isDryRun) {
       const state = await ensureState(
         ports,
-        siteOf(context),
+        hostInputs(context),
         authorOf(context, "webview-gateway install"),
       );
       if (!state.ok) return state;

@@ -11,10 +11,10 @@ import { ensureState } from "cli/facts.ts";
 import type { VerbReport } from "cli/output.ts";
 import {
   authorOf,
+  hostInputs,
   planReport,
   readFacts,
   reconcileFacts,
-  siteOf,
   underVerbLock,
 } from "cli/planner.ts";
 import { refusal } from "core/errors.ts";
@@ -98,7 +98,7 @@ export async function run(
     if (!roles.ok) return roles;
     const author = authorOf(context, "webview-login install");
     if (!options.isDryRun) {
-      const state = await ensureState(ports, siteOf(context), author);
+      const state = await ensureState(ports, hostInputs(context), author);
       if (!state.ok) return state;
     }
     const gathered = await readFacts(context, { roles: roles.value });
@@ -199,18 +199,20 @@ function frontLines(front: string | undefined, kind: FrontKind | undefined): rea
 /** Merges the given options into the present settings. */
 function loginOf(now: Login | undefined, options: Options): Result<Login> {
   const settings: Record<string, string> = { ...now?.settings };
-  const said = {
+  const given = {
     WEBVIEW_URL: options.url,
     WEBVIEW_OIDC_ISSUER: options.issuer,
     WEBVIEW_OIDC_CLIENT_ID: options.clientId,
   };
-  for (const [name, value] of Object.entries(said)) if (value !== undefined) settings[name] = value;
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined) settings[name] = value;
+  }
   // With an https address at install, cookies are bound to that host and to https.
   if (options.url?.startsWith("https://") === true) settings.WEBVIEW_COOKIE_PREFIX ??= "__Host-";
   const driver = options.driver ?? now?.driver ?? "oidc";
   const missing = driver === "basic"
     ? []
-    : Object.keys(said).filter((name) => settings[name] === undefined);
+    : Object.keys(given).filter((name) => settings[name] === undefined);
   if (missing.length > 0) {
     return err(refusal(
       "login-options-invalid",

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { softSettings, type SoftSite } from "cli/doctor/soft_settings.ts";
+import { type SoftInputs, softSettings } from "cli/doctor/soft_settings.ts";
 import { DEFAULT_ROLES } from "core/ledger/host_roles.ts";
 import type { HostName } from "core/names.ts";
 import { agent, manifest } from "tests/units/reconcile/fixture.ts";
@@ -13,7 +13,7 @@ import { agent, manifest } from "tests/units/reconcile/fixture.ts";
 const GATEWAY = { cockpitListen: "127.0.0.1:8731", dialListen: "127.0.0.1:8735" } as const;
 const ATLAS = "atlas" as HostName;
 /** A host without any soft setting. */
-const HARD: SoftSite = {
+const HARD: SoftInputs = {
   roles: {
     ...DEFAULT_ROLES,
     gateway: { ...GATEWAY, trust: "assertion" },
@@ -33,7 +33,7 @@ const HARD: SoftSite = {
 
 const NO_PERMISSIONS = { net: [], read: [], write: [], env: [], run: [], sys: [] };
 
-const ROWS: readonly (readonly [setting: string, soft: Partial<SoftSite>, says: RegExp])[] = [
+const ROWS: readonly (readonly [setting: string, soft: Partial<SoftInputs>, says: RegExp])[] = [
   [
     "WEBVIEW_TRUST",
     { roles: { ...HARD.roles, gateway: { ...GATEWAY, trust: "header" } } },

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { expireEvents } from "cli/gc/events.ts";
-import { doomedLogs, doomedTrees, type Found } from "cli/gc/retention.ts";
+import { expiredLogs, expiredTrees, type Found } from "cli/gc/retention.ts";
 import { denoFiles } from "core/os/files.ts";
 import { sqliteDatabases } from "core/os/sqlite.ts";
 import { prepareSchema } from "gateway/transcript/schema.ts";
@@ -18,7 +18,7 @@ function file(name: string, ageDays: number, kind: Found["stat"]["kind"] = "file
   return { name, path: `/l/${name}`, stat: { kind, mtimeMs: NOW - ageDays * DAY, size: 10 } };
 }
 
-Deno.test("doomedLogs() returns old logs of removed units, and rotated logs", () => {
+Deno.test("expiredLogs() returns old logs of missing units and rotated logs", () => {
   const found = [
     file("fleetctl-gateway.service.log", 90),
     file("fleetctl-gateway.service.log.1", 90),
@@ -33,7 +33,7 @@ Deno.test("doomedLogs() returns old logs of removed units, and rotated logs", ()
   ];
   const units = new Set(["fleetctl-gateway.service", "mcp-git-ada@.service"]);
   assert.deepEqual(
-    doomedLogs(found, units, NOW - 30 * DAY).map(({ path, reason }) => [path, reason]),
+    expiredLogs(found, units, NOW - 30 * DAY).map(({ path, reason }) => [path, reason]),
     [
       ["/l/fleetctl-gateway.service.log.1", "rotated away"],
       ["/l/fleetctl-dial-bob.service.log", "its unit is gone"],
@@ -42,7 +42,7 @@ Deno.test("doomedLogs() returns old logs of removed units, and rotated logs", ()
   );
 });
 
-Deno.test("doomedTrees() returns old trees without agents, and caches of lost entries", () => {
+Deno.test("expiredTrees() returns old trees without agents, and caches of missing entries", () => {
   const trees = (mcp: string, ageDays: number) => ({
     mcp,
     folder: file(mcp, ageDays, "directory"),
@@ -50,7 +50,7 @@ Deno.test("doomedTrees() returns old trees without agents, and caches of lost en
     bytes: 5,
     cache: { path: `/c/${mcp}`, bytes: 0 },
   });
-  const doomed = doomedTrees(
+  const expired = expiredTrees(
     [trees("wired", 90), trees("fresh", 2), trees("unused", 90), trees("lost", 90)],
     {
       wired: new Set(["wired"]),
@@ -58,7 +58,7 @@ Deno.test("doomedTrees() returns old trees without agents, and caches of lost en
       beforeMs: NOW - 30 * DAY,
     },
   );
-  assert.deepEqual(doomed.map(({ path }) => path), ["/l/unused", "/l/lost", "/c/lost"]);
+  assert.deepEqual(expired.map(({ path }) => path), ["/l/unused", "/l/lost", "/c/lost"]);
 });
 
 /** A database like the gateway's, with events of these ages; `open` turns have not ended. */

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { lastWords } from "cli/status/last_words.ts";
+import { lastError } from "cli/status/last_words.ts";
 
 function logged(event: string, error: string, level = "error"): string {
   return JSON.stringify({ at: "2026-01-01T00:00:00.000Z", level, program: "x", event, error });
@@ -14,7 +14,7 @@ function logged(event: string, error: string, level = "error"): string {
 const READY = JSON.stringify({ level: "info", event: "ready" });
 
 Deno.test("the last error counts, before warnings and before words of the service manager", () => {
-  const words = lastWords([
+  const words = lastError([
     logged("cannot serve", "Cannot listen on 127.0.0.1:8735: the port is taken"),
     logged("slow", "late", "warn"),
     "fleetctl-gateway.service: Main process exited, code=exited, status=1/FAILURE",
@@ -27,18 +27,18 @@ Deno.test("the last error counts, before warnings and before words of the servic
 });
 
 Deno.test("what went wrong before the last good start is no cause", () => {
-  assert.equal(lastWords([logged("cannot serve", "gone by"), READY]), undefined);
-  assert.equal(lastWords([READY, logged("ended", "of this run")])?.line, "ended: of this run");
+  assert.equal(lastError([logged("cannot serve", "gone by"), READY]), undefined);
+  assert.equal(lastError([READY, logged("ended", "of this run")])?.line, "ended: of this run");
 });
 
 Deno.test("a line that is not JSON is reported when there is no better one", () => {
   const failed = "fleetctl-gateway.service: Failed at step EXEC spawning /usr/lib/x: No such file";
-  assert.equal(lastWords(["Started a.", failed, "Stopped a."])?.line, failed);
-  assert.equal(lastWords(["Started a.", "Stopped a."]), undefined);
+  assert.equal(lastError(["Started a.", failed, "Stopped a."])?.line, failed);
+  assert.equal(lastError(["Started a.", "Stopped a."]), undefined);
 });
 
 Deno.test("files that cannot be opened, and full disks, are known", () => {
-  const faultOf = (error: string) => lastWords([logged("cannot serve", error)])?.fault;
+  const faultOf = (error: string) => lastError([logged("cannot serve", error)])?.fault;
   for (const state of ["permission denied", "unable to open database file: /a/b.db"]) {
     assert.deepEqual(faultOf(`Cannot open "/a/b.db": ${state}`), {
       kind: "file-denied",
@@ -56,7 +56,7 @@ Deno.test("a working folder that cannot be entered outranks the service manager'
   const unit = "fleetctl-dial-ada.service";
   const denied = `${unit}: Failed at step CHDIR spawning /usr/lib/x: Permission denied`;
   assert.deepEqual(
-    lastWords([
+    lastError([
       `${unit}: Changing to the requested working directory failed: Permission denied`,
       denied,
       `${unit}: Main process exited, code=exited, status=200/CHDIR`,

@@ -116,7 +116,7 @@ Deno.test("offerLines() say what was found and the command that uses it, never a
   const at = { env: {}, paths: pathsUnder("/srv/fleet") };
   const lines = offerLines(at, [{
     source: "anthropic",
-    words: "ANTHROPIC_API_KEY in the environment",
+    description: "ANTHROPIC_API_KEY in the environment",
     provider: "anthropic",
     key: "key-1",
   }]);

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { runLocalTurn, type TurnNews } from "cli/ask_turn.ts";
+import { runLocalTurn, type TurnUpdate } from "cli/ask_turn.ts";
 import { openHost } from "core/os/host.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -29,7 +29,7 @@ async function withUnit(
     turn: (
       more?: Partial<typeof TURN>,
       stop?: AbortSignal,
-      onNews?: (news: TurnNews) => void,
+      onNews?: (news: TurnUpdate) => void,
     ) => ReturnType<typeof runLocalTurn>,
   ) => Promise<void>,
 ): Promise<void> {
@@ -48,7 +48,7 @@ async function withUnit(
   };
   try {
     await work((more = {}, stop = new AbortController().signal, onNews = () => {}) =>
-      runLocalTurn(at, { ...TURN, ...more }, { stop, onNews: async (news) => onNews(news) })
+      runLocalTurn(at, { ...TURN, ...more }, { stop, onUpdate: async (news) => onNews(news) })
     );
   } finally {
     await unit.close();

@@ -38,7 +38,7 @@ async function slowHost() {
   const running = reconcile(given, ports, {
     restartAgents: true,
     scope: scopeOf(given, given.agents[0]!.name),
-    late: (work) => late.push(work),
+    awaitLater: (work) => late.push(work),
   });
   let isOver = false;
   void running.then(() => isOver = true);

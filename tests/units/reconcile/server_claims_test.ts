@@ -63,10 +63,10 @@ Deno.test("reconcile() counts accounts to come in a dry run, and in no real one"
   const base = facts({ bea: [] }, { root: "/" });
   const given = { ...base, rootless: false, roles: { dial: base.roles.dial! } };
   const bea = agent("bea").name;
-  const dry = await rig.done(given, { dryRun: true, comingAccounts: [bea] });
+  const dry = await rig.done(given, { dryRun: true, plannedAccounts: [bea] });
   assert.deepEqual(dry.faults, []);
   assert.ok(dry.files.some(({ path, change }) => path.includes("-bea") && change === "created"));
-  const real = await rig.run(given, { comingAccounts: [bea] });
+  const real = await rig.run(given, { plannedAccounts: [bea] });
   assert.ok(real.ok);
   assert.deepEqual(real.value.faults.map(({ code }) => code), ["agent-account-missing"]);
 });

@@ -8,7 +8,7 @@
 
 import { AGENT_KEYS } from "cli/agents/key/holder.ts";
 import type { VerbContext } from "cli/context.ts";
-import { enrollKey, keysWith, parseKeyWords } from "cli/dial_keys.ts";
+import { enrollKey, keysWith, parseKeySelector } from "cli/dial_keys.ts";
 import type { VerbReport } from "cli/output.ts";
 import { refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
@@ -26,9 +26,9 @@ export interface Options {
 
 /** Parses agent, key and switch. */
 export function parseOptions(invocation: Invocation): Result<Options> {
-  const words = parseKeyWords(AGENT_KEYS, invocation);
-  if (!words.ok) return words;
-  const { name, key = "" } = words.value;
+  const selector = parseKeySelector(AGENT_KEYS, invocation);
+  if (!selector.ok) return selector;
+  const { name, key = "" } = selector.value;
   return ok({ name, key, isFirst: invocation.switches.has("first") });
 }
 

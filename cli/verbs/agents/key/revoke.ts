@@ -8,18 +8,18 @@
 
 import { AGENT_KEYS } from "cli/agents/key/holder.ts";
 import type { VerbContext } from "cli/context.ts";
-import { type KeyWords, parseKeyWords, revokeKey } from "cli/dial_keys.ts";
+import { type KeySelector, parseKeySelector, revokeKey } from "cli/dial_keys.ts";
 import type { VerbReport } from "cli/output.ts";
 import type { AgentName } from "core/names.ts";
 import type { Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** The key to revoke; all keys when absent. */
-export type Options = KeyWords<AgentName>;
+export type Options = KeySelector<AgentName>;
 
 /** Parses agent and key. */
 export function parseOptions(invocation: Invocation): Result<Options> {
-  return parseKeyWords(AGENT_KEYS, invocation);
+  return parseKeySelector(AGENT_KEYS, invocation);
 }
 
 /** Removes the key, or all of them. */

@@ -17,10 +17,10 @@ import { linesReport, type VerbReport } from "cli/output.ts";
 import { refusalOfFault } from "cli/exit.ts";
 import {
   authorOf,
+  hostInputs,
   installFirst,
   readFacts,
   reconcileFacts,
-  siteOf,
   underAgentLock,
 } from "cli/planner.ts";
 import { defined } from "core/defined.ts";
@@ -80,7 +80,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   // Done before the lock, so that a slow endpoint delays no other verb.
   const secrets = await openSecrets(ports, paths);
   if (!secrets.ok) return secrets;
-  const tried = settle(choice, agent.value, secrets.value.shards);
+  const tried = chosenModel(choice, agent.value, secrets.value.shards);
   if (!tried.ok) return tried;
   const checked = options.isChecked ? await checkModel(ports, tried.value) : ok(undefined);
   if (!checked.ok) return checked;
@@ -88,7 +88,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const trees = await installFirst(context, name);
   if (!trees.ok) return trees;
   const { value: vendor } = trees;
-  return await underAgentLock(context, async (late) => {
+  return await underAgentLock(context, async (awaitLater) => {
     const stored = await store(context, agent.value, choice);
     if (!stored.ok) return stored;
     const gathered = await readFacts(context);
@@ -96,7 +96,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const followed = await reconcileFacts(context, gathered.value, {
       dryRun: false,
       restartAgents: false,
-      late,
+      awaitLater,
       ...defined({ vendor }),
       scope: scopeOf(gathered.value.facts, name),
     });
@@ -105,7 +105,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     // Restarts even if nothing changed: an earlier run may have stopped before its restart.
     const services = ports.services(paths);
     const isRestarted = await services.isRunning();
-    if (isRestarted) late(faultOf(services.restart(dialUnit(name))));
+    if (isRestarted) awaitLater(faultOf(services.restart(dialUnit(name))));
     const card = modelCard(stored.value.model);
     return ok({
       ...linesReport(
@@ -132,7 +132,7 @@ async function faultOf(work: Promise<void>): Promise<Refusal | undefined> {
   }
 }
 
-function settle(
+function chosenModel(
   choice: ModelChoice,
   agent: AgentRecord,
   shards: SecretShards,
@@ -144,12 +144,12 @@ function settle(
 async function store(context: VerbContext, agent: AgentRecord, choice: ModelChoice) {
   const { ports } = context;
   const author = authorOf(context, VERB);
-  const state = await ensureState(ports, siteOf(context), author);
+  const state = await ensureState(ports, hostInputs(context), author);
   if (!state.ok) return state;
   let model: DecidedModel | undefined;
   const done = await state.value.edit((shards) => {
     // Decided again: the stored values may have changed since the endpoint was checked.
-    const decided = settle(choice, agent, shards);
+    const decided = chosenModel(choice, agent, shards);
     if (!decided.ok) return decided;
     model = decided.value;
     return withModel(shards, agent.name, decided.value);

@@ -7,7 +7,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { enrollKey, keysWith, parseKeyWords } from "cli/dial_keys.ts";
+import { enrollKey, keysWith, parseKeySelector } from "cli/dial_keys.ts";
 import { HOST_KEYS } from "cli/host/key/holder.ts";
 import type { VerbReport } from "cli/output.ts";
 import type { HostName } from "core/names.ts";
@@ -22,8 +22,8 @@ export interface Options {
 
 /** Parses host and key. */
 export function parseOptions(invocation: Invocation): Result<Options> {
-  const words = parseKeyWords(HOST_KEYS, invocation);
-  return words.ok ? ok({ name: words.value.name, key: words.value.key ?? "" }) : words;
+  const selector = parseKeySelector(HOST_KEYS, invocation);
+  return selector.ok ? ok({ name: selector.value.name, key: selector.value.key ?? "" }) : selector;
 }
 
 /** Adds the key. */

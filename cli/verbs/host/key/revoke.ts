@@ -7,7 +7,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { type KeyWords, parseKeyWords, revokeKey } from "cli/dial_keys.ts";
+import { type KeySelector, parseKeySelector, revokeKey } from "cli/dial_keys.ts";
 import { HOST_KEYS } from "cli/host/key/holder.ts";
 import type { VerbReport } from "cli/output.ts";
 import type { HostName } from "core/names.ts";
@@ -15,11 +15,11 @@ import type { Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** The key to revoke; all keys when absent. */
-export type Options = KeyWords<HostName>;
+export type Options = KeySelector<HostName>;
 
 /** Parses host and key. */
 export function parseOptions(invocation: Invocation): Result<Options> {
-  return parseKeyWords(HOST_KEYS, invocation);
+  return parseKeySelector(HOST_KEYS, invocation);
 }
 
 /** Removes the key, or all of them. */

@@ -8,7 +8,7 @@
 
 import { everyLines, markLines, marksJson } from "cli/mcp/catalog/add_report.ts";
 import { markAccepted, markTools } from "cli/mcp/catalog/mark.ts";
-import { settle } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/settle.ts";
 import { readPrevious, readStored, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
 import { reviewText } from "cli/mcp/catalog/review_text.ts";
 import { reviewRunning } from "cli/mcp/catalog/review_running.ts";
@@ -128,7 +128,7 @@ async function accept(
     previous: await readPrevious(context, mcp, stored.layer),
   });
   if (!written.ok) return written;
-  const settled = await settle(context, mcp);
+  const settled = await applyEntry(context, mcp);
   if (!settled.ok) return settled;
   return ok({
     json: { mcp, accepted: wanted, marks: marksJson(proposed), agents: settled.value.agents },

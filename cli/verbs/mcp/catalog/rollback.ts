@@ -6,7 +6,7 @@
  * @module
  */
 
-import { settle } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/settle.ts";
 import { isShipped, readPrevious, readStored, writeEntry } from "cli/mcp/catalog/store.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
@@ -52,7 +52,7 @@ export async function run(context: VerbContext, { mcp }: Options): Promise<Resul
       previous: previous === undefined ? undefined : stored.value,
     });
     if (!written.ok) return written;
-    const settled = await settle(context, mcp);
+    const settled = await applyEntry(context, mcp);
     if (!settled.ok) return settled;
     const to = previous === undefined ? "the entry that ships" : pinOf(previous.manifest);
     return ok({

@@ -18,7 +18,7 @@ import {
   stepped,
   unreviewedFindings,
 } from "cli/mcp/catalog/candidate.ts";
-import { heldJson, heldLines, settle } from "cli/mcp/catalog/settle.ts";
+import { applyEntry, heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
 import {
   chooseLayer,
   type Layer,
@@ -167,7 +167,7 @@ async function upgrade(
     await dropCandidate(context, candidate.value);
     return written;
   }
-  const settled = await settle(context, mcp);
+  const settled = await applyEntry(context, mcp);
   if (!settled.ok) return settled;
   const lines = await reportLines(options, from, {
     comparison: written.value,
@@ -225,7 +225,7 @@ async function readBaseline(
   const tried = await tryOut(context, old, vendored.value.folder);
   const tools = await lockTools((tried.tools ?? []).map(({ definition }) => definition));
   if (!tools.ok) return tools;
-  const known = joinGrants(old.permissions, tried.asked.permissions);
+  const known = joinGrants(old.permissions, tried.requested.permissions);
   return ok({ tools: tools.value, known, ...tree, ...lock });
 }
 

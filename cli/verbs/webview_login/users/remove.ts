@@ -8,7 +8,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { authorOf, followLedger, planReport, siteOf, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, hostInputs, planReport, underVerbLock } from "cli/planner.ts";
 import { readAccounts, writeAccounts } from "cli/webview_login/accounts.ts";
 import { type AddressOption, parseAddress } from "cli/webview_login/store.ts";
 import { refusal } from "core/errors.ts";
@@ -28,7 +28,7 @@ export async function run(
 ): Promise<Result<VerbReport>> {
   const author = authorOf(context, "webview-login users remove");
   return await underVerbLock(context, async () => {
-    const store = await ensureState(context.ports, siteOf(context), author);
+    const store = await ensureState(context.ports, hostInputs(context), author);
     if (!store.ok) return store;
     const before = readAccounts(store.value);
     if (!before.ok) return before;

@@ -9,7 +9,7 @@
 import type { VerbContext } from "cli/context.ts";
 import { ensureState } from "cli/facts.ts";
 import type { VerbReport } from "cli/output.ts";
-import { authorOf, followLedger, planReport, siteOf, underVerbLock } from "cli/planner.ts";
+import { authorOf, followLedger, hostInputs, planReport, underVerbLock } from "cli/planner.ts";
 import {
   checkPassword,
   makePassword,
@@ -44,7 +44,7 @@ export async function run(
   if (!usable.ok) return usable;
   const author = authorOf(context, "webview-login users set");
   return await underVerbLock(context, async () => {
-    const store = await ensureState(context.ports, siteOf(context), author);
+    const store = await ensureState(context.ports, hostInputs(context), author);
     if (!store.ok) return store;
     const before = readAccounts(store.value);
     if (!before.ok) return before;

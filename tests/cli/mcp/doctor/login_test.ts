@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checksFor, type Patient } from "cli/mcp/doctor/check.ts";
+import { checksFor, type CheckTarget } from "cli/mcp/doctor/check.ts";
 import { pathsUnder } from "core/paths.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import type { FakeCall } from "tests/fakes/processes.ts";
@@ -15,7 +15,7 @@ const FOLDER = `${PATHS.home("ada")}/.fleetctl/oauth/acme`;
 const ADA = { name: "ada", uid: 1001, gid: 1001, home: PATHS.home("ada") };
 
 /** A real host; `isFilled` is what the helper finds when it acts as the agent. */
-function patient(isFilled: boolean, users = [ADA]): Patient {
+function target(isFilled: boolean, users = [ADA]): CheckTarget {
   const ports = memoryHost({
     // The state that root would find there.
     files: { [`${FOLDER}/token`]: "" },
@@ -27,7 +27,7 @@ function patient(isFilled: boolean, users = [ADA]): Patient {
   const catalog = { entries: new Map([["mail", manifest]]), faults: [] };
   const gathered = { catalog, secrets: { shards: {} }, facts: { rootless: false } };
   const context = { ports, paths: PATHS };
-  return { context, gathered, agent: { name: "ada" }, mcp: "mail" } as unknown as Patient;
+  return { context, gathered, agent: { name: "ada" }, mcp: "mail" } as unknown as CheckTarget;
 }
 
 /** Answers the one request like the helper for homes. */
@@ -39,9 +39,9 @@ async function answer({ stdin, print }: FakeCall, isFilled: boolean): Promise<vo
 }
 
 const CASES = [
-  { name: "the agent finds a token", of: patient(true), code: undefined },
-  { name: "root alone would find one", of: patient(false), code: "needs-login" },
-  { name: "the account is gone", of: patient(true, []), code: "needs-login" },
+  { name: "the agent finds a token", of: target(true), code: undefined },
+  { name: "root alone would find one", of: target(false), code: "needs-login" },
+  { name: "the account is gone", of: target(true, []), code: "needs-login" },
 ] as const;
 
 for (const { name, of, code } of CASES) {
