@@ -6,8 +6,8 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { isOwnProxy } from "cli/mcp/call_place.ts";
-import { serverLogTail } from "cli/mcp/server_words.ts";
+import { isOwnProxy } from "cli/mcp/call_endpoint.ts";
+import { serverLogTail } from "cli/mcp/server_log_tail.ts";
 import type { Manifest } from "core/catalog/manifest.ts";
 import { checkTree, needsVendoring } from "core/catalog/vendor.ts";
 import type { Refusal } from "core/errors.ts";

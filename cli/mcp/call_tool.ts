@@ -9,7 +9,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { explainFault } from "cli/mcp/call_fault.ts";
-import { isOwnProxy, socketPlace, urlPlace } from "cli/mcp/call_place.ts";
+import { isOwnProxy, socketPlace, urlPlace } from "cli/mcp/call_endpoint.ts";
 import { answererOf, parseAnswers } from "cli/mcp/questions.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";

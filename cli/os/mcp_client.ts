@@ -16,7 +16,7 @@ import { brokenMessage } from "core/mcp/broken_message.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/ports/mcp_client.ts";
-import { keepStderr, type StderrTail } from "cli/os/child_words.ts";
+import { keepStderr, type StderrTail } from "cli/os/stderr_tail.ts";
 import { openMcpHttp } from "core/os/mcp_http.ts";
 import { answerQuestions, ASKABLE, startDeadline } from "cli/os/mcp_questions.ts";
 import type { Clock } from "core/ports/clock.ts";

@@ -6,7 +6,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { lastError, type NamedFault } from "cli/status/last_words.ts";
+import { lastError, type NamedFault } from "cli/status/last_error.ts";
 import { portHolder } from "cli/status/port_holder.ts";
 import { quoteShell } from "core/text/quote.ts";
 import { isJournalOfAgent, mendDatabase } from "units/reconcile/damaged_database.ts";

@@ -7,7 +7,7 @@
  */
 
 import type { VerbContext } from "cli/context.ts";
-import { healthAt } from "cli/teams_gateway/look.ts";
+import { healthAt } from "cli/teams_gateway/state.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { agentsOf, runningAgents, type TeamsState } from "cli/teams_gateway/look.ts";
+import { agentsOf, runningAgents, type TeamsState } from "cli/teams_gateway/state.ts";
 import { ownerMissing } from "cli/teams_gateway/owner_missing.ts";
 import { TEAMCHAT_PORT } from "cli/teamchat_role.ts";
 import { type Refusal, refusal } from "core/errors.ts";

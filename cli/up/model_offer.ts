@@ -11,7 +11,7 @@ import type { VerbContext } from "cli/context.ts";
 import { refusalLines } from "cli/exit.ts";
 import { localCommandsFor, withLocalHints } from "core/hints/local_hints.ts";
 import { findModel, findModels, firstModel, type FoundModel } from "cli/up/find_models.ts";
-import { partLine } from "cli/up/parts.ts";
+import { partLine } from "cli/up/lines.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { findAgent, readLedger } from "core/ledger/ledger.ts";
 import type { AgentName, KeyName } from "core/names.ts";

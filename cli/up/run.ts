@@ -27,7 +27,7 @@ import {
   relaxedLines,
   stepLine,
   workspaceLine,
-} from "cli/up/parts.ts";
+} from "cli/up/lines.ts";
 import { offerModel } from "cli/up/model_offer.ts";
 import { findPorts } from "cli/up/ports.ts";
 import { runTurn } from "cli/up/turn.ts";

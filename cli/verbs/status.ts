@@ -5,7 +5,7 @@
  * @module
  */
 
-import { cachedStatus } from "cli/asked_once.ts";
+import { cachedStatus } from "cli/cached_status.ts";
 import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionsOf } from "cli/connection.ts";

@@ -6,7 +6,7 @@
  */
 
 import type { Candidate } from "cli/mcp/catalog/candidate.ts";
-import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
+import { heldJson, heldLines } from "cli/mcp/catalog/apply_entry.ts";
 import type { Layer } from "cli/mcp/catalog/store.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import type { ProposedMark } from "core/catalog/risk_marks.ts";

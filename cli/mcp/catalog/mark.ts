@@ -5,7 +5,7 @@
  * @module
  */
 
-import { applyEntry } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/apply_entry.ts";
 import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";

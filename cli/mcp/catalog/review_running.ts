@@ -9,9 +9,9 @@
 import { everyLines, markLines, marksJson } from "cli/mcp/catalog/add_report.ts";
 import { markAccepted, type MarkedManifest } from "cli/mcp/catalog/mark.ts";
 import { reviewText } from "cli/mcp/catalog/review_text.ts";
-import { applyEntry } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/apply_entry.ts";
 import { chooseLayer, readPrevious, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
-import { socketPlace } from "cli/mcp/call_place.ts";
+import { socketPlace } from "cli/mcp/call_endpoint.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { findEntry, readCatalog } from "core/catalog/catalog.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
+import { heldJson, heldLines } from "cli/mcp/catalog/apply_entry.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
 import { canonicalJson, type ToolLock } from "core/catalog/tool_lock.ts";
 import type { AgentName, McpName } from "core/names.ts";

@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { readTeamsState, type TeamsState } from "cli/teams_gateway/look.ts";
+import { readTeamsState, type TeamsState } from "cli/teams_gateway/state.ts";
 import { teamsProblems } from "cli/teams_gateway/problems.ts";
 import { withinTime } from "core/concurrency/time_limit.ts";
 import { type Refusal, refusal } from "core/errors.ts";

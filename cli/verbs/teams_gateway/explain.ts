@@ -8,7 +8,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
-import { agentsOf, readTeamsState } from "cli/teams_gateway/look.ts";
+import { agentsOf, readTeamsState } from "cli/teams_gateway/state.ts";
 import { refusal } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { AgentName, ObjectId } from "core/names.ts";

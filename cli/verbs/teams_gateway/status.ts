@@ -12,7 +12,7 @@ import {
   readTeamsState,
   runningAgents,
   type TeamsState,
-} from "cli/teams_gateway/look.ts";
+} from "cli/teams_gateway/state.ts";
 import { teamsProblems } from "cli/teams_gateway/problems.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { agentsWith } from "cli/mcp/catalog/settle.ts";
+import { agentsWith } from "cli/mcp/catalog/apply_entry.ts";
 import { isShipped, readStored, writeEntry } from "cli/mcp/catalog/store.ts";
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";

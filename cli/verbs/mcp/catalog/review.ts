@@ -8,7 +8,7 @@
 
 import { everyLines, markLines, marksJson } from "cli/mcp/catalog/add_report.ts";
 import { markAccepted, markTools } from "cli/mcp/catalog/mark.ts";
-import { applyEntry } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/apply_entry.ts";
 import { readPrevious, readStored, type StoredEntry, writeEntry } from "cli/mcp/catalog/store.ts";
 import { reviewText } from "cli/mcp/catalog/review_text.ts";
 import { reviewRunning } from "cli/mcp/catalog/review_running.ts";

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { applyEntry } from "cli/mcp/catalog/settle.ts";
+import { applyEntry } from "cli/mcp/catalog/apply_entry.ts";
 import { isShipped, readPrevious, readStored, writeEntry } from "cli/mcp/catalog/store.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";

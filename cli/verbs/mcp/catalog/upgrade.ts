@@ -18,7 +18,7 @@ import {
   stepped,
   unreviewedFindings,
 } from "cli/mcp/catalog/candidate.ts";
-import { applyEntry, heldJson, heldLines } from "cli/mcp/catalog/settle.ts";
+import { applyEntry, heldJson, heldLines } from "cli/mcp/catalog/apply_entry.ts";
 import {
   chooseLayer,
   type Layer,

@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { cachedStatus } from "cli/asked_once.ts";
+import { cachedStatus } from "cli/cached_status.ts";
 import { startsEverything } from "tests/support/no_services.ts";
 
 Deno.test("cachedStatus() queries each unit once and keeps the requested order", async () => {

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { lastError } from "cli/status/last_words.ts";
+import { lastError } from "cli/status/last_error.ts";
 
 function logged(event: string, error: string, level = "error"): string {
   return JSON.stringify({ at: "2026-01-01T00:00:00.000Z", level, program: "x", event, error });

@@ -12,7 +12,7 @@ import {
   relaxedLines,
   stepLine,
   workspaceLine,
-} from "cli/up/parts.ts";
+} from "cli/up/lines.ts";
 
 Deno.test("nextSteps() prints commands that reach this root", () => {
   const steps = (root: string, env: Record<string, string>, project = "/src") =>
