@@ -47,7 +47,7 @@ export function storageProblem(
       ? [
         `"gateway.agent_storage_mib" in ${paths.rolesFile} is the bound, "fleetctl apply" ` +
         "follows it",
-        "gc takes old events of every agent, whatever each of them has",
+        "gc deletes old events of every agent, regardless of each agent's use",
       ]
       : ["an operator of this host can give it room"],
     hints: isOperator ? gcHints(oldest, ports.clock.now()) : [],

@@ -103,7 +103,7 @@ function withStart(reason: Refusal, agent: string): Refusal {
 function lost(agent: string): Refusal {
   return refusal(
     "turn-unknown",
-    "Cannot tell how the turn ended: the dial unit closed the connection",
+    "Cannot determine how the turn ended: the dial unit closed the connection",
     { hints: [`fleetctl agents show ${agent}`] },
   );
 }
@@ -111,7 +111,7 @@ function lost(agent: string): Refusal {
 function notStopped(): Refusal {
   return refusal(
     "turn-stopped",
-    "Cannot complete the turn: it was to be cancelled, and did not end in time",
+    "Cannot complete the turn: it was cancelled but did not end in time",
     { hints: ["fleetctl status"] },
   );
 }

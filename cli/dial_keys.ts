@@ -137,7 +137,7 @@ export function revokeKey<Name extends string>(
         : `revoked  ${key ?? "every dial key"} of ${holderText}`,
       ...(left.length > 0
         ? []
-        : [`${holderText} stays away until it has a key: ${verbs} enroll ${name} <key>`]),
+        : [`${holderText} cannot connect until it has a key: ${verbs} enroll ${name} <key>`]),
     ],
   });
 }

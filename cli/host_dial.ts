@@ -58,7 +58,7 @@ export async function readHostDialKey(
   if (key.ok) return ok(key.value.publicKey);
   return err(refusal(
     "host-dial-key-damaged",
-    `Cannot use the dial key "${paths.hostDialKey}": it is damaged, must be as made`,
+    `Cannot use the dial key "${paths.hostDialKey}": it is damaged, must be the original file`,
     { hints: [`mv ${paths.hostDialKey} ${paths.hostDialKey}.damaged`, "fleetctl apply"] },
   ));
 }

@@ -258,7 +258,7 @@ async function forwardVerb(
 function noDaemon(invocation: Invocation, paths: Paths): Refusal {
   return refusal(
     "daemon-not-running",
-    `Cannot run "${verbName(invocation.verb)}": nobody answers on "${paths.daemonSocket}", ` +
+    `Cannot run "${verbName(invocation.verb)}": no daemon answers on "${paths.daemonSocket}", ` +
       `the daemon must be running or the caller root`,
     // A daemon whose socket file is gone is still active, so `start` would change nothing.
     { hints: ["systemctl restart fleetctl-daemon.service"] },

@@ -132,7 +132,8 @@ export function judgeStatus(of: Checked, status: number): Result<void> {
   if (status === 429 || status === 402) {
     return err(refusal(
       "model-quota-exhausted",
-      `Cannot connect the model: "${at}" has no room for this key now (status ${status})`,
+      `Cannot connect the model: the rate limit or quota of this key at "${at}" is ` +
+        `exhausted (status ${status})`,
     ));
   }
   return status >= 500

@@ -69,7 +69,7 @@ function ownCall(id: string, agent: string) {
   return refusal(
     "approval-not-yours",
     `Cannot decide about approval "${id}": it is a call of agent "${agent}" itself, must be ` +
-      "decided by somebody else",
+      "decided by another agent or an operator",
     { kind: "denied" },
   );
 }

@@ -115,7 +115,7 @@ export async function findApproval(
     ? `${alike.length} begin with it, must be one`
     : unread.size > 0
     ? `${unread.size} of ${read.value.queried.length} agents did not answer`
-    : "there is none of that name on this host";
+    : "this host has no approval with that id";
   return err(refusal(
     "approval-unknown",
     `Cannot find approval ${JSON.stringify(id.slice(0, 64))}: ${state}`,

@@ -104,13 +104,14 @@ function loginSettings(
     ...(plain.length === 0 ? [] : [{
       setting: "WEBVIEW_BASIC_USERS",
       value: `${plain.length} in clear`,
-      means: `whoever reads the store or the env file has the passwords of ${names(plain)}`,
+      means: `anyone who can read the store or the env file sees the passwords of ` +
+        names(plain),
       run: plain.map((name) => `fleetctl webview-login users set ${name}`),
     }]),
     ...(teamsRegisterToken === undefined || teamsRegisterToken === "" ? [] : [{
       setting: "TEAMS_REGISTER_TOKEN",
       value: "set",
-      means: "who has this one token can register as any team-chat agent",
+      means: "anyone with this shared token can register as any team-chat agent",
       run: ["fleetctl agents key list"],
     }]),
   ];

@@ -37,7 +37,7 @@ export async function expireEvents(
     const bound = retention.boundOf(options.beforeMs, options.nowMs);
     if (bound === undefined) return NONE;
     if (bound === "all old") {
-      return { ...NONE, note: "every event looks that old: is the clock of this host right?" };
+      return { ...NONE, note: "every event seems that old: is the clock of this host right?" };
     }
     const { events: count, bytes, turns } = retention.count(bound);
     if (!options.isDryRun) {

@@ -91,7 +91,7 @@ function notWired(mcp: McpName, agent: AgentName) {
 function notApplied(mcp: McpName) {
   return refusal(
     "mcp-not-applied",
-    `Cannot call MCP "${mcp}": the rendered gate does not say where it is, must be applied first`,
+    `Cannot call MCP "${mcp}": the rendered gate has no endpoint, must be applied first`,
     { hints: ["fleetctl apply"] },
   );
 }

@@ -273,7 +273,7 @@ function badArguments({ verb, mcp, found, tool, agent }: {
 function noSocket(mcp: McpName, agent: AgentName) {
   return refusal(
     "mcp-not-wired",
-    `Cannot call MCP "${mcp}" as agent "${agent}": its socket is not there, must be wired first`,
+    `Cannot call MCP "${mcp}" as agent "${agent}": its socket is missing, must be wired first`,
     { hints: [`fleetctl mcp wired ${agent}`, `fleetctl mcp add ${mcp} ${agent}`] },
   );
 }

@@ -91,7 +91,7 @@ async function takenPort(
 ): Promise<Cause> {
   const holder = await portHolder(ports, port);
   if (holder === undefined) {
-    return { details: [`port ${port} is free by now`], hints: [restart] };
+    return { details: [`port ${port} is free now`], hints: [restart] };
   }
   const { user, process } = holder;
   const elsewhere = `or have ours listen elsewhere: ${paths.rolesFile}, then fleetctl apply`;

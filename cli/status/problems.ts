@@ -154,7 +154,7 @@ export function connectionProblem(
       const { refusedKey: refused } = connection.elsewhere;
       return [refusal(
         "gateway-not-asked",
-        `Cannot ask the gateway who is connected: ${connection.fault ?? "it says nothing"}`,
+        `Cannot query the gateway for connections: ${connection.fault ?? "no answer"}`,
         {
           details: refused === undefined ? [] : ["On the host of the gateway:"],
           hints: refused === undefined
@@ -166,7 +166,7 @@ export function connectionProblem(
     const cause = causes.get(GATEWAY_UNIT);
     return connection.fault === undefined ? [] : [refusal(
       "gateway-not-asked",
-      `Cannot ask the gateway who is connected: ${connection.fault}`,
+      `Cannot query the gateway for connections: ${connection.fault}`,
       {
         details: cause?.details ?? [],
         hints: [

@@ -43,12 +43,11 @@ export async function checkSpoolEmpty(
     : "an unknown number of";
   return refusal(
     "teams-spool-waits",
-    `Cannot join the halves of the team-chat gateway: ${found} activities wait for the sending ` +
-      "half, must be none",
+    `Cannot merge receiver and sender of the team-chat gateway: ${found} activities wait for ` +
+      "the sender, must be none",
     {
       details: [
-        "the two addresses of roles.yaml cannot be told apart any more, so one process would " +
-        "listen",
+        "the two addresses of roles.yaml are now the same, so one process would listen",
       ],
       hints: [
         ...(health !== undefined

@@ -75,10 +75,11 @@ function joinProblems(
   if (!hasSpool) return [];
   return [refusal(
     "teams-spool-left",
-    `Messages that were taken may be left in "${paths.teamchatSpool}", which no half reads any ` +
-      "more",
+    `Accepted messages may remain in "${paths.teamchatSpool}", which no process reads`,
     {
-      details: ["two halves hand them over: give agents an address of their own, until it is gone"],
+      details: [
+        "a separate receiver hands them over: give agents their own address until it is gone",
+      ],
       hints: [
         "fleetctl teams-gateway install --register-listen " +
         `"$(hostname -I | cut -d' ' -f1):${TEAMCHAT_PORT}"`,
@@ -102,15 +103,15 @@ function ledgerProblems(state: TeamsState, paths: Paths): readonly Refusal[] {
     ...(isDifferent
       ? [refusal(
         "teams-agents-differ",
-        "The team-chat gateway was given other agents than the ledger of this host has now",
+        "The team-chat gateway has different agents than the ledger of this host",
         { hints: ["fleetctl apply"] },
       )]
       : []),
     ...(isStale && !isDifferent
       ? [refusal(
         "teams-agents-stale",
-        "The running team-chat gateway goes by the agents that it was started with, which are " +
-          "not those of the ledger",
+        "The running team-chat gateway still uses the agents from its start, which are not " +
+          "those of the ledger",
         { hints: [paths.root === "/" ? `systemctl restart ${TEAMCHAT_UNIT}` : "fleetctl apply"] },
       )]
       : []),
@@ -140,7 +141,7 @@ function keyProblem(
   const state = dialKeys === undefined
     ? "has no enrolled dial key"
     : dialKeys.length === 0
-    ? "has no dial key any more, all were revoked"
+    ? "has no dial key, all are revoked"
     : "has a dial key that is not enrolled";
   const enroll = `fleetctl agents key enroll ${name}`;
   const hints = !isHere
@@ -163,7 +164,9 @@ function secretProblems({ rendered }: TeamsState): readonly Refusal[] {
   return [
     refusal(
       "teams-keys-incomplete",
-      `Cloud mode is half configured: ${missing.join(", ")} absent`,
+      `Cloud mode is partly configured: ${missing.join(", ")} ${
+        missing.length === 1 ? "is" : "are"
+      } not set`,
       {
         hints: missing.map((key) => `fleetctl secret set ${key}`),
       },
@@ -181,22 +184,22 @@ const HEALTH_MESSAGES: Readonly<
   ],
   "keys-old": ["the connector's keys are older than two days", "fleetctl logs teamchat"],
   "sender-away": [
-    "its half that keeps turns does not fetch: messages are kept, none reaches an agent",
+    "the sender does not fetch: messages are stored, none reaches an agent",
     "fleetctl logs teamchat",
   ],
-  "agents-none": ["it was given no agents: every message is ignored", "fleetctl apply"],
+  "agents-none": ["it has no agents: every message is ignored", "fleetctl apply"],
   "agents-file-damaged": [
-    "it cannot use the file of its agents, and goes by what that held before",
+    "it cannot use its agents file and uses its previous content",
     "fleetctl apply",
     "fleetctl logs teamchat",
   ],
   "former-owners-left": [
-    "its disk does not let it end what belongs to former owners; it tries every five seconds",
+    "a disk error prevents deleting former owners' data; it retries every five seconds",
     "fleetctl logs teamchat",
     "df -h",
   ],
   "app-token-secret-expired": [
-    "the client secret has expired: no answer goes out",
+    "the client secret has expired: no answer is sent",
     "fleetctl secret set TEAMS_APP_PASSWORD",
   ],
   "app-token-secret-invalid": [

@@ -79,7 +79,7 @@ export function absolutePath(path: string, cwd: string): string {
 export function checkRoot(root: string): Result<void> {
   if (root === "/") {
     return err(
-      refusal("root-unusable", 'Cannot use root "/": must be a folder of its own', {
+      refusal("root-unusable", 'Cannot use root "/": must be a separate folder', {
         kind: "usage",
         hints: ["fleetctl up --root ~/.fleetctl"],
       }),

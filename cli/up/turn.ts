@@ -185,13 +185,13 @@ export function notCompleted(payload: Readonly<Record<string, unknown>>): Refusa
 }
 
 function turnUnknown(): Refusal {
-  return refusal("turn-unknown", "Cannot tell how the turn ended: the event stream closed");
+  return refusal("turn-unknown", "Cannot determine how the turn ended: the event stream closed");
 }
 
 function turnStopped(): Refusal {
   return refusal(
     "turn-stopped",
-    "Cannot complete the turn: it was to be cancelled, and did not end in time",
+    "Cannot complete the turn: it was cancelled but did not end in time",
     { hints: ["fleetctl status"] },
   );
 }

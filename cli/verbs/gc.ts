@@ -102,7 +102,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       blocks: [{ kind: "lines", lines: linesOf(expired, events, { bytes, options }) }],
       warnings: [
         ...(note === undefined ? [] : [
-          refusal("events-all-old", `No event was taken away: ${note}`, { hints: ["timedatectl"] }),
+          refusal("events-all-old", `No event was deleted: ${note}`, { hints: ["timedatectl"] }),
         ]),
         ...(unreserved === undefined ? [] : [unreserved]),
       ],
@@ -117,11 +117,11 @@ function linesOf(
   { count, turns }: ExpiredEvents,
   of: { readonly bytes: number; readonly options: Options },
 ): readonly Cell[] {
-  const verb = of.options.isDryRun ? "would go" : "removed";
+  const verb = of.options.isDryRun ? "would remove" : "removed";
   const lines = expired.map((each): Cell => `${verb}  ${each.path} (${each.reason})`);
   if (count > 0) lines.push(`${verb}  ${count} events of the gateway`);
-  if (turns > 0) lines.push(`${verb}  ${turns} turns of the gateway, whose events are gone`);
-  if (lines.length === 0) return [{ text: "nothing is old enough to go", tone: "good" }];
+  if (turns > 0) lines.push(`${verb}  ${turns} turns of the gateway, whose events are deleted`);
+  if (lines.length === 0) return [{ text: "nothing is old enough to delete", tone: "good" }];
   const mib = (of.bytes / 1024 / 1024).toFixed(1);
   return [...lines, `${mib} MiB ${of.options.isDryRun ? "would be" : "are"} free for other use`];
 }

@@ -184,13 +184,13 @@ async function asUser(argv: readonly string[]) {
 }
 
 const USER: readonly [argv: string, code: number, says: RegExp][] = [
-  ["mcp add git self", 1, /nobody answers on "\/run\/fleetctl\/fleetctl.sock"/],
+  ["mcp add git self", 1, /no daemon answers on "\/run\/fleetctl\/fleetctl.sock"/],
   ["status", 1, /hint: systemctl restart fleetctl-daemon.service/],
-  ["agents add eve --channel webview", 1, /nobody answers on/],
-  ["mcp read git git_log", 1, /its socket is not there/],
-  ["mcp read git git_log bea", 1, /nobody answers on/],
+  ["agents add eve --channel webview", 1, /no daemon answers on/],
+  ["mcp read git git_log", 1, /its socket is missing/],
+  ["mcp read git git_log bea", 1, /no daemon answers on/],
   ["mcp catalog list", 0, /^$/],
-  ["--as bea status", 1, /nobody answers on/],
+  ["--as bea status", 1, /no daemon answers on/],
 ];
 
 for (const [argv, code, says] of USER) {

@@ -218,7 +218,7 @@ Deno.test("each owner's message reaches their own agent, in both modes", async (
     const joining = ["teams-gateway", "install", "--register-listen", `127.0.0.1:${port}`];
     const refused = await runVerb(root, joining);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /1 activities wait for the sending half, must be none/);
+    assert.match(refused.stderr, /1 activities wait for the sender, must be none/);
     const read = kit.conversation("a:bea").messages.length;
     Deno.kill(senderPid, "SIGCONT");
     await until("it is answered", () => kit.conversation("a:bea").messages.length > read);

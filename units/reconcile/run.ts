@@ -14,12 +14,7 @@ import { ServiceFault } from "units/manager/service_manager.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { desire, type Desired } from "units/reconcile/desired.ts";
-import {
-  type OnLate,
-  execute,
-  type Executed,
-  type ExecutePorts,
-} from "units/reconcile/execute.ts";
+import { execute, type Executed, type ExecutePorts, type OnLate } from "units/reconcile/execute.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 import { finalRecord } from "units/reconcile/final_record.ts";
 import { type HomeFiles, type Homes, ownHomeFiles } from "units/reconcile/home_files.ts";

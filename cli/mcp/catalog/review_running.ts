@@ -72,8 +72,8 @@ export async function reviewRunning(
   if (found.held.tools.size === 0 || accept !== await reviewHash(found)) {
     return err(refusal(
       "review-stale",
-      `Cannot accept what the server of MCP "${mcp}" lists for agent "${from}": the hash is not ` +
-        `that of what it lists now, must be the one that a review has just shown`,
+      `Cannot accept what the server of MCP "${mcp}" lists for agent "${from}": the hash does ` +
+        `not match what it lists now, must be the one that a review has just shown`,
       { hints: [`fleetctl mcp catalog review ${mcp} --from ${from}`] },
     ));
   }
@@ -110,7 +110,7 @@ async function listRunning(
   if (await context.ports.files.stat(socket) === undefined) {
     return err(refusal(
       "mcp-not-wired",
-      `Cannot look at MCP "${name}" of agent "${agent}": its socket is not there, must be wired`,
+      `Cannot review MCP "${name}" of agent "${agent}": its socket is missing, must be wired`,
       { hints: [`fleetctl mcp add ${name} ${agent}`] },
     ));
   }
@@ -131,7 +131,7 @@ function holdChanged(lock: ToolLock, listed: ReadonlyMap<string, LockedTool>): T
     return [tool, {
       ...locked,
       running: true as const,
-      why: why.length === 0 ? ["its definition is another one"] : why,
+      why: why.length === 0 ? ["its definition differs"] : why,
     }];
   }));
   return { version: lock.version, tools: lock.tools, held: { ...NOTHING_HELD, tools } };
@@ -142,7 +142,7 @@ function nothingNew({ mcp, from }: ReviewRequest): VerbReport {
     json: { mcp, from, held: { waits: false } },
     blocks: [{
       kind: "lines",
-      lines: [`reviewed  ${mcp}: the server of agent ${from} lists nothing else than was accepted`],
+      lines: [`reviewed  ${mcp}: the server of agent ${from} lists what was accepted`],
     }],
   };
 }

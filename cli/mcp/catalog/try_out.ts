@@ -320,8 +320,8 @@ export async function confinement(
 function unconfined(missing: string, install: string): Refusal {
   return refusal(
     "try-unconfined",
-    `Cannot try out the server: ${missing} is not on this host, must be there to take the ` +
-      `rights of root and the network from it`,
+    `Cannot try out the server: ${missing} is not on this host, must be installed to run it ` +
+      `without root's rights and the network`,
     { hints: [`apt-get install ${install}`] },
   );
 }

@@ -343,13 +343,15 @@ async function checkAgent(target: CheckTarget): Promise<Result<string>> {
   const { context, gathered, agent, mcp } = target;
   const mcps = await wiredMcps(context, gathered, agent);
   const found = mcps.find((one) => one.name === mcp);
-  if (found?.state === "live") return ok("live: the agent has read of it");
+  if (found?.state === "live") return ok("live: the agent has loaded its config");
   if (found?.load !== undefined) {
     return err(notLoaded(found, { agent: agent.name, paths: context.paths }));
   }
   return err(refusal(
     "restart-pending",
-    `MCP "${mcp}" is ${found?.state ?? "unknown"}: agent "${agent.name}" has not read of it yet`,
+    `MCP "${mcp}" is ${
+      found?.state ?? "unknown"
+    }: agent "${agent.name}" has not loaded its config yet`,
     { hints: [`fleetctl agents restart ${agent.name}`] },
   ));
 }

@@ -27,11 +27,11 @@ export function checkReview({ name, heldBack, heldTools = [] }: Manifest): Resul
       : `${heldTools.length} of its tools (${heldTools.slice(0, SHOWN_MAX).join(", ")}) are`;
     return ok(`${what} held back${since}: ${command}`);
   }
-  const [first = "nobody has looked at it", ...more] = heldBack.reasons;
+  const [first = "it was not reviewed", ...more] = heldBack.reasons;
   return err(refusal(
     "mcp-held",
     `MCP "${name}" is held back as a whole${since}, because ${first}: no server of it starts and ` +
-      `no tool, resource or prompt of it is given until an operator has reviewed it`,
+      `no tool, resource or prompt of it is available until an operator has reviewed it`,
     { kind: "denied", details: more.slice(0, SHOWN_MAX), hints: [command] },
   ));
 }
@@ -42,7 +42,7 @@ export async function checkListed(
   agent: string,
   listed: readonly McpTool[],
 ): Promise<Result<string>> {
-  if (acceptedTools === undefined) return ok("not compared, no lock of them is kept");
+  if (acceptedTools === undefined) return ok("not compared, no lock of them is stored");
   const other: string[] = [];
   for (const tool of listed) {
     const state = reviewState(acceptedTools, tool.name, await toolHash(tool.definition));
@@ -55,7 +55,7 @@ export async function checkListed(
   if (other.length > 0) {
     return err(refusal(
       "tool-unreviewed",
-      `MCP "${name}" lists ${other.length} tools otherwise than they were accepted, and they are ` +
+      `MCP "${name}" lists ${other.length} tools differently than accepted, and they are ` +
         `held back: ${shown(other)}`,
       { kind: "denied", hints: [reviewCommand({ mcp: name, agent })] },
     ));
@@ -63,6 +63,6 @@ export async function checkListed(
   return ok(
     missing.length === 0
       ? "as accepted"
-      : `as accepted, but for ${missing.length} that are not listed here: ${shown(missing)}`,
+      : `as accepted, but for ${missing.length} that are not listed: ${shown(missing)}`,
   );
 }

@@ -203,7 +203,7 @@ async function checkNewAgent(context: VerbContext, record: AgentRecord): Promise
   if (await ports.files.stat(paths.removal(record.name)) !== undefined) {
     return err(refusal(
       "agent-half-removed",
-      `Cannot add agent "${record.name}": its removal was begun and not ended`,
+      `Cannot add agent "${record.name}": its removal is not finished`,
       { hints: [`fleetctl agents remove ${record.name} --yes`] },
     ));
   }

@@ -108,7 +108,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       json: { agent: name, changed: isSame ? [] : changed },
       last: [
         isSame
-          ? `agent "${name}" is as it was`
+          ? `agent "${name}" is unchanged`
           : changedText(options, gathered.facts.limits !== undefined),
       ],
     });
@@ -118,7 +118,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 
 function changedText({ name, changed, isAtOnce }: Options, areEnforced: boolean): string {
   const text = `agent "${name}" has a new ${changed.join(", ")}`;
-  if (!isAtOnce) return `${text}; it works with it after: fleetctl agents restart ${name}`;
+  if (!isAtOnce) return `${text}; takes effect after: fleetctl agents restart ${name}`;
   return areEnforced ? `${text}, from now on` : `${text}; enforced under systemd only`;
 }
 

@@ -47,7 +47,7 @@ export async function run(context: VerbContext, { commit }: Options): Promise<Re
     const { reverted, subject, changed } = done.value;
     const json = { reverted, subject, commit: done.value.commit, changed };
     if (changed.length === 0) {
-      return ok(linesReport(json, [`unchanged  ${subject}: the ledger is as it was before that`]));
+      return ok(linesReport(json, [`unchanged  ${subject}: it is already reverted`]));
     }
     return ok(linesReport(json, [
       `reverted  ${subject}`,

@@ -85,7 +85,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     return ok(planReport(shown, gathered.value, {
       json: { mcp, agent: name, kept_by: keepers, state: isDryRun ? "planned" : "not wired" },
       last: [
-        `MCP "${mcp}" ${isDryRun ? "would be" : "is"} taken away from agent "${name}"`,
+        `MCP "${mcp}" ${isDryRun ? "would be" : "is"} removed from agent "${name}"`,
         ...keptLines(mcp, keepers),
         `the agent forgets it when it restarts: fleetctl agents restart ${name}`,
       ],

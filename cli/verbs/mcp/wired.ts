@@ -273,7 +273,7 @@ export function notLoaded(
   { name, load = "unknown" }: WiredMcp,
   { agent, paths }: { readonly agent: AgentName; readonly paths: Paths },
 ): Refusal {
-  const reason = load === "unknown" ? "it has not said so yet" : loadStateText(load);
+  const reason = load === "unknown" ? "it has not reported it yet" : loadStateText(load);
   return refusal(
     "mcp-not-loaded",
     `The running program of agent "${agent}" has not loaded MCP "${name}": ${reason}`,

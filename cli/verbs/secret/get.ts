@@ -52,11 +52,11 @@ function notSet(ref: SecretRef) {
   const flag = ref.agent === undefined ? "" : ` --agent ${ref.agent}`;
   if (ref.agent !== undefined && isRoleKey(ref.key)) {
     // Such a key cannot be set for an agent, so the hint names the shared shard.
-    return refusal("secret-absent", `Cannot get "${ref.key}": there is none in ${where}`, {
+    return refusal("secret-absent", `Cannot get "${ref.key}": ${where} has no such key`, {
       hints: [`fleetctl secret get ${ref.key}`],
     });
   }
-  return refusal("secret-absent", `Cannot get "${ref.key}": there is none in ${where}`, {
+  return refusal("secret-absent", `Cannot get "${ref.key}": ${where} has no such key`, {
     hints: [`fleetctl secret set ${ref.key}${flag}`],
   });
 }

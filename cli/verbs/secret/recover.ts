@@ -74,7 +74,7 @@ async function restore(context: VerbContext, given: string): Promise<Result<Verb
     const at = new Date(made).toISOString();
     return ok(linesReport({ from, made: at, agents, secrets, kept: keptSettings, commit }, [
       `restored  ${agents} agents and ${secrets} secrets of host "${from}", as they were at ${at}`,
-      ...keptSettings.map((file) => `kept  ${file}, which says something else than the copy`),
+      ...keptSettings.map((file) => `kept  ${file}, which differs from the copy`),
       "now run:",
       "  fleetctl apply",
     ]));

@@ -34,7 +34,7 @@ export function parseOptions({ args, switches }: Invocation): Result<Options> {
   if (!isRevoked || what === "hmac" || what === "assertion") return ok({ what, isRevoked });
   return err(refusal(
     "options-invalid",
-    `Cannot rotate "${what}" with --revoke: nothing of the old key is kept in any case`,
+    `Cannot rotate "${what}" with --revoke: the old key is never kept`,
     { kind: "usage", hints: [`fleetctl secret rotate ${what}`] },
   ));
 }
@@ -51,7 +51,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         ? ok(linesReport({ what, commit: done.value.commit }, [
           `rotated  the key of this host to the secret store, ${paths.hostKey}`,
           "copies of the old key still open the older stores in the history of the ledger;",
-          "where somebody may have one, replace the secrets too: fleetctl secret list",
+          "if a copy may have leaked, replace the secrets too: fleetctl secret list",
         ]))
         : done;
     }

@@ -97,7 +97,7 @@ async function frontProblems(
   if (!/^https:\/\/[^/?#]+\/?$/.test(publicUrl)) {
     return [refusal(
       "public-url-invalid",
-      `Cannot look at "${publicUrl}": must be https://<host>`,
+      `Cannot check "${publicUrl}": must be https://<host>`,
       { kind: "usage" },
     )];
   }

@@ -58,7 +58,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
         kind: "table",
         columns: ["owner", "agent"],
         rows: agents.map(([owner, agent]) => [owner, agent]),
-        empty: "The gateway was given no agents",
+        empty: "The gateway has no agents",
       },
     ],
     faults: problems,

@@ -39,8 +39,8 @@ async function whatHolds(
   if (roles.gateway !== undefined && roles.login !== undefined) {
     return refusal(
       "login-needs-gateway",
-      "Cannot remove the webview gateway: the login proxy of this host stands before it, must be " +
-        "removed first",
+      "Cannot remove the webview gateway: the login proxy of this host is in front of it, must " +
+        "be removed first",
       { hints: ["fleetctl webview-login remove"] },
     );
   }

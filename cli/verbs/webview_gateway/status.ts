@@ -77,7 +77,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
         kind: "table",
         columns: ["email", "agent", "admin"],
         rows: ledger.map(([email, agent]) => [email, agent, admins?.includes(agent) ? "yes" : ""]),
-        empty: "The gateway was given no agents: fleetctl agents set <agent> --user-email EMAIL",
+        empty: "The gateway has no agents: fleetctl agents set <agent> --user-email EMAIL",
       },
     ],
     warnings: problems.filter(({ code }) => code === "trust-is-header"),

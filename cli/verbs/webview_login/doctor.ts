@@ -68,7 +68,7 @@ async function askFront({ ports }: VerbContext, url: string): Promise<readonly R
   if (!/^https:\/\/[^/?#\s]+\/?$/.test(url)) {
     return [refusal(
       "public-url-invalid",
-      `Cannot look at "${url}": must be https://<host>`,
+      `Cannot check "${url}": must be https://<host>`,
       { kind: "usage" },
     )];
   }
@@ -102,14 +102,14 @@ export function frontProblems(
   if (status === 421) {
     return [refusal(
       "login-front-host",
-      `The front at ${base} asks under another name, must keep Host`,
+      `The front at ${base} changes the Host header, must forward it`,
       { hints },
     )];
   }
   if (status !== 401 || !/^(?:Basic|Session) /.test(headers.get("www-authenticate") ?? "")) {
     return [refusal(
       "login-front-elsewhere",
-      `${base}/auth/login answers ${status}, must be brought to the login proxy`,
+      `${base}/auth/login answers ${status}, must be forwarded to the login proxy`,
       { hints },
     )];
   }
@@ -125,7 +125,7 @@ export function frontProblems(
   if (!headers.has("strict-transport-security")) {
     problems.push(refusal(
       "login-front-scheme",
-      `The login proxy does not learn that ${base} is https, must get X-Forwarded-Proto from a ` +
+      `The login proxy is not informed that ${base} is https, must get X-Forwarded-Proto from a ` +
         "proxy in WEBVIEW_TRUSTED_PROXIES",
       { hints },
     ));

@@ -192,7 +192,7 @@ function frontLines(front: string | undefined, kind: FrontKind | undefined): rea
   return [
     `the HTTPS front for ${kind}; put it where ${kind} reads its sites, and reload it:`,
     ...front.trimEnd().split("\n").map((line) => `    ${line}`),
-    "look at it with: fleetctl webview-login doctor",
+    "check it with: fleetctl webview-login doctor",
   ];
 }
 

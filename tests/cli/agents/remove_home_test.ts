@@ -131,7 +131,7 @@ Deno.test("other verbs go on while a home is archived, and it is removed once", 
         1,
         'fleetctl: Cannot remove agent "ada": another removal of it is under way, must have ended',
       ],
-      [1, 'fleetctl: Cannot add agent "ada": its removal was begun and not ended'],
+      [1, 'fleetctl: Cannot add agent "ada": its removal is not finished'],
     ]);
   }));
 

@@ -99,7 +99,7 @@ export async function checkReadOnlyUsr(scene: PackagedHost): Promise<void> {
 /** Removing a role leaves its data; the gateway returns with its transcripts. */
 export async function checkRoleRemoval(scene: PackagedHost): Promise<void> {
   const gateway = await scene.run(["fleetctl", "webview-gateway", "remove"]);
-  assert.match(gateway.err, /the login proxy of this host stands before it/);
+  assert.match(gateway.err, /the login proxy of this host is in front of it/);
   await scene.must("fleetctl", "webview-login", "remove", "--delete-state", "--yes");
   await scene.must("fleetctl", "teams-gateway", "remove");
   await scene.must("fleetctl", "webview-gateway", "remove", "--despite-waiting");

@@ -151,7 +151,7 @@ function unfitFor(source: Options["source"], invocation: Invocation): Refusal | 
   const whose = found === "engine" ? "an npm package" : "a package";
   return refusal(
     "options-invalid",
-    `Cannot add to the catalog: --${found} is for ${whose}, must not stand beside ${beside}`,
+    `Cannot add to the catalog: --${found} is for ${whose}, cannot be combined with ${beside}`,
     { kind: "usage", hints: ["fleetctl mcp catalog add --help"] },
   );
 }
@@ -242,7 +242,7 @@ function marksIn(
  * does not exist.
  */
 function doesNotFit(mcp: McpName, { code, details }: Refusal): Refusal {
-  return refusal(code, `Cannot add MCP "${mcp}" to the catalog: what is given does not fit`, {
+  return refusal(code, `Cannot add MCP "${mcp}" to the catalog: an option does not fit`, {
     kind: "usage",
     details: details.map((line) => line.replace(/^[^ ]+\.yaml:\d+: /, "")),
     hints: ["fleetctl mcp catalog add --help"],

@@ -52,7 +52,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (marks.value.size > 0 && (accept !== undefined || from !== undefined)) {
     return err(refusal(
       "options-invalid",
-      "Cannot review: --risk stands beside --accept or --from, must stand alone",
+      "Cannot review: --risk cannot be combined with --accept or --from",
       { kind: "usage", hints: ["fleetctl mcp catalog review --help"] },
     ));
   }
@@ -109,8 +109,8 @@ async function accept(
   if (accept !== wanted || stored.layer === "shipped") {
     return err(refusal(
       "review-stale",
-      `Cannot accept what MCP "${mcp}" holds back: the hash is not that of what waits now, ` +
-        `must be the one that a review has just shown`,
+      `Cannot accept what MCP "${mcp}" holds back: the hash does not match what is held ` +
+        `now, must be the one that a review has just shown`,
       { hints: [`fleetctl mcp catalog review ${mcp}`] },
     ));
   }
@@ -135,7 +135,7 @@ async function accept(
     blocks: [{
       kind: "lines",
       lines: [
-        `accepted  ${mcp} ${lock.version} as it was shown`,
+        `accepted  ${mcp} ${lock.version} as shown`,
         ...markLines(mcp, proposed),
         ...everyLines(mcp, everyAsks),
         ...settled.value.lines,

@@ -38,7 +38,7 @@ export async function run(context: VerbContext, { mcp }: Options): Promise<Resul
       return err(refusal(
         "rollback-impossible",
         `Cannot roll back MCP "${mcp}": ${
-          layer === "shipped" ? "it is as it ships" : "nothing before it was kept"
+          layer === "shipped" ? "it is as it ships" : "no earlier version was kept"
         }`,
         { hints: ["fleetctl mcp catalog list"] },
       ));

@@ -35,7 +35,7 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
         kind: "table",
         columns: ["address", "issuer", "subject", "since"],
         rows: pins.map((pin) => [pin.address, pin.issuer, pin.subject, printTime(pin.created)]),
-        empty: "No address is pinned: nobody has signed in by an OpenID provider yet",
+        empty: "No address is pinned: no one has signed in with an OpenID provider yet",
       }],
     });
   });

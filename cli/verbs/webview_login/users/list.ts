@@ -43,7 +43,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
         agent ?? "",
         { text: password, tone: password === "hashed" ? "good" : "bad" },
       ]),
-      empty: "Nobody logs in with a password: fleetctl webview-login users set you@example.org",
+      empty: "No one signs in with a password: fleetctl webview-login users set you@example.org",
     }],
   });
 }

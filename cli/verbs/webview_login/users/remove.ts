@@ -46,7 +46,7 @@ export async function run(
     if (!followed.ok) return followed;
     return ok(planReport(followed.value.report, followed.value.gathered, {
       json: { address: email, removed: true },
-      last: [`${email} has no login any more, and no session`],
+      last: [`${email} has no login and no sessions`],
     }));
   });
 }
