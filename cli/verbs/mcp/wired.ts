@@ -240,7 +240,9 @@ function stateOf(
     recorded.unread?.includes(manifest.name) === false;
   if (!isRead) return only("wired");
   if (loads === undefined) return only("live");
-  const states = loads !== "none" && isFromCurrentRun(loads.startedMs, dial) ? loads.states : new Map();
+  const states = loads !== "none" && isFromCurrentRun(loads.startedMs, dial)
+    ? loads.states
+    : new Map();
   const load: WiredMcp["load"] = states.get(manifest.name) ?? "unknown";
   return { state: load === "connected" ? "live" : "wired", load };
 }

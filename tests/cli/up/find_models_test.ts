@@ -53,7 +53,7 @@ Deno.test("findModels() finds keys of the environment, and sends no request for 
   const found = await findModels(given, env, []);
   assert.deepEqual(found, [{
     source: "anthropic",
-    words: "ANTHROPIC_API_KEY in the environment",
+    description: "ANTHROPIC_API_KEY in the environment",
     provider: "anthropic",
     key: "key-1",
   }]);
