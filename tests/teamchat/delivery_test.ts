@@ -106,7 +106,7 @@ test("answers keep the order of their questions, when the first is held up", asy
   assert.deepEqual(textsIn(at), ["for 1", "for 2", "for 3"]);
 });
 
-test("the stop button is found without a message, and counts for one turn", async (at) => {
+test("a press of stop is noticed while no text is sent, and counts for one turn", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("long"));
   const { turnId } = await at.still(agent.begin());

@@ -22,7 +22,7 @@ const answer = (id: number | string, words: string) => ({
   result: { content: [{ type: "text", text: words }] },
 });
 
-Deno.test("a repeated answer is passed on once, as is one without a request", CHECKS, async () => {
+Deno.test("a repeated answer is passed on once, one without a request never", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {
     await connection.send(answer("made-up", "to nobody"));
     await connection.send(answer(message.id, "first"));

@@ -225,7 +225,7 @@ Deno.test("steps that come late for a window that has moved leave no gap", () =>
   assert.equal(failed.cuts.get("t")?.phase, "failed");
 });
 
-Deno.test("a page that is empty or failed is not requested again automatically", () => {
+Deno.test("an older page that leads no further counts as failed", () => {
   const log = new Log();
   for (let n = 0; n < 30; n++) log.add(`t${n}`, "turn_queued");
   const state = { ...start(log, 10, 100), isLoadingOlder: true };

@@ -164,7 +164,7 @@ Deno.test("agentsOf() joins a host's report with the current state of its agents
   assert.equal(agentsWords([]), "no agents");
 });
 
-Deno.test("each state of a host has its own sign, and an added one gets its name", () => {
+Deno.test("each state of a host has its own sign; addCommands() has the host's name", () => {
   const shapes = [
     hostShape(only(fleet(host())), 0),
     hostShape(only(fleet(host())), 1),

@@ -205,7 +205,7 @@ Deno.test("a denial is reported again when the turn that reported it failed", as
   await withTime(host, session.close(1_000));
 });
 
-Deno.test("a question that cannot be displayed is denied without asking a person", async () => {
+Deno.test("a question that is too long to read is denied without asking a person", async () => {
   const asks: PermissionAsk[] = [];
   const allow: PermissionDecider = (ask) => {
     asks.push(ask);
