@@ -346,7 +346,7 @@ Deno.test("a call of an MCP without our proxy is decided by the gate here", asyn
   assert.deepEqual(await ask("pages", "read"), { decision: "allow" });
   await denied("wipe", 'declared "risk: block"');
   await denied(" WIPE", 'declared "risk: block"');
-  await denied("new", "none of the tools that were accepted");
+  await denied("new", "not among the accepted tools");
   assert.equal(approvals.list().length, 0);
 
   const first = ask("pages", "push");

@@ -111,7 +111,10 @@ for (const [revision, meta] of [["2025-11-25", undefined], ["2026-07-28", STATEL
       method: "notifications/tools/list_changed",
     });
     assert.equal((await bench.next()).method, "notifications/tools/list_changed");
-    unreviewed(await bench.ask(3, "tools/call", params({ name: "read" })), /otherwise/);
+    unreviewed(
+      await bench.ask(3, "tools/call", params({ name: "read" })),
+      /differs from the accepted one/,
+    );
     assert.ok((await bench.ask(4, "tools/call", params({ name: "look" }))).result.content);
   });
 }
@@ -199,11 +202,11 @@ Deno.test("without a lock the first list of a session is the measure", CHECKS, a
   assert.deepEqual(names(await bench.ask(2, "tools/list")), ["look"]);
   assert.deepEqual(names(await bench.ask(3, "tools/list", { cursor: "1" })), ["read"]);
   assert.equal(bench.log.lines.filter(({ event }) => event === "tools_seen").length, 2);
-  unreviewed(await bench.ask(4, "tools/call", { name: "hidden" }), /none of the tools/);
+  unreviewed(await bench.ask(4, "tools/call", { name: "hidden" }), /not among the accepted tools/);
   state.pages = [[tool("look", "Other words"), READ, tool("extra")]];
   assert.deepEqual(names(await bench.ask(5, "tools/list")), ["read"]);
-  unreviewed(await bench.ask(6, "tools/call", { name: "look" }), /otherwise/);
-  unreviewed(await bench.ask(7, "tools/call", { name: "extra" }), /none of the tools/);
+  unreviewed(await bench.ask(6, "tools/call", { name: "look" }), /differs from the accepted one/);
+  unreviewed(await bench.ask(7, "tools/call", { name: "extra" }), /not among the accepted tools/);
   // With the accepted list back, nothing is withheld, also after another server has taken over.
   state.pages = [[LOOK, READ]];
   assert.deepEqual(names(await bench.ask(8, "tools/list")), ["look", "read"]);
