@@ -268,12 +268,12 @@ Deno.test("a verb that is killed while it vendors leaves nothing in use", async 
   assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
 });
 
-Deno.test("pythonRefusal() says that a lock is for another kind of machine", () => {
+Deno.test("pythonRefusal() states that a lock is for another platform", () => {
   const failed = { mcp: "wiki", package: "acme-wiki", version: "1.0.0" };
   const output = "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.";
   const end = { output, isLate: false, isTooLarge: false };
-  const said = pythonRefusal(failed, { ...end, isPortable: false });
-  assert.match(said.details?.[0] ?? "", /its lock names wheels for one kind of machine/);
+  const refused = pythonRefusal(failed, { ...end, isPortable: false });
+  assert.match(refused.details?.[0] ?? "", /its lock names wheels for one platform/);
   assert.equal(pythonRefusal(failed, { ...end, isPortable: true }).details?.length, 1);
   // Wheel metadata may unpack to any size, so the installer has a memory limit.
   const bomb = {
