@@ -71,15 +71,15 @@ async function ask(stream: ByteStream, call: VerbCall, clock: Clock): Promise<Re
   const hangUp = () => stream.close();
   const cancel = clock.after(ANSWER_MS_MAX, hangUp);
   signal?.addEventListener("abort", hangUp);
-  let said = "";
+  let received = "";
   const keep = async (text: string) => {
-    said = (said + text).slice(0, ANSWER_LENGTH_MAX);
+    received = (received + text).slice(0, ANSWER_LENGTH_MAX);
   };
   try {
     const request = { argv, ...defined({ stdin }) };
     const code = await forward(stream, request, { out: keep, err: async () => {} });
     if (!code.ok) return code;
-    const document = parse(said);
+    const document = parse(received);
     if (code.value === 0) return ok(document);
     return err(
       refusalOf(document, code.value) ?? failed(call, `the verb ended with ${code.value}`),

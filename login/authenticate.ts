@@ -49,9 +49,9 @@ async function authenticateBasic(
   caller: Caller,
   { driver, log }: { readonly driver: BasicDriver } & Pick<LoginDeps, "log">,
 ): Promise<Login> {
-  const said = parseBasicHeader(header);
+  const given = parseBasicHeader(header);
   // Before the cache: a client over its limit must not learn which guess was right.
-  const attempt = driver.attempts.begin(caller.keys, canonicalName(said?.name ?? ""));
+  const attempt = driver.attempts.begin(caller.keys, canonicalName(given?.name ?? ""));
   if ("retryAfterSeconds" in attempt) {
     return { kind: "limited", retryAfterSeconds: attempt.retryAfterSeconds };
   }
@@ -60,16 +60,16 @@ async function authenticateBasic(
     attempt.forgive();
     return { kind: "basic", principal: known };
   }
-  const principal = said === undefined
+  const principal = given === undefined
     ? undefined
-    : await driver.passwords.check(said.name, said.password);
+    : await driver.passwords.check(given.name, given.password);
   if (principal === BUSY) {
     attempt.withdraw();
     return { kind: "busy" };
   }
   if (principal === undefined) {
     log.warning("login failed", { way: "header", client: caller.address });
-    return { kind: "anonymous", reason: said === undefined ? "basic-malformed" : "basic-wrong" };
+    return { kind: "anonymous", reason: given === undefined ? "basic-malformed" : "basic-wrong" };
   }
   attempt.forgive();
   await driver.headerCache.put(header, principal);

@@ -38,11 +38,11 @@ export interface Agents extends SessionRouter {
   /** Sends an owner's decision to the owner's agent. Returns false when it is not connected. */
   decide(agent: string, owner: string, decision: CardDecision): boolean;
   /** Reports to the agent the stored outcomes of its answers. */
-  tell(agent: string): void;
+  report(agent: string): void;
   /** Reports to the agent the outcome of one answer, which is stored. */
   delivered(turn: Turn, how: Closing): void;
   /** Reports to the agent its owner's actions on the answers. */
-  inform(agent: string): void;
+  sendOwnerEvents(agent: string): void;
   /** Call when a message with files has arrived. */
   fetch(turnId: string, agent: string): void;
   /** Call when the owner has accepted or declined a file. */
@@ -115,15 +115,15 @@ class ConnectedAgents implements Agents {
     this.#outcomes = createOutcomes({
       store,
       registry: deps.registry,
-      onNoted: (noted, agent) => this.#check(noted, agent),
+      onRecorded: (recorded, agent) => this.#check(recorded, agent),
     });
-    this.#proactive = createProactive({ ...deps, tell: (agent) => this.tell(agent) });
+    this.#proactive = createProactive({ ...deps, report: (agent) => this.report(agent) });
     this.#files = deps.files({
       onSettled: (turnId) => {
         const turn = store.turns.get(turnId);
         if (turn !== undefined && !this.#isClosed) this.wake(turn.agent);
       },
-      onEvent: (agent) => this.inform(agent),
+      onEvent: (agent) => this.sendOwnerEvents(agent),
       placeFor: (agent) => this.#proactive.placeFor(agent),
     });
     this.#takeEvent = createInboxes({
@@ -161,8 +161,8 @@ class ConnectedAgents implements Agents {
       }
     }
     cancelEnded(session, openTurns ?? [], store);
-    this.tell(agent);
-    this.inform(agent);
+    this.report(agent);
+    this.sendOwnerEvents(agent);
     this.wake(agent);
   }
 
@@ -203,13 +203,13 @@ class ConnectedAgents implements Agents {
         session.send({ type: "agents_result", id: frame.id, names: [] });
         return;
       case "file_taken":
-        return this.#files.incoming.taken(session, frame);
+        return this.#files.incoming.confirmed(session, frame);
       case "owner_file":
         return this.#files.outgoing.take(session, frame);
       case "owner_message":
         return this.#proactive.take(session, frame);
       case "owner_event_taken":
-        this.#check(this.#deps.store.ownerEvents.taken(session.agent, frame.id), session.agent);
+        this.#check(this.#deps.store.ownerEvents.confirmed(session.agent, frame.id), session.agent);
         return;
       case "bye":
         return this.#deps.log.info("agent leaves", { agent: session.agent });
@@ -280,15 +280,15 @@ class ConnectedAgents implements Agents {
     return this.#deps.registry.get(agent)?.send(decisionFrame(owner, decision)) ?? false;
   }
 
-  tell(agent: string): void {
-    this.#outcomes.tell(agent);
+  report(agent: string): void {
+    this.#outcomes.report(agent);
   }
 
   delivered(turn: Turn, how: Closing): void {
     this.#outcomes.delivered(turn, how);
   }
 
-  inform(agent: string): void {
+  sendOwnerEvents(agent: string): void {
     const { registry, store, owners } = this.#deps;
     const session = registry.get(agent);
     if (session === undefined) return;

@@ -98,8 +98,8 @@ function found(type: string, body: string): PlainAnswer {
  */
 function isOfPage(headers: PlainRequest["headers"]): boolean {
   const origin = headers.get("origin");
-  const asked = [headers.get("host") ?? "", ...(origin === null ? [] : [hostOf(origin)])];
-  return !asked.every((host) => isLoopbackName(hostnameOf(host)));
+  const hosts = [headers.get("host") ?? "", ...(origin === null ? [] : [hostOf(origin)])];
+  return !hosts.every((host) => isLoopbackName(hostnameOf(host)));
 }
 
 function hostOf(origin: string): string {

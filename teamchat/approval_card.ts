@@ -10,7 +10,7 @@
 import { z } from "zod";
 
 /** An approval request. */
-export interface AskedApproval {
+export interface ApprovalRequest {
   readonly id: string;
   readonly digest: string;
   readonly mcp: string | undefined;
@@ -31,16 +31,16 @@ const VERB = "fleetctl.approval";
 const SHOWN_LENGTH_MAX = 4_000;
 
 /** Returns the card. */
-export function approvalCard(asked: AskedApproval): Readonly<Record<string, unknown>> {
-  const shown = JSON.stringify(asked.arguments, null, 2);
+export function approvalCard(request: ApprovalRequest): Readonly<Record<string, unknown>> {
+  const shown = JSON.stringify(request.arguments, null, 2);
   const isWhole = shown.length <= SHOWN_LENGTH_MAX;
-  const where = asked.mcp === undefined ? "" : ` of ${asked.mcp}`;
+  const where = request.mcp === undefined ? "" : ` of ${request.mcp}`;
   const button = (title: string, decision: CardDecision["decision"], style: string) => ({
     type: "Action.Execute",
     title,
     style,
     verb: VERB,
-    data: { approval_id: asked.id, digest: asked.digest, decision },
+    data: { approval_id: request.id, digest: request.digest, decision },
   });
   return {
     type: "AdaptiveCard",
@@ -51,9 +51,9 @@ export function approvalCard(asked: AskedApproval): Readonly<Record<string, unkn
         type: "TextBlock",
         weight: "bolder",
         wrap: true,
-        text: `May I call ${asked.tool}${where}?`,
+        text: `May I call ${request.tool}${where}?`,
       },
-      ...(asked.isDestructive
+      ...(request.isDestructive
         ? [{ type: "TextBlock", color: "attention", wrap: true, text: "It cannot be undone." }]
         : []),
       {
@@ -88,7 +88,7 @@ const press = z.object({
 });
 
 /** Parses the value of an invoke; undefined when it is not a press of these buttons. */
-export function readPress(value: unknown): CardDecision | undefined {
+export function parsePress(value: unknown): CardDecision | undefined {
   const parsed = press.safeParse(value);
   if (!parsed.success) return undefined;
   const { approval_id: id, digest, decision } = parsed.data.action.data;

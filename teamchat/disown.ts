@@ -44,31 +44,31 @@ export function endFormerOwnersTurn(
   { store, clock }: { readonly store: Pick<TeamchatStore, "turns">; readonly clock: Clock },
 ): Result<unknown> {
   const how = { outcome: "cancelled", reason: "owner gone" } as const;
-  const asked = store.turns.requestCancel(turnId);
-  return asked.ok ? store.turns.end(turnId, how, clock.now()) : asked;
+  const cancelled = store.turns.requestCancel(turnId);
+  return cancelled.ok ? store.turns.end(turnId, how, clock.now()) : cancelled;
 }
 
 /** Ends all such items. Returns false when a write failed; throws when a read fails. */
 function disown(deps: DisownDeps): boolean {
   const { store, owners, registry, replies, log } = deps;
-  const isForeign = (of: Owned) => !isOwned(of, owners);
+  const isFormerOwner = (of: Owned) => !isOwned(of, owners);
   let isWhole = true;
   const check = ({ ok: isOk }: Result<unknown>, what: string, agent: string) => {
     if (isOk) return;
     isWhole = false;
     log.error(what, { agent });
   };
-  for (const turn of store.turns.open().filter(isForeign)) {
+  for (const turn of store.turns.open().filter(isFormerOwner)) {
     const { turnId, agent } = turn;
     // If this fails, the turn is checked again before it is sent; its answer is sent to no one.
     check(endFormerOwnersTurn(turnId, deps), "turn of a former owner not ended", agent);
     registry.get(agent)?.send({ type: "cancel", turn_id: turnId });
     replies.drop(turnId);
   }
-  for (const { fileId, agent } of store.ownerFiles.offered().filter(isForeign)) {
+  for (const { fileId, agent } of store.ownerFiles.offered().filter(isFormerOwner)) {
     check(store.ownerFiles.lapse(fileId), "offer not ended", agent);
   }
-  for (const { agent, owner } of store.ownerEvents.owners().filter(isForeign)) {
+  for (const { agent, owner } of store.ownerEvents.owners().filter(isFormerOwner)) {
     check(store.ownerEvents.drop(agent, owner), "events of a former owner not ended", agent);
   }
   return isWhole;

@@ -15,7 +15,7 @@ import type { Closing } from "teamchat/store/turns.ts";
 /** Reports outcomes. */
 export interface Outcomes {
   /** Reports all outcomes that the agent has not received. */
-  tell(agent: string): void;
+  report(agent: string): void;
   /** Reports the stored outcome of one answer. */
   delivered(turn: Turn, how: Closing): void;
 }
@@ -25,15 +25,17 @@ export interface OutcomesDeps {
   readonly store: Pick<TeamchatStore, "turns">;
   readonly registry: SessionRegistry;
   /** Called with the result of storing that the agent was notified. */
-  readonly onNoted: (noted: Result<void>, agent: string) => void;
+  readonly onRecorded: (recorded: Result<void>, agent: string) => void;
 }
 
-type Told = Omit<Closing, "progress"> & {
+type ReportedTurn = Omit<Closing, "progress"> & {
   readonly progress: Pick<DeliveryProgress, "ids">;
 };
 
 /** Creates it. */
-export function createOutcomes({ store, registry, onNoted }: OutcomesDeps): Outcomes {
+export function createOutcomes(
+  { store, registry, onRecorded: onRecorded }: OutcomesDeps,
+): Outcomes {
   /** Turns whose outcome was sent but not yet recorded as sent on disk, and the connection used. */
   const telling = new Map<string, DialSession>();
 
@@ -41,7 +43,7 @@ export function createOutcomes({ store, registry, onNoted }: OutcomesDeps): Outc
   function tellOne(
     session: DialSession,
     { turnId, sendId }: Pick<Turn, "turnId" | "sendId">,
-    { outcome, reason, progress }: Told,
+    { outcome, reason, progress }: ReportedTurn,
   ): boolean {
     // A new connection needs it again: the first one may have closed before delivery.
     if (telling.get(turnId) === session) return true;
@@ -55,18 +57,18 @@ export function createOutcomes({ store, registry, onNoted }: OutcomesDeps): Outc
     });
     if (!isSent) return false;
     telling.set(turnId, session);
-    void store.turns.markTold(turnId).then((noted) => {
+    void store.turns.markReported(turnId).then((recorded) => {
       if (telling.get(turnId) === session) telling.delete(turnId);
-      onNoted(noted, session.agent);
+      onRecorded(recorded, session.agent);
     });
     return true;
   }
 
   return {
-    tell: (agent) => {
+    report: (agent) => {
       const session = registry.get(agent);
       if (session === undefined) return;
-      for (const { delivery, reason, progress, ...turn } of store.turns.untold(agent)) {
+      for (const { delivery, reason, progress, ...turn } of store.turns.unreported(agent)) {
         if (!tellOne(session, turn, { outcome: delivery, reason, progress })) return;
       }
     },

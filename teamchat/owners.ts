@@ -25,7 +25,7 @@ export interface Owners {
   /** Aborted when the agent no longer belongs to the owner; already aborted if it does not now. */
   gone(owner: string, agent: string): AbortSignal;
   /** Reads the file now. Resolves when the map is at least as new as this call. Never rejects. */
-  look(): Promise<void>;
+  refresh(): Promise<void>;
   close(): void;
 }
 
@@ -43,12 +43,12 @@ export interface OwnersDeps {
 }
 
 /** Checks the file for an unknown owner, who may have just been added. */
-export async function lookForOwner(
+export async function refreshForOwner(
   { from }: Pick<Activity, "from">,
   owners: Owners,
 ): Promise<void> {
   const owner = parseObjectId(from?.aadObjectId ?? "");
-  if (owner.ok && !owners.map.has(owner.value)) await owners.look();
+  if (owner.ok && !owners.map.has(owner.value)) await owners.refresh();
 }
 
 const GONE = "owner gone";
@@ -89,13 +89,13 @@ class WatchedOwners implements Owners {
   }
 
   /** A check in flight may have begun before a change, so each call waits for a later check. */
-  look(): Promise<void> {
+  refresh(): Promise<void> {
     const { path } = this.#deps;
     if (path === undefined || this.#isClosed) return Promise.resolve();
     this.#next ??= (async () => {
       await this.#underWay;
       this.#next = undefined;
-      this.#underWay = this.#lookNow(path).catch((thrown) => this.#refuse(errorText(thrown)));
+      this.#underWay = this.#refreshNow(path).catch((thrown) => this.#refuse(errorText(thrown)));
       await this.#underWay;
     })();
     return this.#next;
@@ -108,12 +108,12 @@ class WatchedOwners implements Owners {
 
   #arm(): void {
     this.#cancel = this.#deps.clock.after(DIAL_LIMITS.keyFilePollMs, async () => {
-      await this.look();
+      await this.refresh();
       if (!this.#isClosed) this.#arm();
     });
   }
 
-  async #lookNow(path: string): Promise<void> {
+  async #refreshNow(path: string): Promise<void> {
     const { files, clock } = this.#deps;
     const stat = await files.stat(path);
     const version = fileVersion(stat, clock.now(), DIAL_LIMITS.keyFileSettledMs);

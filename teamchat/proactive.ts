@@ -43,7 +43,7 @@ export interface ProactiveDeps {
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly replies: Pick<Replies, "finish">;
   /** Reports the known outcomes to the agent. */
-  readonly tell: (agent: string) => void;
+  readonly report: (agent: string) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -51,7 +51,7 @@ export interface ProactiveDeps {
 
 /** Creates it. */
 export function createProactive(deps: ProactiveDeps): Proactive {
-  const { store, owners, replies, tell, clock, random, log } = deps;
+  const { store, owners, replies, report: report, clock, random, log } = deps;
   const sent = new Map<string, readonly number[]>();
 
   /** Whether the agent has reached its limit for this minute. */
@@ -105,8 +105,8 @@ export function createProactive(deps: ProactiveDeps): Proactive {
         case "new":
           return replies.finish(turnId);
         case "closed": {
-          const untold = store.sends.untell(agent, id);
-          return untold.ok ? tell(agent) : refuse("failed", untold.error.code);
+          const unreported = store.sends.markUnreported(agent, id);
+          return unreported.ok ? report(agent) : refuse("failed", unreported.error.code);
         }
         case "full":
           return refuse("throttled", "too many messages are on their way");

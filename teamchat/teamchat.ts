@@ -35,7 +35,7 @@ import {
 } from "teamchat/inbound/messages.ts";
 import { createInboundEvents } from "teamchat/inbound/events.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
-import { lookForOwner, type Owners, watchOwners } from "teamchat/owners.ts";
+import { type Owners, refreshForOwner, watchOwners } from "teamchat/owners.ts";
 import { type Platform, platformOf } from "teamchat/platform.ts";
 import { createRegisterEndpoint, type RegisterEndpoint } from "teamchat/register/app.ts";
 import { createConnector } from "teamchat/reply/connector.ts";
@@ -268,7 +268,7 @@ function inboundOf(
   });
   const taking = takePartsOf(config, deps);
   const take: TakeActivity = async (activity, arrival) => {
-    await lookForOwner(activity, owners);
+    await refreshForOwner(activity, owners);
     return await takeActivity(activity, arrival, taking);
   };
   const messages = createMessagesRoute({

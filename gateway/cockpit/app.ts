@@ -41,7 +41,7 @@ export function createCockpit(routes: readonly Route[], deps: CockpitDeps): Hono
   for (const route of routes) {
     app.on(route.method, route.path, (context) => {
       const peer = context.env?.peer ?? "";
-      return answer(context.req.raw, { route, peer, parts: deps });
+      return answer(context.req.raw, { route, peer, deps });
     });
   }
   app.notFound((context) => {
@@ -71,13 +71,13 @@ function isForPerson({ method, headers, url }: Request): boolean {
 interface ParsedRequest {
   readonly route: Route;
   readonly peer: string;
-  readonly parts: CockpitDeps;
+  readonly deps: CockpitDeps;
 }
 
-async function answer(request: Request, asked: ParsedRequest): Promise<Response> {
-  const { route, parts: deps } = asked;
+async function answer(request: Request, parsed: ParsedRequest): Promise<Response> {
+  const { route, deps } = parsed;
   const id = requestId(request, deps);
-  const result = await decide(request, id, asked);
+  const result = await decide(request, id, parsed);
   const response = result.ok ? result.value : problem(result.error);
   deps.metrics.count("requests", { route: route.path, status: String(response.status) });
   return addHeaders(response, id);
@@ -86,9 +86,9 @@ async function answer(request: Request, asked: ParsedRequest): Promise<Response>
 async function decide(
   request: Request,
   id: string,
-  asked: ParsedRequest,
+  parsed: ParsedRequest,
 ): Promise<Result<Response>> {
-  const { route, peer, parts: deps } = asked;
+  const { route, peer, deps } = parsed;
   const deny = (
     code: Parameters<typeof denial>[0],
     why: { readonly reason: string; readonly agent?: string | undefined },

@@ -58,16 +58,16 @@ async function readAssertion(
   if (token === null || token === "") return { kind: "absent" };
   if (keys === undefined) return { kind: "invalid" };
   const { pathname } = new URL(request.url);
-  const asked = { method: request.method, path: pathname, nowMs };
-  const subject = await verifyAssertion(keys, token, asked);
+  const signed = { method: request.method, path: pathname, nowMs };
+  const subject = await verifyAssertion(keys, token, signed);
   if (subject.ok) return { kind: "verified", subject: subject.value };
-  return await verifyHostAssertion(keys, token, asked) ? { kind: "host" } : { kind: "invalid" };
+  return await verifyHostAssertion(keys, token, signed) ? { kind: "host" } : { kind: "invalid" };
 }
 
 /** Reports whether the page that sent the request was rendered for another viewer. */
 export function isOfOtherViewer(request: Request, viewer: Viewer): boolean {
-  const told = request.headers.get(PAGE_VIEWER_HEADER);
-  return told !== null && viewer.kind === "owner" && told !== encodeURIComponent(viewer.email);
+  const named = request.headers.get(PAGE_VIEWER_HEADER);
+  return named !== null && viewer.kind === "owner" && named !== encodeURIComponent(viewer.email);
 }
 
 /** Reports whether a request comes directly from a program of this host. */

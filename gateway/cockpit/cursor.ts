@@ -11,7 +11,7 @@ export interface Cursor {
 }
 
 /** Formats an id. */
-export function printCursor(epoch: string, seq: number): string {
+export function formatCursor(epoch: string, seq: number): string {
   return `${epoch}:${seq}`;
 }
 

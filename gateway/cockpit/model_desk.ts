@@ -42,9 +42,9 @@ export function createModelEndpoint(verbs: VerbRunner | undefined): ModelEndpoin
     if (open >= MODEL_LIMITS.openMax) return err(busy(call));
     open++;
     try {
-      const said = await verbs.run(call);
-      if (!said.ok) return said;
-      const card = modelCardShape.safeParse(said.value);
+      const answer = await verbs.run(call);
+      if (!answer.ok) return answer;
+      const card = modelCardShape.safeParse(answer.value);
       return card.success ? ok(card.data) : err(unreadable(call));
     } finally {
       open--;

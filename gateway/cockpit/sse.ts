@@ -4,11 +4,11 @@
  * @module
  */
 
-import { printCursor } from "gateway/cockpit/cursor.ts";
+import { formatCursor } from "gateway/cockpit/cursor.ts";
 import type { StoredEvent } from "gateway/transcript/event_log.ts";
 
 /** Formats one event; `data` is one line because JSON contains no raw line ends. */
-export function printSse(of: {
+export function formatSse(of: {
   readonly id?: string;
   readonly event: string;
   readonly data: unknown;
@@ -20,7 +20,7 @@ export function printSse(of: {
 /** The JSON form of a stored event, used in streams and pages. */
 export function showEvent(epoch: string, event: StoredEvent) {
   return {
-    id: printCursor(epoch, event.seq),
+    id: formatCursor(epoch, event.seq),
     agent: event.agent,
     turn_id: event.turnId ?? null,
     at: event.at,

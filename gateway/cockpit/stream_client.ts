@@ -10,9 +10,9 @@
  */
 
 import { errorText } from "core/errors.ts";
-import { type Cursor, printCursor } from "gateway/cockpit/cursor.ts";
+import { type Cursor, formatCursor } from "gateway/cockpit/cursor.ts";
 import type { CockpitDeps } from "gateway/cockpit/parts.ts";
-import { printSse, showEvent } from "gateway/cockpit/sse.ts";
+import { formatSse, showEvent } from "gateway/cockpit/sse.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { HubItem } from "gateway/transcript/hub.ts";
 
@@ -107,7 +107,7 @@ export class StreamClient {
   /** Sends `closing` and ends the stream. */
   end(): void {
     if (this.#isOver) return;
-    this.#send(printSse({ event: "closing", data: { reason: "the gateway stops" } }));
+    this.#send(formatSse({ event: "closing", data: { reason: "the gateway stops" } }));
     this.stop();
     this.#controller?.close();
   }
@@ -151,14 +151,14 @@ export class StreamClient {
     const isKnown = from === undefined || (from.epoch === events.epoch && from.seq <= head);
     this.#cursor = isKnown ? from?.seq ?? head : head;
     // The id lets a client that disconnects before the first event resume without a gap.
-    const id = printCursor(events.epoch, this.#cursor);
-    const hello = printSse({ id, event: "hello", data: { cursor: id } });
+    const id = formatCursor(events.epoch, this.#cursor);
+    const hello = formatSse({ id, event: "hello", data: { cursor: id } });
     this.#send(`retry: ${RETRY_MS}\n${hello}`);
     if (!isKnown) await this.#lag("unknown-id");
     if (presence !== undefined) {
-      this.#send(printSse({ event: "agents", data: await presence.describe(undefined) }));
+      this.#send(formatSse({ event: "agents", data: await presence.describe(undefined) }));
     }
-    if (hosts !== undefined) this.#send(printSse({ event: "hosts", data: await hosts.all() }));
+    if (hosts !== undefined) this.#send(formatSse({ event: "hosts", data: await hosts.all() }));
     this.#isStarted = true;
   }
 
@@ -167,8 +167,8 @@ export class StreamClient {
     this.#cursor = await store.events.head();
     this.#previews = [];
     metrics.count("streams", { what: "lagged" });
-    const id = printCursor(store.events.epoch, this.#cursor);
-    this.#send(printSse({ id, event: "lagged", data: { reason, resume: id } }));
+    const id = formatCursor(store.events.epoch, this.#cursor);
+    this.#send(formatSse({ id, event: "lagged", data: { reason, resume: id } }));
   }
 
   /**
@@ -193,7 +193,7 @@ export class StreamClient {
       for (const event of batch) {
         if (this.#room() <= 0) return false;
         const shown = showEvent(events.epoch, event);
-        this.#send(printSse({ id: shown.id, event: event.kind, data: shown }));
+        this.#send(formatSse({ id: shown.id, event: event.kind, data: shown }));
         this.#cursor = event.seq;
       }
     }
@@ -214,7 +214,7 @@ export class StreamClient {
     const agents = [...this.#dirty];
     this.#dirty.clear();
     for (const card of await presence.describe(agents)) {
-      this.#send(printSse({ event: "agent", data: card }));
+      this.#send(formatSse({ event: "agent", data: card }));
     }
   }
 
@@ -224,7 +224,7 @@ export class StreamClient {
     const changed = new Set(this.#dirtyHosts);
     this.#dirtyHosts.clear();
     for (const card of await hosts.some(changed)) {
-      this.#send(printSse({ event: "host", data: card }));
+      this.#send(formatSse({ event: "host", data: card }));
     }
   }
 
@@ -261,7 +261,7 @@ export class StreamClient {
         const data = { agent: item.agent, ...item.event };
         this.#previews.push({
           turnId: item.event.turn_id,
-          text: printSse({ event: "preview", data }),
+          text: formatSse({ event: "preview", data }),
         });
       }
     }

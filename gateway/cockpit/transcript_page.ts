@@ -8,7 +8,7 @@
 import { z } from "zod";
 import { defined } from "core/defined.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
-import { parseCursor, printCursor } from "gateway/cockpit/cursor.ts";
+import { formatCursor, parseCursor } from "gateway/cockpit/cursor.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { showEvent } from "gateway/cockpit/sse.ts";
 import type { EventLog, StoredEvent, TurnCut } from "gateway/transcript/event_log.ts";
@@ -74,11 +74,11 @@ export interface PageWish {
 /** Reads and formats the page. */
 export async function readPage(log: EventLog, wish: PageWish): Promise<Response> {
   // Read the head first: an event stored meanwhile is on the page or after the cursor, or both.
-  const cursor = printCursor(log.epoch, await log.head());
+  const cursor = formatCursor(log.epoch, await log.head());
   const { events, before, cuts } = await find(log, wish);
   return json({
     events: events.map((one) => showEvent(log.epoch, one)),
-    before: before === undefined ? null : printCursor(log.epoch, before),
+    before: before === undefined ? null : formatCursor(log.epoch, before),
     cursor,
     ...defined({ cuts: cuts?.map((one) => showCut(log.epoch, one)) }),
   });
@@ -97,5 +97,5 @@ async function find(log: EventLog, { agent, limit, turns, turn, ...wish }: PageW
 }
 
 function showCut(epoch: string, { turnId, before, counts }: TurnCut) {
-  return { turn_id: turnId, before: printCursor(epoch, before), counts };
+  return { turn_id: turnId, before: formatCursor(epoch, before), counts };
 }

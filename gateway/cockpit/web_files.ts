@@ -133,15 +133,15 @@ async function pageAnswer(
   page: string,
   viewer: PageViewer | undefined,
 ): Promise<Response> {
-  const tell = (name: string, value: string) => (text: string) =>
+  const fill = (name: string, value: string) => (text: string) =>
     text.replace(`data-${name}=""`, () => `data-${name}="${escapeAttribute(value)}"`);
-  const told = viewer === undefined ? page : [
-    tell("agent", viewer.agent),
-    tell("viewer", viewer.email),
-    tell("fleet", viewer.isAdmin ? "yes" : ""),
-    tell("logout", viewer.canLogOut ? "yes" : ""),
+  const filled = viewer === undefined ? page : [
+    fill("agent", viewer.agent),
+    fill("viewer", viewer.email),
+    fill("fleet", viewer.isAdmin ? "yes" : ""),
+    fill("logout", viewer.canLogOut ? "yes" : ""),
   ].reduce((text, step) => step(text), page);
-  const bytes = new TextEncoder().encode(told);
+  const bytes = new TextEncoder().encode(filled);
   const headers = {
     ...SECURITY_HEADERS,
     "content-type": "text/html; charset=utf-8",

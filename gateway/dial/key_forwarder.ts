@@ -44,9 +44,9 @@ export function startKeyForwarder(deps: ForwarderDeps): KeyForwarder {
   const { clock } = deps;
   const stop = new AbortController();
   /** Keys that the ledger has accepted and the file does not show yet. */
-  const taken = new Set<string>();
+  const accepted = new Set<string>();
   /** Last logged message for each waiting key, to log each message once. */
-  const told = new Map<string, string>();
+  const logged = new Map<string, string>();
   let nap = new AbortController();
 
   const run = async () => {
@@ -54,7 +54,7 @@ export function startKeyForwarder(deps: ForwarderDeps): KeyForwarder {
     while (!stop.signal.aborted) {
       // Created before the check, so that a key that arrives during it ends the wait at once.
       nap = new AbortController();
-      const failed = await sendAll(deps, { taken, told }, stop.signal);
+      const failed = await sendAll(deps, { accepted, logged }, stop.signal);
       failures = failed === undefined ? 0 : failures + 1;
       const rest = AbortSignal.any([stop.signal, nap.signal]);
       if (failed === undefined) await untilAborted(rest);
@@ -74,25 +74,25 @@ export function startKeyForwarder(deps: ForwarderDeps): KeyForwarder {
 /** Sends each waiting key. Returns the code of the last failure. */
 async function sendAll(
   { keys, forward, log }: ForwarderDeps,
-  seen: { readonly taken: Set<string>; readonly told: Map<string, string> },
+  seen: { readonly accepted: Set<string>; readonly logged: Map<string, string> },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   let failed: string | undefined;
   try {
     for (const one of await keys.pending()) {
       if (signal.aborted) return undefined;
-      if (seen.taken.has(one.key)) continue;
+      if (seen.accepted.has(one.key)) continue;
       const sent = await forward.enroll(one, signal);
       if (sent.ok) {
-        seen.taken.add(one.key);
+        seen.accepted.add(one.key);
         log.info("dial key in the ledger", { agent: one.agent, key: one.key });
       } else if (!signal.aborted) {
         failed = sent.error.code;
         const { code, message } = sent.error;
-        if (seen.told.get(one.key) !== message) {
+        if (seen.logged.get(one.key) !== message) {
           log.warning("dial key not in the ledger yet", { agent: one.agent, code, message });
         }
-        seen.told.set(one.key, message);
+        seen.logged.set(one.key, message);
         if (failed === DAEMON_AWAY) return failed;
       }
     }

@@ -63,7 +63,7 @@ export function openJobStore(
   // In the order of their start.
   const entries = new Map<string, JobEntry>();
   /** Jobs whose progress was published less than the interval ago. */
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return {
     begin: (job) => {
       const begun = clock.now();
@@ -86,11 +86,11 @@ export function openJobStore(
       const entry = entries.get(id);
       if (entry === undefined || entry.ended !== null) return;
       entries.set(id, { ...entry, progress: text });
-      if (told.has(id)) return;
-      told.add(id);
+      if (reported.has(id)) return;
+      reported.add(id);
       onChange(entry.host);
       clock.after(PROGRESS_MS, () => {
-        told.delete(id);
+        reported.delete(id);
         const now = entries.get(id);
         if (now?.ended === null && now.progress !== text) onChange(entry.host);
       });

@@ -27,7 +27,7 @@ export function startSweep(deps: {
 }): () => void {
   const { retention, days, clock, log } = deps;
   let cancel = () => {};
-  let isTold = false;
+  let isLogged = false;
   let gone = { events: 0, turns: 0 };
 
   function sweep(): void {
@@ -46,16 +46,16 @@ export function startSweep(deps: {
       if (bound === undefined) return false;
       if (bound === "all old") {
         // There may have been no activity for that long: log once, until new activity.
-        if (!isTold) {
+        if (!isLogged) {
           log.warning("no old event taken away", {
             reason: "every event looks that old: is the clock of this host right?",
             hint: "timedatectl",
           });
         }
-        isTold = true;
+        isLogged = true;
         return false;
       }
-      isTold = false;
+      isLogged = false;
       const some = retention.deleteSome(bound);
       gone = { events: gone.events + some.events, turns: gone.turns + some.turns };
       return some.events + some.turns > 0;

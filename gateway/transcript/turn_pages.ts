@@ -143,14 +143,14 @@ class TurnPages {
     const { rows, bytes } = this.#rowsOf(turn, Number.MAX_SAFE_INTEGER, limit, bytesMax);
     const newest = withoutOrphans(rows.map(readEvent));
     const first = newest[0];
-    const asked = turn.question_seq === null || Number(turn.question_seq) >= (first?.seq ?? 0)
+    const question = turn.question_seq === null || Number(turn.question_seq) >= (first?.seq ?? 0)
       ? undefined
       : this.#sql.event.get(turn.agent ?? null, turn.question_seq ?? null);
-    const events = asked === undefined ? newest : [readEvent(asked), ...newest];
+    const events = question === undefined ? newest : [readEvent(question), ...newest];
     const counts = countsWithout(readCounts(turn), events);
     return {
       events,
-      bytes: bytes + (asked === undefined ? 0 : String(asked.payload).length),
+      bytes: bytes + (question === undefined ? 0 : String(question.payload).length),
       cut: first === undefined || counts.events <= 0
         ? undefined
         : { turnId: String(turn.turn_id), before: first.seq, counts },

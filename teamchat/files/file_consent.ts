@@ -35,7 +35,7 @@ const invoke = z.object({
 });
 
 /** Parses the value of the invoke; undefined when it is not an answer to the gateway's card. */
-export function readConsent(value: unknown): FileConsent | undefined {
+export function parseConsent(value: unknown): FileConsent | undefined {
   const read = invoke.safeParse(value);
   if (!read.success) return undefined;
   const { action, context, uploadInfo } = read.data;

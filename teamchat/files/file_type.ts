@@ -43,8 +43,8 @@ export function judgeContent(
   const stated = (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   if (file.kind === "inline") {
     const type = imageType(bytes);
-    const isSaid = type !== undefined && (stated === type || stated === "image/*");
-    return isSaid
+    const isDeclared = type !== undefined && (stated === type || stated === "image/*");
+    return isDeclared
       ? { ok: true, type }
       : { ok: false, why: "it is no image of the type that is said" };
   }

@@ -34,7 +34,7 @@ export interface IncomingFiles {
     onDone: (files: readonly TurnFile[]) => void,
   ): void;
   /** Call when the agent has stored a piece. */
-  taken(session: DialSession, frame: Extract<ClientFrame, { type: "file_taken" }>): void;
+  confirmed(session: DialSession, frame: Extract<ClientFrame, { type: "file_taken" }>): void;
   /** Deletes the files: the agent has the turn, or will never get it. */
   forget(turnId: string): void;
   /** Resolves when no download is in flight. */
@@ -59,7 +59,7 @@ interface Handover {
   readonly turnId: string;
   readonly rest: StoredTurnFile[];
   current: { readonly n: number; readonly name: string; readonly bytes: Uint8Array } | undefined;
-  readonly told: TurnFile[];
+  readonly described: TurnFile[];
   readonly onDone: (files: readonly TurnFile[]) => void;
 }
 
@@ -112,12 +112,12 @@ class Incoming implements IncomingFiles {
     onDone: (files: readonly TurnFile[]) => void,
   ): void {
     const rest = [...this.#deps.store.turnFiles.of(turnId)];
-    const handover: Handover = { turnId, rest, current: undefined, told: [], onDone };
+    const handover: Handover = { turnId, rest, current: undefined, described: [], onDone };
     this.#handovers.set(session, handover);
     void this.#next(session, handover);
   }
 
-  taken(session: DialSession, frame: Extract<ClientFrame, { type: "file_taken" }>): void {
+  confirmed(session: DialSession, frame: Extract<ClientFrame, { type: "file_taken" }>): void {
     const handover = this.#handovers.get(session);
     const current = handover?.current;
     if (handover === undefined || current === undefined) return;
@@ -192,16 +192,20 @@ class Incoming implements IncomingFiles {
         : undefined;
       if (this.#handovers.get(session) !== handover) return;
       if (bytes === undefined) {
-        handover.told.push({ n, name, fault: fault ?? "the gateway does not have it any more" });
+        handover.described.push({
+          n,
+          name,
+          fault: fault ?? "the gateway does not have it any more",
+        });
         continue;
       }
       const contentType = type === undefined ? {} : { content_type: type };
-      handover.told.push({ n, name, size: bytes.length, ...contentType });
+      handover.described.push({ n, name, size: bytes.length, ...contentType });
       handover.current = { n, name, bytes };
       return this.#sendPiece(session, handover, 0);
     }
     this.#handovers.delete(session);
-    handover.onDone(handover.told);
+    handover.onDone(handover.described);
   }
 
   #sendPiece(session: DialSession, { turnId, current }: Handover, offset: number): void {

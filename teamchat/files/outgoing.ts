@@ -102,7 +102,7 @@ class Outgoing implements OutgoingFiles {
       coming = { id, bytes: new Uint8Array(size), held: 0 };
       this.#coming.set(session, coming);
     }
-    const bytes = readBase64(piece.data);
+    const bytes = decodeBase64(piece.data);
     const isNext = bytes !== undefined && bytes.length > 0 && offset === coming.held &&
       size === coming.bytes.length && offset + bytes.length <= size;
     if (!isNext) {
@@ -249,7 +249,7 @@ class Outgoing implements OutgoingFiles {
     this.#forget(file);
     // Only an owner's own action is linked to the owner.
     const owner = result === "accepted" || result === "declined" ? file.owner : undefined;
-    const told = store.ownerEvents.add({
+    const stored = store.ownerEvents.add({
       id: random.uuid(),
       agent: file.agent,
       owner,
@@ -259,7 +259,7 @@ class Outgoing implements OutgoingFiles {
       conversation: file.context.conversation,
       message: undefined,
     });
-    if (!told.ok) return log.error("event not stored", { code: told.error.code });
+    if (!stored.ok) return log.error("event not stored", { code: stored.error.code });
     onEvent(file.agent);
   }
 
@@ -272,7 +272,7 @@ class Outgoing implements OutgoingFiles {
   }
 }
 
-function readBase64(text: string): Uint8Array | undefined {
+function decodeBase64(text: string): Uint8Array | undefined {
   try {
     return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
   } catch {

@@ -52,18 +52,18 @@ export function followReceiver(deps: FollowDeps): { close(): Promise<void> } {
 async function follow(deps: FollowDeps, signal: AbortSignal): Promise<void> {
   const { sockets, path, clock, log } = deps;
   let failures = 0;
-  let isTold = false;
+  let isLogged = false;
   while (!signal.aborted) {
     const stream = await sockets.connectUnix(path).catch((thrown) => {
-      if (!isTold) log.warning("receiving half not there", { error: errorText(thrown) });
-      isTold = true;
+      if (!isLogged) log.warning("receiving half not there", { error: errorText(thrown) });
+      isLogged = true;
       return undefined;
     });
     if (stream === undefined) {
       await clock.sleep(backoffMs(RETRY, failures++), signal);
       continue;
     }
-    isTold = false;
+    isLogged = false;
     log.info("receiving half connected");
     const begun = clock.monotonic();
     await serve(stream, deps, signal);
@@ -79,7 +79,7 @@ async function follow(deps: FollowDeps, signal: AbortSignal): Promise<void> {
 async function serve(stream: ByteStream, deps: FollowDeps, signal: AbortSignal): Promise<void> {
   const writer = stream.writable.getWriter();
   const encoder = new TextEncoder();
-  const say = (answer: HandoverResponse) => {
+  const send = (answer: HandoverResponse) => {
     // A lost answer is requested again: the receiver keeps what it handed over.
     writer.write(encoder.encode(`${JSON.stringify(answer)}\n`)).catch(() => {});
   };
@@ -89,12 +89,12 @@ async function serve(stream: ByteStream, deps: FollowDeps, signal: AbortSignal):
   let length = 0;
   try {
     for await (const line of readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX })) {
-      const asked = parseRequest(line);
-      if (asked === undefined) {
+      const request = parseRequest(line);
+      if (request === undefined) {
         deps.log.error("receiving half says what nobody knows");
         break;
       }
-      const answering = answer(asked, deps).then(say).finally(() => {
+      const answering = answer(request, deps).then(send).finally(() => {
         underWay.delete(answering);
         length -= line.length;
       });
@@ -112,12 +112,12 @@ async function serve(stream: ByteStream, deps: FollowDeps, signal: AbortSignal):
   stream.close();
 }
 
-async function answer(asked: HandoverRequest, deps: FollowDeps): Promise<HandoverResponse> {
-  const { n } = asked;
-  if (asked.type === "state") {
+async function answer(request: HandoverRequest, deps: FollowDeps): Promise<HandoverResponse> {
+  const { n } = request;
+  if (request.type === "state") {
     return { type: "state", n, health: deps.health(), metrics: deps.metrics() };
   }
-  const { body, key } = asked;
+  const { body, key } = request;
   const activity = parseActivity(body);
   if (!activity.ok) return { type: "taken", n, status: 400, body: "" };
   try {
@@ -125,7 +125,7 @@ async function answer(asked: HandoverRequest, deps: FollowDeps): Promise<Handove
       token: "verified",
       id: key,
       body,
-      received: { at: Math.min(asked.received, deps.clock.now()), key: `handover|${key}` },
+      received: { at: Math.min(request.received, deps.clock.now()), key: `handover|${key}` },
     });
     return { type: "taken", n, status: taken.status, body: taken.body ?? "" };
   } catch (thrown) {

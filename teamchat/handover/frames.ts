@@ -51,7 +51,7 @@ export const LINE_BYTES_MAX = 2 * 1024 * 1024;
 
 /** Parses a request; undefined when malformed. */
 export function parseRequest(line: string): HandoverRequest | undefined {
-  const value = readObject(line);
+  const value = parseObject(line);
   if (typeof value?.n !== "number") return undefined;
   const { type, n, body, received, key } = value;
   if (type === "state") return { type, n };
@@ -63,7 +63,7 @@ export function parseRequest(line: string): HandoverRequest | undefined {
 
 /** Parses an answer; undefined when malformed. */
 export function parseResponse(line: string): HandoverResponse | undefined {
-  const value = readObject(line);
+  const value = parseObject(line);
   if (typeof value?.n !== "number") return undefined;
   const { type, n, status, body, health, metrics } = value;
   const isStatus = typeof status === "number" && Number.isInteger(status);
@@ -74,7 +74,7 @@ export function parseResponse(line: string): HandoverResponse | undefined {
   return isState ? { type, n, health: health as Health, metrics } : undefined;
 }
 
-function readObject(line: string): Readonly<Record<string, unknown>> | undefined {
+function parseObject(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === "object" && value !== null

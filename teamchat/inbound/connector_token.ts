@@ -103,7 +103,7 @@ export function createConnectorTokens(deps: ConnectorTokenDeps): ConnectorTokens
       latest.keep(authorization ?? "", print);
       return { judged: accepted(known), isKnown: true };
     }
-    const read = readToken(token.value, deps, now);
+    const read = parseToken(token.value, deps, now);
     if (!read.ok) return fresh(refused(read.why));
     const key = await keys.find(read.kid);
     if (key === "unavailable") return fresh({ kind: "unavailable" });
@@ -193,15 +193,15 @@ function bearerOf(authorization: string | null): Read<{ readonly value: string }
 }
 
 /** Parses header and claims without trusting them; times in milliseconds. */
-function readToken(
+function parseToken(
   token: string,
   rules: Pick<ConnectorTokenDeps, "issuer" | "audiences">,
   nowMs: number,
 ): Read<{ readonly kid: string; readonly claims: Claims }> {
   const bad = (why: TokenFault) => ({ ok: false as const, why });
-  const deps = token.split(".");
-  const header = deps.length === 3 ? readJson(deps[0] ?? "") : undefined;
-  const claims = readJson(deps[1] ?? "");
+  const sections = token.split(".");
+  const header = sections.length === 3 ? parseJsonObject(sections[0] ?? "") : undefined;
+  const claims = parseJsonObject(sections[1] ?? "");
   if (header === undefined || claims === undefined) return bad("token-malformed");
   const headerFault = headerFaultOf(header);
   if (headerFault !== undefined) return bad(headerFault);
@@ -253,7 +253,7 @@ function isTime(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value > 0;
 }
 
-function readJson(encoded: string): Readonly<Record<string, unknown>> | undefined {
+function parseJsonObject(encoded: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const bytes = Uint8Array.fromBase64(encoded, { alphabet: "base64url" });
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));

@@ -8,7 +8,7 @@
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { TtlCache } from "core/ttl_cache.ts";
-import { pressAnswer, readPress } from "teamchat/approval_card.ts";
+import { parsePress, pressAnswer } from "teamchat/approval_card.ts";
 import type { Agents } from "teamchat/agents.ts";
 import type { InboundEvents } from "teamchat/inbound/messages.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
@@ -22,7 +22,7 @@ const STRANGER = "There is no agent for you here. An operator can give you one: 
 
 /** Creates it; `strangers` remembers who was notified. */
 export function createInboundEvents(deps: {
-  readonly agents: Pick<Agents, "wake" | "decide" | "inform" | "consented" | "fetch">;
+  readonly agents: Pick<Agents, "wake" | "decide" | "sendOwnerEvents" | "consented" | "fetch">;
   readonly replies: Pick<Replies, "note">;
   readonly clock: Clock;
   readonly strangers: TtlCache<true>;
@@ -42,13 +42,15 @@ export function createInboundEvents(deps: {
         if (stored.isConsentTaken) agents.consented(planned.consent.fileId);
         else if (context !== undefined) replies.note(context, NOT_OFFERED);
       }
-      if (stored.kind === "new" && planned.event !== undefined) agents.inform(planned.event.agent);
+      if (stored.kind === "new" && planned.event !== undefined) {
+        agents.sendOwnerEvents(planned.event.agent);
+      }
       if (isInstall && stored.kind === "new" && stored.isNewConversation && context !== undefined) {
         replies.note(context, WELCOME);
       }
     },
     onInvoke: ({ name, value }, { conversation }) => {
-      const decision = name === "adaptiveCard/action" ? readPress(value) : undefined;
+      const decision = name === "adaptiveCard/action" ? parsePress(value) : undefined;
       if (decision === undefined || conversation === undefined) return undefined;
       const { agent, owner } = conversation;
       if (!agents.decide(agent, owner, decision)) return pressAnswer(AGENT_AWAY);

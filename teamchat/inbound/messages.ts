@@ -108,9 +108,9 @@ export function createMessagesRoute(deps: MessagesDeps): MessagesRoute {
       return deny("too-many-requests", retryAfter());
     }
     try {
-      const taken = await deps.take(activity.value, { token, id, body });
+      const answer = await deps.take(activity.value, { token, id, body });
       deps.onStored(clock.monotonic() - begun);
-      return taken;
+      return answer;
     } finally {
       places.leave(owner);
     }
@@ -240,10 +240,10 @@ export async function takeActivity(
     events.onAccepted(activity, planned.delivery, stored.value);
   }
   // Repetitions too: the first may not have reached the agent, which decides which press counts.
-  const said = planned.invoke === undefined
+  const replied = planned.invoke === undefined
     ? undefined
     : events.onInvoke(activity, planned.delivery);
-  return respond(planned, stored.value, said);
+  return respond(planned, stored.value, replied);
 }
 
 /** Answers and counts an activity that is not stored. */
@@ -269,14 +269,14 @@ export function declineRoute(
   return type === "invoke" ? deny("invoke-unknown") : accepted();
 }
 
-function respond(planned: Planned, stored: Stored, said: string | undefined): PlainAnswer {
+function respond(planned: Planned, stored: Stored, replied: string | undefined): PlainAnswer {
   if (planned.invoke === undefined) return accepted();
   if (planned.invoke === "unknown") return deny("invoke-unknown");
   const kept = stored.kind === "duplicate" ? stored.answer : undefined;
   return {
     status: 200,
     headers: [["content-type", JSON_TYPE]],
-    body: said ?? kept ?? planned.invoke,
+    body: replied ?? kept ?? planned.invoke,
   };
 }
 

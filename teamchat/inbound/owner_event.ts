@@ -21,7 +21,7 @@ export type OwnerEvent =
   };
 
 /** An event and its message. */
-export interface ReadOwnerEvent {
+export interface ParsedOwnerEvent {
   readonly event: OwnerEvent;
   readonly conversation: string;
   /** Id of the platform's message; undefined when the activity names none. */
@@ -29,18 +29,18 @@ export interface ReadOwnerEvent {
 }
 
 /** Parses an activity's event about a message of the bot; undefined when there is none. */
-export function readOwnerEvent(activity: Activity): ReadOwnerEvent | undefined {
+export function parseOwnerEvent(activity: Activity): ParsedOwnerEvent | undefined {
   const event = activity.type === "invoke"
-    ? readFeedback(activity)
+    ? parseFeedback(activity)
     : activity.type === "messageReaction"
-    ? readReaction(activity)
+    ? parseReaction(activity)
     : undefined;
   if (event === undefined) return undefined;
   const conversation = conversationRoot(activity.conversation.id);
   return { event, conversation, message: activity.replyToId ?? undefined };
 }
 
-function readFeedback({ name, value }: Activity): OwnerEvent | undefined {
+function parseFeedback({ name, value }: Activity): OwnerEvent | undefined {
   if (name !== "message/submitAction") return undefined;
   const { actionName, actionValue } = objectOf(value);
   if (actionName !== "feedback") return undefined;
@@ -64,7 +64,7 @@ function feedbackText(feedback: unknown): string {
   return typeof text === "string" ? bounded(text) : "";
 }
 
-function readReaction({ reactionsAdded, reactionsRemoved }: Activity): OwnerEvent | undefined {
+function parseReaction({ reactionsAdded, reactionsRemoved }: Activity): OwnerEvent | undefined {
   const types = (reactions: Activity["reactionsAdded"]) =>
     [...new Set((reactions ?? []).map(({ type }) => type.replace(/[^\w .:+-]/g, "").slice(0, 64)))]
       .filter((type) => type !== "").slice(0, REACTIONS_MAX);

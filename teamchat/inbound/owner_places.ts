@@ -18,18 +18,18 @@ export interface OwnerSlots {
 
 /** Creates them, all free. */
 export function createOwnerSlots(): OwnerSlots {
-  const taken = new Map<string, number>();
+  const counts = new Map<string, number>();
   return {
     enter: (owner) => {
-      const count = taken.get(owner) ?? 0;
+      const count = counts.get(owner) ?? 0;
       if (count >= TEAMCHAT_LIMITS.concurrentRequestsPerOwnerMax) return false;
-      taken.set(owner, count + 1);
+      counts.set(owner, count + 1);
       return true;
     },
     leave: (owner) => {
-      const left = (taken.get(owner) ?? 0) - 1;
-      if (left > 0) taken.set(owner, left);
-      else taken.delete(owner);
+      const left = (counts.get(owner) ?? 0) - 1;
+      if (left > 0) counts.set(owner, left);
+      else counts.delete(owner);
     },
   };
 }

@@ -18,10 +18,10 @@
 import { defined } from "core/defined.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { type Activity, conversationRoot, deliveryKey, invokeKey } from "core/teamchat/activity.ts";
-import { readConsent } from "teamchat/files/file_consent.ts";
+import { parseConsent } from "teamchat/files/file_consent.ts";
 import { filesOf } from "core/teamchat/file_refs.ts";
 import { messageText } from "core/teamchat/message_text.ts";
-import { readOwnerEvent } from "teamchat/inbound/owner_event.ts";
+import { parseOwnerEvent } from "teamchat/inbound/owner_event.ts";
 import type { RouteDecision } from "core/teamchat/route.ts";
 import type { Delivery } from "teamchat/store/intake.ts";
 import type { Conversation, NewTurn, ReplyContext } from "teamchat/store/turn.ts";
@@ -72,7 +72,7 @@ const INVOKE_ANSWERS: ReadonlyMap<string, string> = new Map([
 export function planDelivery(activity: Activity, route: Routed, context: PlanContext): Planned {
   const base = { keys: keysOf(activity, context), now: context.now };
   const conversation = conversationOf(activity, route, context.now);
-  const told = eventOf(activity, route, context);
+  const event = eventOf(activity, route, context);
   switch (activity.type) {
     case "message":
       return planMessage(activity, route, { context, base, conversation });
@@ -100,14 +100,14 @@ export function planDelivery(activity: Activity, route: Routed, context: PlanCon
     case "invoke": {
       const invoke = INVOKE_ANSWERS.get(activity.name ?? "") ?? "unknown";
       const consent = activity.name === "fileConsent/invoke"
-        ? readConsent(activity.value)
+        ? parseConsent(activity.value)
         : undefined;
-      const asked = consent === undefined ? {} : { consent };
-      const delivery = { ...base, conversation, answer: invoke, ...told, ...asked };
+      const withConsent = consent === undefined ? {} : { consent };
+      const delivery = { ...base, conversation, answer: invoke, ...event, ...withConsent };
       return { delivery, what: "invoke", invoke };
     }
     default:
-      return { delivery: { ...base, conversation, ...told }, what: "noted" };
+      return { delivery: { ...base, conversation, ...event }, what: "noted" };
   }
 }
 
@@ -162,7 +162,7 @@ function eventOf(
   { agent, owner }: Routed,
   { turnId: id, now }: PlanContext,
 ): Pick<Delivery, "event"> {
-  const read = readOwnerEvent(activity);
+  const read = parseOwnerEvent(activity);
   if (read === undefined) return {};
   const { event: { kind, payload }, conversation, message } = read;
   return { event: { id, agent, owner, kind, payload, created: now, conversation, message } };

@@ -43,11 +43,11 @@ async function open(path: string, mode: number): Promise<Deno.UnixListener> {
 /** Removes a stale socket of a killed program; keeps a socket with a live listener. */
 async function removeStale(path: string): Promise<void> {
   try {
-    if (!(await Deno.lstat(path)).isSocket) throw taken(path, "it is not a socket");
+    if (!(await Deno.lstat(path)).isSocket) throw pathTaken(path, "it is not a socket");
     const peer = await connectUnix(path).catch(() => undefined);
     if (peer !== undefined) {
       peer.close();
-      throw taken(path, "another program answers on it");
+      throw pathTaken(path, "another program answers on it");
     }
     await Deno.remove(path);
   } catch (thrown) {
@@ -56,6 +56,6 @@ async function removeStale(path: string): Promise<void> {
   }
 }
 
-function taken(path: string, state: string): FileFault {
+function pathTaken(path: string, state: string): FileFault {
   return new FileFault("EEXIST", path, `Cannot listen on ${JSON.stringify(path)}: ${state}`);
 }

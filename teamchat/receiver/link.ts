@@ -54,7 +54,7 @@ export function createSenderLink(deps: LinkDeps): SenderLink {
 interface Connection {
   readonly stream: ByteStream;
   readonly writer: WritableStreamDefaultWriter<Uint8Array>;
-  readonly asked: Map<number, (answer: HandoverResponse | undefined) => void>;
+  readonly pending: Map<number, (answer: HandoverResponse | undefined) => void>;
   /** Bytes written that the connection has not accepted yet. */
   unsent: number;
 }
@@ -77,7 +77,7 @@ class Link implements SenderLink {
   attach(stream: ByteStream): void {
     this.#drop(this.#connection);
     const writer = stream.writable.getWriter();
-    const connection: Connection = { stream, writer, asked: new Map(), unsent: 0 };
+    const connection: Connection = { stream, writer, pending: new Map(), unsent: 0 };
     this.#connection = connection;
     this.#deps.log.info("sending half connected");
     void this.#read(connection);
@@ -99,7 +99,7 @@ class Link implements SenderLink {
     const isFull = connection.unsent + line.length > UNSENT_BYTES_MAX;
     if (isFull && timeoutMs !== undefined) return undefined;
     const { promise, resolve } = Promise.withResolvers<HandoverResponse | undefined>();
-    connection.asked.set(n, resolve);
+    connection.pending.set(n, resolve);
     const stop = timeoutMs === undefined
       ? () => {}
       : this.#deps.clock.after(timeoutMs, () => resolve(undefined));
@@ -109,7 +109,7 @@ class Link implements SenderLink {
     }, () => this.#drop(connection));
     const answer = await promise;
     stop();
-    connection.asked.delete(n);
+    connection.pending.delete(n);
     return answer;
   }
 
@@ -182,7 +182,7 @@ class Link implements SenderLink {
       for await (const line of lines) {
         const answer = parseResponse(line);
         if (answer === undefined) break;
-        connection.asked.get(answer.n)?.(answer);
+        connection.pending.get(answer.n)?.(answer);
       }
     } catch (thrown) {
       this.#deps.log.debug("handover ended", { error: errorText(thrown) });
@@ -198,7 +198,7 @@ class Link implements SenderLink {
       this.#deps.log.warning("sending half gone");
       this.#onProgress();
     }
-    for (const resolve of connection.asked.values()) resolve(undefined);
-    connection.asked.clear();
+    for (const resolve of connection.pending.values()) resolve(undefined);
+    connection.pending.clear();
   }
 }

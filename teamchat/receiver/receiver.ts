@@ -28,7 +28,7 @@ import {
   type TakeActivity,
 } from "teamchat/inbound/messages.ts";
 import { createMetrics, type Metrics } from "teamchat/metrics.ts";
-import { lookForOwner, type Owners, watchOwners } from "teamchat/owners.ts";
+import { type Owners, refreshForOwner, watchOwners } from "teamchat/owners.ts";
 import type { ReceiverConfig } from "teamchat/receiver/config.ts";
 import { createSenderLink, type SenderLink } from "teamchat/receiver/link.ts";
 import { openSpool, type Spool } from "teamchat/receiver/spool.ts";
@@ -171,7 +171,7 @@ function takerOf(config: ReceiverConfig, deps: Parts): TakeActivity {
     appId: cloud?.appId,
   };
   return async (activity, { token, id, body }) => {
-    await lookForOwner(activity, owners);
+    await refreshForOwner(activity, owners);
     const received = clock.now();
     const key = timeUuid(random.uuid(), received);
     const question = { type: "activity", body, received, key } as const;

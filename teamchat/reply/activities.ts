@@ -7,7 +7,7 @@
 
 import { defined } from "core/defined.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
-import { approvalCard, type AskedApproval } from "teamchat/approval_card.ts";
+import { approvalCard, type ApprovalRequest } from "teamchat/approval_card.ts";
 import type { Citation } from "teamchat/reply/citations.ts";
 import type { ReplyContext } from "teamchat/store/turn.ts";
 
@@ -109,7 +109,7 @@ export function cardBody(context: ReplyContext, attachment: Body): Body {
 }
 
 /** An approval request as a card. */
-export function approvalBody(context: ReplyContext, approval: AskedApproval): Body {
+export function approvalBody(context: ReplyContext, approval: ApprovalRequest): Body {
   return cardBody(context, {
     contentType: "application/vnd.microsoft.card.adaptive",
     content: approvalCard(approval),

@@ -28,14 +28,14 @@ const DEFINITION =
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 
 /** Extracts the sources from a text. */
-export function readCitations(
+export function parseCitations(
   text: string,
 ): { readonly text: string; readonly citations: readonly Citation[] } {
   const lines = text.split("\n");
   const isCode = codeLines(lines);
   const found = new Map<number, Citation & { readonly line: number }>();
   lines.forEach((each, line) => {
-    const citation = isCode[line] === true ? undefined : readDefinition(each);
+    const citation = isCode[line] === true ? undefined : parseDefinition(each);
     if (citation !== undefined && !found.has(citation.position)) {
       found.set(citation.position, { ...citation, line });
     }
@@ -72,11 +72,11 @@ export function withoutSources(text: string): string {
     /^ {0,3}\[(?:\d{0,2}|\d{1,2}\](?::.*)?)$/.test(lines[last] ?? "");
   return lines.filter((line, at) => {
     if (at === last && isOpen) return false;
-    return isCode[at] === true || readDefinition(line) === undefined;
+    return isCode[at] === true || parseDefinition(line) === undefined;
   }).join("\n");
 }
 
-function readDefinition(line: string): Citation | undefined {
+function parseDefinition(line: string): Citation | undefined {
   const [, number = "", url = "", ...titles] = DEFINITION.exec(line) ?? [];
   const position = Number(number);
   if (!(position >= 1 && position <= TEAMCHAT_LIMITS.citationsMax) || !URL.canParse(url)) {

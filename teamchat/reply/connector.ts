@@ -20,7 +20,7 @@ import { checkServiceUrl, type ServiceHosts } from "core/teamchat/service_url.ts
 import type { Metrics } from "teamchat/metrics.ts";
 import type { AppTokens } from "teamchat/reply/app_token.ts";
 import { createCalls } from "teamchat/reply/call.ts";
-import { type CallOutcome, readOutcome } from "teamchat/reply/outcome.ts";
+import { type CallOutcome, parseOutcome } from "teamchat/reply/outcome.ts";
 import type { ReplyContext } from "teamchat/store/turn.ts";
 
 /** One request. */
@@ -171,7 +171,7 @@ async function request(
       timeoutMs: TEAMCHAT_LIMITS.fetchSeconds * 1000,
     });
     const retryAfter = answer.header("retry-after") ?? null;
-    return readOutcome({ status: answer.status, retryAfter, body: answer.body }, clock.now());
+    return parseOutcome({ status: answer.status, retryAfter, body: answer.body }, clock.now());
   } catch (thrown) {
     return thrown instanceof HttpCallFault && thrown.reason === "unmade"
       ? { kind: "unreachable", why: "no connection" }

@@ -8,7 +8,7 @@
 
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { type Citation, citationsIn, readCitations } from "teamchat/reply/citations.ts";
+import { type Citation, citationsIn, parseCitations } from "teamchat/reply/citations.ts";
 import { lineBody, messageBody } from "teamchat/reply/activities.ts";
 import type { Call, Connector } from "teamchat/reply/connector.ts";
 import { cutAnswer, cutSmaller } from "teamchat/reply/cuts.ts";
@@ -80,7 +80,7 @@ class Delivery {
 
   async run(): Promise<Delivered> {
     const { turn } = this.#deps;
-    const { text, citations } = readCitations(this.#deps.text);
+    const { text, citations } = parseCitations(this.#deps.text);
     this.#citations = citations;
     if (turn.progress.isSending) {
       this.#doubt = "the gateway was restarted while it was sent";

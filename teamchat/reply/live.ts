@@ -45,7 +45,7 @@ export interface LiveDeps {
 
 const WORKING = "Working on it…";
 /** An agent may send a thousand words per second: handle all that arrive in this time together. */
-const LOOK_MS = 50;
+const CHECK_MS = 50;
 /** Text longer than this does not change the first message. */
 const READ_LENGTH_MAX = 4 * TEAMCHAT_LIMITS.messageLengthMax;
 /** A constant abort reason; the default one captures a stack trace each time. */
@@ -142,23 +142,23 @@ export class LiveAnswer {
     const pauseMs = this.#pauseMs();
     const isNews = this.#isNews();
     let quietUntil = -Infinity;
-    let stopLook: (() => void) | undefined;
-    const look = () => {
-      stopLook = undefined;
-      quietUntil = clock.monotonic() + LOOK_MS;
+    let stopCheck: (() => void) | undefined;
+    const check = () => {
+      stopCheck = undefined;
+      quietUntil = clock.monotonic() + CHECK_MS;
       if (this.#isNews()) woken.abort();
     };
     this.#wake = () => {
       // New text does not shorten the pause.
-      if (isNews || stopLook !== undefined) return;
+      if (isNews || stopCheck !== undefined) return;
       const leftMs = quietUntil - clock.monotonic();
-      if (leftMs > 0) stopLook = clock.after(leftMs, look);
-      else look();
+      if (leftMs > 0) stopCheck = clock.after(leftMs, check);
+      else check();
     };
     const idleMs = isNews ? pauseMs : Math.max(pauseMs, TEAMCHAT_LIMITS.streamIdleMs);
     await clock.sleep(Math.max(1, Math.min(idleMs - sinceMs, this.#untilHandOffMs())), signal);
     this.#wake = () => {};
-    stopLook?.();
+    stopCheck?.();
   }
 
   #pauseMs(): number {

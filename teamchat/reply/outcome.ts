@@ -48,7 +48,7 @@ const BLOCKED: ReadonlySet<string> = new Set([
 const STREAM_REFUSED = "ContentStreamNotAllowed";
 
 /** Interprets a response. */
-export function readOutcome({ status, retryAfter, body }: CallAnswer, nowMs: number): CallOutcome {
+export function parseOutcome({ status, retryAfter, body }: CallAnswer, nowMs: number): CallOutcome {
   if (status >= 200 && status < 300) return { kind: "ok", id: idOf(body) };
   const { code, message } = errorOf(body);
   if (code === STREAM_REFUSED) return streamEnd(message);
@@ -86,12 +86,12 @@ function streamEnd(message: string): CallOutcome {
 }
 
 function idOf(body: string | undefined): string | undefined {
-  const { id } = readObject(body);
+  const { id } = parseObject(body);
   return typeof id === "string" && id.length <= 512 && isPathId(id) ? id : undefined;
 }
 
 function errorOf(body: string | undefined): { readonly code: string; readonly message: string } {
-  const { error } = readObject(body);
+  const { error } = parseObject(body);
   const { code, message } = typeof error === "object" && error !== null
     ? error as { code?: unknown; message?: unknown }
     : {};
@@ -101,7 +101,7 @@ function errorOf(body: string | undefined): { readonly code: string; readonly me
   };
 }
 
-function readObject(body: string | undefined): Readonly<Record<string, unknown>> {
+function parseObject(body: string | undefined): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(body ?? "");
     return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};

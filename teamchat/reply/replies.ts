@@ -10,7 +10,7 @@ import { errorText, type Refusal } from "core/errors.ts";
 import { createKeyedQueue } from "core/concurrency/keyed_queue.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
-import type { AskedApproval } from "teamchat/approval_card.ts";
+import type { ApprovalRequest } from "teamchat/approval_card.ts";
 import { approvalBody, messageBody } from "teamchat/reply/activities.ts";
 import { answerText, createShownText, type ShownText } from "teamchat/reply/answer_text.ts";
 import { sendCard } from "teamchat/reply/card.ts";
@@ -33,7 +33,7 @@ export interface Replies {
   whole(turnId: string, messageId: string): void;
   tool(turnId: string, tool: string): void;
   /** Call when the turn waits for its owner's decision about a call. */
-  ask(turnId: string, approval: AskedApproval): void;
+  ask(turnId: string, approval: ApprovalRequest): void;
   /** Call when the turn has ended: its answer is delivered. */
   finish(turnId: string): void;
   /** Drops a turn: what is shown stays, nothing more is sent. */
@@ -144,7 +144,7 @@ class AllReplies implements Replies {
     this.#open.get(turnId)?.live.progress(`Using ${tool.replace(/[^\w .:-]/g, " ").slice(0, 80)}…`);
   }
 
-  ask(turnId: string, approval: AskedApproval): void {
+  ask(turnId: string, approval: ApprovalRequest): void {
     const turn = this.#deps.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
     const open = this.#open.get(turnId);
@@ -155,12 +155,12 @@ class AllReplies implements Replies {
     // Outside the queue: the answer that occupies it waits for this decision.
     const { connector, clock } = this.#deps;
     const stop = this.#stop.signal;
-    const asked = sendCard(
+    const sending = sendCard(
       { context, body: approvalBody(context, approval), what: "approval" },
       { connector, clock, signal: gone === undefined ? stop : AbortSignal.any([stop, gone]) },
     ).then(() => {});
-    this.#jobs.add(asked);
-    asked.finally(() => this.#jobs.delete(asked));
+    this.#jobs.add(sending);
+    sending.finally(() => this.#jobs.delete(sending));
   }
 
   finish(turnId: string): void {

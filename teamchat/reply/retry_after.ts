@@ -13,7 +13,7 @@ const DEFAULT_MS = 2_000;
 /** Returns how long to wait, in milliseconds, up to the limit. */
 export function retryAfterMs(header: string | null, nowMs: number): number {
   const text = header?.trim() ?? "";
-  const asked = /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
-  if (!Number.isFinite(asked) || asked < 0) return DEFAULT_MS;
-  return Math.min(Math.max(asked, 0), TEAMCHAT_LIMITS.retryAfterMsMax);
+  const waitMs = /^\d{1,9}(?:\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  if (!Number.isFinite(waitMs) || waitMs < 0) return DEFAULT_MS;
+  return Math.min(Math.max(waitMs, 0), TEAMCHAT_LIMITS.retryAfterMsMax);
 }

@@ -38,7 +38,7 @@ export interface AgentEventStore {
   add(event: NewAgentEvent): Result<void>;
   waiting(agent: string): readonly AgentEvent[];
   /** Call when the agent has it on its own disk. */
-  taken(agent: string, id: string): Result<void>;
+  confirmed(agent: string, id: string): Result<void>;
   /** Pairs of agent and owner with waiting events. */
   owners(): readonly { readonly agent: string; readonly owner: string }[];
   /** Deletes the owner's events, so that the agent gets no more of them. */
@@ -51,7 +51,7 @@ export function openAgentEvents(db: Database): AgentEventStore {
   const waiting = db.prepare(
     "select * from owner_events where agent = ? order by place limit 64",
   );
-  const taken = db.prepare("delete from owner_events where agent = ? and event_id = ?");
+  const confirm = db.prepare("delete from owner_events where agent = ? and event_id = ?");
   const sweep = db.prepare("delete from owner_events where created <= ?");
   const owners = db.prepare(
     "select distinct agent, owner from owner_events where owner is not null",
@@ -61,9 +61,9 @@ export function openAgentEvents(db: Database): AgentEventStore {
   return {
     add: (event) => writeSql(db, "the event", () => insert(event)),
     waiting: (agent) => waiting.all(agent).map(readEvent),
-    taken: (agent, id) =>
+    confirmed: (agent, id) =>
       writeSql(db, "the event", () => {
-        taken.run(agent, id);
+        confirm.run(agent, id);
       }),
     owners: () =>
       owners.all().map(({ agent, owner }) => ({ agent: String(agent), owner: String(owner) })),

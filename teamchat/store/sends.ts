@@ -31,7 +31,7 @@ export type SendState = "new" | "under-way" | "closed" | "full";
 export interface SendStore {
   add(send: NewSend): Result<SendState>;
   /** Call when the agent queries the outcome again. */
-  untell(agent: string, sendId: string): Result<void>;
+  markUnreported(agent: string, sendId: string): Result<void>;
 }
 
 /** Opens the store over prepared tables. */
@@ -46,7 +46,7 @@ export function openSends(db: Database): SendStore {
       "changed, answer, outcome, send_id) values (?, ?, ?, ?, ?, '', 'ended', ?, ?, ?, ?, " +
       "'completed', ?)",
   );
-  const untell = db.prepare("update turns set told = 0 where agent = ? and send_id = ?");
+  const unreport = db.prepare("update turns set told = 0 where agent = ? and send_id = ?");
   return {
     add: ({ turnId, agent, sendId, owner, context, text, created }) =>
       writeSql(db, "the message", (): SendState => {
@@ -67,9 +67,9 @@ export function openSends(db: Database): SendStore {
         );
         return "new";
       }),
-    untell: (agent, sendId) =>
+    markUnreported: (agent, sendId) =>
       writeSql(db, "the message", () => {
-        untell.run(agent, sendId);
+        unreport.run(agent, sendId);
       }),
   };
 }

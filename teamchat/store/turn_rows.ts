@@ -173,21 +173,21 @@ function valuesOf(turn: StoredTurn) {
     progress.stream ?? null,
     progress.streamAt ?? null,
     progress.partsSent,
-    printList(progress.cuts),
+    formatList(progress.cuts),
     progress.held ?? null,
     progress.isSending ? 1 : 0,
-    printList(progress.ids),
+    formatList(progress.ids),
     turn.delivery ?? null,
     turn.changed,
     turn.place,
   ] as const;
 }
 
-function printList(list: readonly unknown[]): string {
+function formatList(list: readonly unknown[]): string {
   return list.length === 0 ? EMPTY : JSON.stringify(list);
 }
 
-function readList<T>(text: string): readonly T[] {
+function parseList<T>(text: string): readonly T[] {
   return text === EMPTY ? [] : JSON.parse(text) as readonly T[];
 }
 
@@ -226,9 +226,9 @@ function readProgress(
     stream: text(row.stream),
     streamAt: at === null || at === undefined ? undefined : Number(at),
     partsSent: Number(row.parts_sent),
-    cuts: readList<Cut>(String(row.cuts)),
+    cuts: parseList<Cut>(String(row.cuts)),
     held: text(row.held),
     isSending: row.sending === 1,
-    ids: readList<string>(String(row.ids)),
+    ids: parseList<string>(String(row.ids)),
   };
 }

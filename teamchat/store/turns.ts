@@ -12,7 +12,7 @@ import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Database } from "core/ports/databases.ts";
 import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
-import type { AskedApproval } from "teamchat/approval_card.ts";
+import type { ApprovalRequest } from "teamchat/approval_card.ts";
 import type { Writing } from "teamchat/store/batch.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import { readTurn, type StoredTurn, type TurnRows } from "teamchat/store/turn_rows.ts";
@@ -23,7 +23,7 @@ export type TurnEffect =
   | { readonly kind: "started"; readonly turnId: string }
   | { readonly kind: "message"; readonly turnId: string; readonly messageId: string }
   | { readonly kind: "tool"; readonly turnId: string; readonly tool: string }
-  | { readonly kind: "asked"; readonly turnId: string; readonly approval: AskedApproval }
+  | { readonly kind: "asked"; readonly turnId: string; readonly approval: ApprovalRequest }
   | { readonly kind: "ended"; readonly turnId: string };
 
 /** Result of storing a batch of events. */
@@ -74,15 +74,15 @@ export interface TurnStore {
   setProgress(turnId: string, progress: Partial<DeliveryProgress>): Promise<Result<void>>;
   close(turnId: string, how: Closing, now: number): Promise<Result<void>>;
   /** Outcomes that were not reported to the agent. */
-  untold(agent: string): readonly (Turn & { readonly delivery: DeliveryOutcome })[];
-  markTold(turnId: string): Promise<Result<void>>;
+  unreported(agent: string): readonly (Turn & { readonly delivery: DeliveryOutcome })[];
+  markReported(turnId: string): Promise<Result<void>>;
   openCount(): number;
   /** Deletes turns closed before `before`. */
   sweep(before: number): void;
 }
 
 /** Turns per query: each one causes a separate write in the caller, and the rest follows later. */
-const LOOKED_AT_MAX = 256;
+const CHECKED_MAX = 256;
 
 /** Opens the store over prepared tables; `writing` saves `rows` with each batch. */
 export function openTurnStore(
@@ -114,7 +114,7 @@ export function openTurnStore(
     waitingSince: (since) => {
       const waiting: StoredTurn[] = [];
       for (const place of open.oldest()) {
-        if (waiting.length === LOOKED_AT_MAX) break;
+        if (waiting.length === CHECKED_MAX) break;
         waiting.push(...readTurns(sql.waiting.all(place, since)));
       }
       return waiting;
@@ -143,12 +143,12 @@ export function openTurnStore(
         if (turn !== undefined) rows.change(turn, closing(turn, how, now));
         return ok(undefined);
       }),
-    untold: (agent) =>
-      readTurns(sql.untold.all(agent)).flatMap((turn) => {
+    unreported: (agent) =>
+      readTurns(sql.unreported.all(agent)).flatMap((turn) => {
         const { delivery } = turn;
         return delivery === undefined ? [] : [{ ...turn, delivery }];
       }),
-    markTold: (turnId) =>
+    markReported: (turnId) =>
       writeLater("the answer", () => {
         sql.told.run(turnId);
         return ok(undefined);
@@ -265,7 +265,7 @@ function take(
     case "tool_call":
       return { kind: "tool", turnId, tool: String(payload.tool ?? "") };
     case "approval_asked":
-      return { kind: "asked", turnId, approval: readAsked(payload) };
+      return { kind: "asked", turnId, approval: parseApproval(payload) };
     case "turn_ended": {
       if (isOver(turn)) return undefined;
       const outcome = String(payload.outcome ?? "failed") as TurnOutcome;
@@ -278,7 +278,7 @@ function take(
   }
 }
 
-function readAsked(payload: Readonly<Record<string, unknown>>): AskedApproval {
+function parseApproval(payload: Readonly<Record<string, unknown>>): ApprovalRequest {
   const { mcp } = payload;
   return {
     id: String(payload.approval_id ?? ""),
@@ -308,12 +308,12 @@ function statements(db: Database) {
     ),
     expired: db.prepare(
       "select * from turns indexed by turns_open where state <> 'closed' and state = 'queued' " +
-        `and expires <= ? order by place limit ${LOOKED_AT_MAX}`,
+        `and expires <= ? order by place limit ${CHECKED_MAX}`,
     ),
     waiting: db.prepare(
       `${turns} place = ? and created <= ? and agent not in (select agent from absences)`,
     ),
-    untold: db.prepare(`${turns} told = 0 and agent = ? and delivery is not null order by place`),
+    unreported: db.prepare(`${turns} told = 0 and agent = ? and delivery is not null order by place`),
     open: db.prepare("select count(*) as n from turns where state <> 'closed'"),
     sweep: db.prepare("delete from turns where state = 'closed' and changed <= ?"),
     cursor: db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?"),

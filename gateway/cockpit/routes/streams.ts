@@ -51,7 +51,7 @@ export const STREAM_ROUTES: readonly Route[] = [
     headers: resumeHeaders,
     answers: [SSE],
     handle: (context, { query, headers }) => {
-      if (context.viewer.kind !== "owner") return Promise.resolve(err(nobody()));
+      if (context.viewer.kind !== "owner") return Promise.resolve(err(unknownViewer()));
       const topics = query.topics?.split(",") ?? ["agents"];
       if (topics.includes("hosts")) {
         const { viewer } = context;
@@ -89,7 +89,7 @@ export const STREAM_ROUTES: readonly Route[] = [
       },
     ],
     handle: async (context, { query, headers }) => {
-      if (context.viewer.kind !== "owner") return err(nobody());
+      if (context.viewer.kind !== "owner") return err(unknownViewer());
       if (wantsJson(headers.accept)) return ok(await readPage(context.deps.store.events, query));
       const from = cursorOf(headers["last-event-id"], query.after) ??
         await startOfTail(context, query);
@@ -168,7 +168,7 @@ function wantsJson(accept: string | undefined): boolean {
   return types.includes("application/json") && !types.includes(STREAM_TYPE);
 }
 
-function nobody() {
+function unknownViewer() {
   return refusal("viewer-denied", "Cannot open the stream: not signed in", {
     kind: "denied",
   });

@@ -10,7 +10,7 @@ import { byteLength } from "core/text/cut_text.ts";
 import { refusal } from "core/errors.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok } from "core/result.ts";
-import { printCursor } from "gateway/cockpit/cursor.ts";
+import { formatCursor } from "gateway/cockpit/cursor.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
 
@@ -65,7 +65,7 @@ export const TURN_ROUTES: readonly Route[] = [
       });
       if (!queued.ok) return queued;
       const { turnId, state, seq } = queued.value;
-      const cursor = printCursor(deps.store.events.epoch, seq);
+      const cursor = formatCursor(deps.store.events.epoch, seq);
       return ok(json({ turn_id: turnId, state, cursor }, 202));
     },
   }),
@@ -89,7 +89,7 @@ export const TURN_ROUTES: readonly Route[] = [
       const cancelled = await deps.router.cancelTurn(turn);
       if (!cancelled.ok) return cancelled;
       const { turnId, state, seq } = cancelled.value;
-      const cursor = printCursor(deps.store.events.epoch, seq);
+      const cursor = formatCursor(deps.store.events.epoch, seq);
       return ok(json({ turn_id: turnId, state, cursor }, 202));
     },
   }),

@@ -20,7 +20,7 @@ import {
 import { retryDelay } from "gateway/web/state/connection.ts";
 import { text, type WireEvent } from "gateway/web/state/wire.ts";
 import { forgetApprovals, onApprovalEvents, readOpenApprovals } from "gateway/web/app/approvals.ts";
-import { dropSentDraft, showDraft, takeDraft, typeAnew } from "gateway/web/app/drafts.ts";
+import { dropSentDraft, showDraft, takeDraft, typeWithNewKey } from "gateway/web/app/drafts.ts";
 import { type Live, startLive } from "gateway/web/app/live.ts";
 import { viewerHolds, watchViewer } from "gateway/web/app/viewer.ts";
 import {
@@ -182,7 +182,7 @@ export async function retryItem(item: OutboxItem): Promise<void> {
 export async function discardItem(item: OutboxItem): Promise<void> {
   outbox.value = withoutItem(outbox.value, item.key);
   if (draft.value === "" && item.agent === selected.value) {
-    typeAnew(item.text);
+    typeWithNewKey(item.text);
   }
   await store.remove(item.key).catch(() => {});
 }
@@ -275,10 +275,10 @@ function announce(event: WireEvent): void {
   }
   if (kind !== "turn_ended") return;
   const turn = turns.value.find(({ turnId }) => turnId === event.turnId);
-  const said = turn?.steps.findLast(({ kind }) => kind === "message");
+  const answer = turn?.steps.findLast(({ kind }) => kind === "message");
   const outcome = text(payload.outcome);
   announcement.value = outcome === "completed"
-    ? said?.kind === "message" ? `${agent}: ${firstSentence(said.text)}` : `${agent} is done`
+    ? answer?.kind === "message" ? `${agent}: ${firstSentence(answer.text)}` : `${agent} is done`
     : `The turn ended: ${outcome}. ${firstSentence(text(payload.reason))}`;
 }
 

@@ -35,7 +35,7 @@ export function type(words: string): void {
  * Starts a draft under a new key: a message that may have arrived must not change under its old
  * key.
  */
-export function typeAnew(words: string): void {
+export function typeWithNewKey(words: string): void {
   draftKey = newKey();
   type(words);
 }

@@ -19,12 +19,12 @@ import {
   jobName,
   type JobReport,
   jobState,
-  readFleet,
+  parseFleet,
   withForgotten,
 } from "gateway/web/state/hosts.ts";
 
 /** Result of a host's status check. */
-export interface Look {
+export interface HostCheck {
   readonly isAsking: boolean;
   readonly at: number;
   readonly status: HostStatus | undefined;
@@ -33,7 +33,7 @@ export interface Look {
 }
 
 /** A job that waits for confirmation. */
-export interface Wish {
+export interface JobRequest {
   readonly job: "apply" | "restart";
   readonly hosts: readonly string[];
   readonly agent: string | undefined;
@@ -43,19 +43,19 @@ export interface Wish {
 const LOOKS_MAX = 4;
 
 /** Status checks by host. */
-export const looks = signal<ReadonlyMap<string, Look>>(new Map());
+export const checks = signal<ReadonlyMap<string, HostCheck>>(new Map());
 /** Reports by the id of their job. */
 export const reports = signal<ReadonlyMap<string, JobReport>>(new Map());
 /** Why the last request about a host was refused, by host. */
-export const wishFaults = signal<ReadonlyMap<string, string>>(new Map());
+export const requestFaults = signal<ReadonlyMap<string, string>>(new Map());
 /** The job that the open dialog asks to confirm. */
-export const wish = signal<Wish | undefined>(undefined);
+export const jobRequest = signal<JobRequest | undefined>(undefined);
 
 let before: Fleet | undefined;
 
 /** The hosts, and jobs that the gateway has forgotten. */
 export const fleet = computed<Fleet | undefined>(() => {
-  const next = readFleet(hostsTold.value);
+  const next = parseFleet(hostsTold.value);
   if (next === undefined) return before = undefined;
   return before = withForgotten(before, next, now.peek());
 });
@@ -73,12 +73,12 @@ const waiting = new Set<string>();
 let open = 0;
 
 /** Checks a host's status, now or after other checks. */
-export function lookAt(host: string): void {
-  if (looks.value.get(host)?.isAsking === true) return;
+export function checkHost(host: string): void {
+  if (checks.value.get(host)?.isAsking === true) return;
   waiting.add(host);
-  const known = looks.value.get(host);
-  const look = { at: 0, status: undefined, ...known, fault: "", isAsking: true };
-  looks.value = setIn(looks.value, host, look);
+  const known = checks.value.get(host);
+  const check = { at: 0, status: undefined, ...known, fault: "", isAsking: true };
+  checks.value = setIn(checks.value, host, check);
   void lookAtNext();
 }
 
@@ -87,36 +87,36 @@ async function lookAtNext(): Promise<void> {
   if (host === undefined || open >= LOOKS_MAX) return;
   waiting.delete(host);
   open++;
-  const known = looks.value.get(host)?.status;
-  let look: Look;
+  const known = checks.value.get(host)?.status;
+  let check: HostCheck;
   try {
     const status = await fetchStatus(host);
-    look = { isAsking: false, at: Date.now(), status, fault: "" };
+    check = { isAsking: false, at: Date.now(), status, fault: "" };
   } catch (thrown) {
     const fault = faultOf(thrown, "The gateway did not answer");
-    look = { isAsking: false, at: Date.now(), status: known, fault };
+    check = { isAsking: false, at: Date.now(), status: known, fault };
   }
   open--;
   now.value = Date.now();
-  looks.value = setIn(looks.value, host, look);
+  checks.value = setIn(checks.value, host, check);
   await lookAtNext();
 }
 
 /** Opens the dialog to confirm a job. */
-export function askFor(wanted: Wish): void {
-  wish.value = wanted;
+export function openConfirm(wanted: JobRequest): void {
+  jobRequest.value = wanted;
   dialog.value = "host";
 }
 
 /** Starts the confirmed job. */
-export async function grant({ job, hosts, agent }: Wish): Promise<void> {
+export async function runConfirmed({ job, hosts, agent }: JobRequest): Promise<void> {
   await Promise.all(hosts.map(async (host) => {
-    wishFaults.value = setIn(wishFaults.value, host, "");
+    requestFaults.value = setIn(requestFaults.value, host, "");
     try {
       await beginJob(host, { job, agent });
     } catch (thrown) {
       const silence = "The gateway did not answer. The job may or may not have started";
-      wishFaults.value = setIn(wishFaults.value, host, faultOf(thrown, silence));
+      requestFaults.value = setIn(requestFaults.value, host, faultOf(thrown, silence));
     }
   }));
 }
@@ -129,9 +129,9 @@ const reported = new Set<string>();
 /** Follows updates of hosts while they are shown. The returned function stops it. */
 export function followHosts(): () => void {
   const stopFollowing = effect(() => {
-    const told = fleet.value;
-    if (told === undefined || connection.value.kind !== "online") return;
-    for (const host of told.hosts) follow(host);
+    const known = fleet.value;
+    if (known === undefined || connection.value.kind !== "online") return;
+    for (const host of known.hosts) follow(host);
   });
   // Updates the displayed seconds of running jobs.
   const timer = setInterval(() => {
@@ -166,7 +166,7 @@ function follow({ host, isOnline, since, jobs }: HostView): void {
   // Do not check during a change: the result would be outdated at once.
   if (jobs.some(isOpen) || seenSince.get(host) === since) return;
   seenSince.set(host, since);
-  queueMicrotask(() => lookAt(host));
+  queueMicrotask(() => checkHost(host));
 }
 
 async function readReports(host: string): Promise<void> {

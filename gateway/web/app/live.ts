@@ -25,9 +25,9 @@ import {
   withTurn,
 } from "gateway/web/state/transcript.ts";
 import {
-  readCard,
-  readEvent,
-  readPreview,
+  parseCard,
+  parseEvent,
+  parsePreview,
   record,
   text,
   type WireEvent,
@@ -281,11 +281,11 @@ class Loop implements Live {
         break;
       case "agents":
         if (Array.isArray(event.data)) {
-          agents.value = event.data.map(readCard).filter((one) => one !== undefined);
+          agents.value = event.data.map(parseCard).filter((one) => one !== undefined);
         }
         return;
       case "agent": {
-        const card = readCard(event.data);
+        const card = parseCard(event.data);
         if (card !== undefined) agents.value = withCard(agents.value ?? [], card);
         return;
       }
@@ -297,14 +297,14 @@ class Loop implements Live {
         this.#enqueue({ host: event.data });
         return;
       case "preview": {
-        const preview = readPreview(event.data);
+        const preview = parsePreview(event.data);
         if (preview !== undefined) this.#enqueue({ preview });
         return;
       }
       case "closing":
         return;
       default: {
-        const stored = readEvent(event.data);
+        const stored = parseEvent(event.data);
         if (stored !== undefined) this.#enqueue(stored);
       }
     }
@@ -369,9 +369,9 @@ function isAboutHosts({ problem }: Refused): boolean {
 }
 
 /** Replaces a host's previous card. */
-function withHost(told: Readonly<Record<string, unknown>>, host: unknown) {
+function withHost(list: Readonly<Record<string, unknown>>, host: unknown) {
   const name = record(host).host;
-  const others = (Array.isArray(told.hosts) ? told.hosts : [])
+  const others = (Array.isArray(list.hosts) ? list.hosts : [])
     .filter((one) => record(one).host !== name);
-  return { ...told, hosts: [...others, host] };
+  return { ...list, hosts: [...others, host] };
 }

@@ -5,17 +5,17 @@
  * @module
  */
 
-import { type ApprovalItem, readApprovals } from "gateway/web/state/approvals.ts";
+import { type ApprovalItem, parseApprovals } from "gateway/web/state/approvals.ts";
 import { createParser } from "eventsource-parser";
 import { VIEWER } from "gateway/web/device/kept.ts";
 import { SILENCE_MAX_MS } from "gateway/web/state/connection.ts";
 import { answerOf, type OutboxItem, type SendAnswer } from "gateway/web/state/outbox.ts";
-import { type ModelCard, type ModelRequest, readModel } from "gateway/web/state/model_form.ts";
+import { type ModelCard, type ModelRequest, parseModel } from "gateway/web/state/model_form.ts";
 import {
   parseJson,
+  parsePage,
+  parseProblem,
   type Problem,
-  readPage,
-  readProblem,
   record,
   text,
   type WirePage,
@@ -41,7 +41,7 @@ async function fetchAsViewer(path: string, init: RequestInit): Promise<Response>
 /** Parses a refusal, and dispatches `OTHER_VIEWER` when the viewer has changed. */
 async function problemOf(response: Response): Promise<Problem> {
   const body = response.type === "opaqueredirect" ? "" : await response.text().catch(() => "");
-  const problem = readProblem(response.status, body);
+  const problem = parseProblem(response.status, body);
   if (problem.code === "viewer-changed") dispatchEvent(new Event(OTHER_VIEWER));
   return problem;
 }
@@ -89,7 +89,7 @@ export async function fetchPage(
       ...(of.signal === undefined ? [] : [of.signal]),
     ]),
   });
-  const page = readPage(parseJson(await response.text()));
+  const page = parsePage(parseJson(await response.text()));
   if (page === undefined) throw new Error("the page of the transcript is not readable");
   return page;
 }
@@ -129,7 +129,7 @@ export async function fetchApprovals(
   signal: AbortSignal,
 ): Promise<readonly ApprovalItem[]> {
   const response = await ask(`/api/approvals?${new URLSearchParams({ agent })}`, { signal });
-  return readApprovals(await response.json());
+  return parseApprovals(await response.json());
 }
 
 /** Decides one call. Refused when it is already decided, has expired, or is a different call. */
@@ -158,7 +158,7 @@ export async function chooseModel(body: ModelRequest): Promise<ModelCard> {
 
 async function askModel(path: string, init: RequestInit): Promise<ModelCard> {
   const response = await ask(path, { ...init, signal: AbortSignal.timeout(MODEL_TIMEOUT_MS) });
-  const card = readModel(parseJson(await response.text()));
+  const card = parseModel(parseJson(await response.text()));
   if (card === undefined) throw new Error("the answer about the model is not readable");
   return card;
 }

@@ -7,7 +7,7 @@
 
 import { defined } from "core/defined.ts";
 import { ask } from "gateway/web/device/cockpit.ts";
-import { type HostStatus, readJob, readReport, readStatus } from "gateway/web/state/hosts.ts";
+import { type HostStatus, parseJob, parseReport, parseStatus } from "gateway/web/state/hosts.ts";
 import type { HostJob, JobReport } from "gateway/web/state/hosts.ts";
 import { number, parseJson, record } from "gateway/web/state/wire.ts";
 
@@ -19,7 +19,7 @@ const CALL_TIMEOUT_MS = 15_000;
 export async function fetchStatus(host: string): Promise<HostStatus> {
   const query = new URLSearchParams({ host });
   const given = await read(`/api/host/status?${query}`, {}, STATUS_TIMEOUT_MS);
-  return readStatus(given.report, number(given.exit));
+  return parseStatus(given.report, number(given.exit));
 }
 
 /** Reports of a host's last jobs, by the id of the job. */
@@ -27,8 +27,8 @@ export async function fetchReports(host: string): Promise<ReadonlyMap<string, Jo
   const { jobs } = await read(`/api/host/jobs?${new URLSearchParams({ host })}`);
   const known = new Map<string, JobReport>();
   for (const one of Array.isArray(jobs) ? jobs : []) {
-    const { id, exit } = readJob(one);
-    if (exit !== undefined) known.set(id, readReport(record(one).report, exit));
+    const { id, exit } = parseJob(one);
+    if (exit !== undefined) known.set(id, parseReport(record(one).report, exit));
   }
   return known;
 }
@@ -41,7 +41,7 @@ export async function beginJob(
   const { job, agent } = order;
   const body = JSON.stringify({ host, job, ...defined({ agent }) });
   const headers = { "content-type": "application/json" };
-  return readJob(await read("/api/host/jobs", { method: "POST", headers, body }));
+  return parseJob(await read("/api/host/jobs", { method: "POST", headers, body }));
 }
 
 async function read(

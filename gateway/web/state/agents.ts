@@ -22,7 +22,7 @@ export const GROUP_WORDS: Readonly<Record<Group, string>> = {
 /** Shape of a state's icon; states never differ by colour only. */
 export type StateShape = "disc" | "half" | "ring" | "cross" | "dashed" | "square" | "gap";
 
-interface StateLook {
+interface StateLabel {
   readonly group: Group;
   readonly shape: StateShape;
   readonly words: string;
@@ -31,7 +31,7 @@ interface StateLook {
 /** State of an agent, a turn or a call while its owner must decide. */
 export const NEEDS_APPROVAL = "needs approval";
 
-const LOOKS: Readonly<Record<string, StateLook>> = {
+const LOOKS: Readonly<Record<string, StateLabel>> = {
   "working": { group: "working", shape: "disc", words: "working" },
   "waiting-approval": { group: "attention", shape: "half", words: NEEDS_APPROVAL },
   "failed": { group: "attention", shape: "cross", words: "failed" },
@@ -41,10 +41,10 @@ const LOOKS: Readonly<Record<string, StateLook>> = {
   "stopped": { group: "offline", shape: "square", words: "stopped" },
   "offline": { group: "offline", shape: "gap", words: "offline" },
 };
-const UNKNOWN: StateLook = { group: "idle", shape: "ring", words: "online" };
+const UNKNOWN: StateLabel = { group: "idle", shape: "ring", words: "online" };
 
 /** Returns the label and shape of a state. */
-export function lookOf(state: string): StateLook {
+export function labelOf(state: string): StateLabel {
   return (Object.hasOwn(LOOKS, state) ? LOOKS[state] : undefined) ?? UNKNOWN;
 }
 
@@ -54,7 +54,7 @@ export function grouped(
 ): readonly { readonly group: Group; readonly cards: readonly AgentCard[] }[] {
   return GROUPS.map((group) => ({
     group,
-    cards: cards.filter(({ state }) => lookOf(state).group === group),
+    cards: cards.filter(({ state }) => labelOf(state).group === group),
   })).filter(({ cards }) => cards.length > 0);
 }
 
@@ -65,7 +65,7 @@ export function withCard(cards: readonly AgentCard[], card: AgentCard): readonly
 }
 
 /** Formats an age such as "3 min". */
-export function printAge(since: number | null, now: number): string {
+export function formatAge(since: number | null, now: number): string {
   if (since === null) return "";
   const seconds = Math.max(0, Math.floor((now - since) / 1_000));
   if (seconds < 45) return "now";
@@ -77,7 +77,7 @@ export function printAge(since: number | null, now: number): string {
 /** Describes why an agent is offline. */
 export function offlineWords(card: AgentCard, now: number): string {
   if (card.lastSeen === null) return "not connected since the gateway started";
-  const age = printAge(card.lastSeen.at, now);
+  const age = formatAge(card.lastSeen.at, now);
   const when = age === "now" ? "just now" : `${age} ago`;
   return `last seen ${when}, closed with ${card.lastSeen.closeCode}`;
 }

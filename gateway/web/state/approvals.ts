@@ -31,12 +31,12 @@ export interface ApprovalGroup {
 }
 
 /** Parses the open approvals; omits malformed ones. */
-export function readApprovals(value: unknown): readonly ApprovalItem[] {
+export function parseApprovals(value: unknown): readonly ApprovalItem[] {
   const given: unknown = record(value).approvals;
-  return Array.isArray(given) ? given.flatMap((each) => readApproval(each) ?? []) : [];
+  return Array.isArray(given) ? given.flatMap((each) => parseApproval(each) ?? []) : [];
 }
 
-function readApproval(value: unknown): ApprovalItem | undefined {
+function parseApproval(value: unknown): ApprovalItem | undefined {
   const given = record(value);
   const [id, digest, tool] = [text(given.approval_id), text(given.digest), text(given.tool)];
   if (id === "" || digest === "" || tool === "") return undefined;

@@ -5,18 +5,18 @@
  * @module
  */
 
-import type { EventCounts, WireCut, WireEvent } from "gateway/web/state/wire.ts";
+import type { EventCounts, WireEvent, WireTruncation } from "gateway/web/state/wire.ts";
 
 /** A truncated turn, and whether its earlier steps are being loaded. */
-export interface Cut extends WireCut {
+export interface Truncation extends WireTruncation {
   readonly phase: "idle" | "loading" | "failed";
 }
 
 /** Truncated turns by their id. */
-export type Cuts = ReadonlyMap<string, Cut>;
+export type Truncations = ReadonlyMap<string, Truncation>;
 
 /** No turn is truncated. */
-export const NO_CUTS: Cuts = new Map();
+export const NO_TRUNCATIONS: Truncations = new Map();
 
 /** Whether an event is the question of its turn. */
 export function isQuestion({ kind }: WireEvent): boolean {
@@ -24,7 +24,7 @@ export function isQuestion({ kind }: WireEvent): boolean {
 }
 
 /** Indexes a page's truncated turns by id. */
-export function cutsOf(given: readonly WireCut[]): Cuts {
+export function truncationsOf(given: readonly WireTruncation[]): Truncations {
   return new Map(given.map((cut) => [cut.turnId, { ...cut, phase: "idle" }]));
 }
 
@@ -51,9 +51,9 @@ function counted(
  * Merges a page into a window: the events that the window lacks, and the truncated turns of both.
  */
 export function joinTurns(
-  held: { readonly events: readonly WireEvent[]; readonly cuts: Cuts },
-  page: { readonly events: readonly WireEvent[]; readonly cuts: readonly WireCut[] },
-): { readonly events: readonly WireEvent[]; readonly cuts: Cuts } {
+  held: { readonly events: readonly WireEvent[]; readonly cuts: Truncations },
+  page: { readonly events: readonly WireEvent[]; readonly cuts: readonly WireTruncation[] },
+): { readonly events: readonly WireEvent[]; readonly cuts: Truncations } {
   const own = new Map<string, { asked: boolean; steps: WireEvent[] }>();
   for (const event of held.events) {
     if (event.turnId === null) continue;
@@ -84,10 +84,10 @@ export function joinTurns(
 
 /** The truncated turns after earlier steps of one were added, down to the start of the answer. */
 export function withPart(
-  cuts: Cuts,
-  cut: Cut,
+  cuts: Truncations,
+  cut: Truncation,
   part: { readonly events: readonly WireEvent[]; readonly before: string | null },
-): Cuts {
+): Truncations {
   const rest = new Map(cuts);
   const steps = part.events.filter((event) => !isQuestion(event));
   const counts = counted(cut.counts, steps, -1);
@@ -98,7 +98,11 @@ export function withPart(
 }
 
 /** Sets the phase of a truncated turn. */
-export function inPhase(cuts: Cuts, turnId: string, phase: Cut["phase"]): Cuts {
+export function inPhase(
+  cuts: Truncations,
+  turnId: string,
+  phase: Truncation["phase"],
+): Truncations {
   const cut = cuts.get(turnId);
   return cut === undefined ? cuts : new Map([...cuts, [turnId, { ...cut, phase }]]);
 }
@@ -109,9 +113,9 @@ export function inPhase(cuts: Cuts, turnId: string, phase: Cut["phase"]): Cuts {
  */
 export function dropOldest(
   events: readonly WireEvent[],
-  cuts: Cuts,
+  cuts: Truncations,
   atLeast: number,
-): { readonly events: readonly WireEvent[]; readonly cuts: Cuts; readonly first: number } {
+): { readonly events: readonly WireEvent[]; readonly cuts: Truncations; readonly first: number } {
   let count = atLeast;
   while (count < events.length - 1 && events[count]?.kind === "tool_result") count++;
   const kept = events.slice(count);
@@ -120,16 +124,16 @@ export function dropOldest(
     if (event.turnId === null || isQuestion(event) || first.has(event.turnId)) continue;
     first.set(event.turnId, event.seq);
   }
-  const asked = new Map<string, WireEvent>();
+  const questions = new Map<string, WireEvent>();
   const dropped = new Map<string, WireEvent[]>();
   for (const event of events.slice(0, count)) {
     if (event.turnId === null || !first.has(event.turnId)) continue;
-    const known = asked.get(event.turnId);
+    const known = questions.get(event.turnId);
     // Prefer the gateway's own record of the question, as the page does when it shows a turn.
     const isBetter = known?.kind !== "turn_queued" &&
       (known === undefined || event.kind === "turn_queued");
     if (isQuestion(event)) {
-      if (isBetter) asked.set(event.turnId, event);
+      if (isBetter) questions.set(event.turnId, event);
       continue;
     }
     const steps = dropped.get(event.turnId) ?? [];
@@ -147,7 +151,7 @@ export function dropOldest(
       phase: old?.phase === "loading" ? "loading" : "idle",
     });
   }
-  return { events: [...asked.values(), ...kept], cuts: left, first: kept[0]?.seq ?? 0 };
+  return { events: [...questions.values(), ...kept], cuts: left, first: kept[0]?.seq ?? 0 };
 }
 
 /** Label of the row for omitted events; empty when none of them would be visible. */

@@ -6,7 +6,7 @@
  */
 
 import { type AgentCard, number, record, text, texts } from "gateway/web/state/wire.ts";
-import { lookOf, printAge, type StateShape } from "gateway/web/state/agents.ts";
+import { formatAge, labelOf, type StateShape } from "gateway/web/state/agents.ts";
 
 /** A job that changed a host, or is about to change it. */
 export interface HostJob {
@@ -86,21 +86,23 @@ const list = (value: unknown): readonly unknown[] => Array.isArray(value) ? valu
 const optional = (value: unknown) => typeof value === "number" ? value : undefined;
 
 /** Parses the gateway's data; undefined before any arrived. */
-export function readFleet(told: Readonly<Record<string, unknown>> | undefined): Fleet | undefined {
-  if (told === undefined) return undefined;
+export function parseFleet(
+  answer: Readonly<Record<string, unknown>> | undefined,
+): Fleet | undefined {
+  if (answer === undefined) return undefined;
   return {
-    hosts: list(told.hosts).map(readHost).filter(({ host }) => host !== "")
+    hosts: list(answer.hosts).map(parseHost).filter(({ host }) => host !== "")
       .sort((a, b) => a.host < b.host ? -1 : 1),
-    isComplete: told.is_complete !== false,
-    version: text(told.version),
-    gateway: text(told.gateway),
+    isComplete: answer.is_complete !== false,
+    version: text(answer.version),
+    gateway: text(answer.gateway),
   };
 }
 
 /** A parsed host keeps its object identity, so that an unchanged one is not rendered again. */
 const known = new WeakMap<object, HostView>();
 
-function readHost(value: unknown): HostView {
+function parseHost(value: unknown): HostView {
   const given = record(value);
   const before = known.get(given);
   if (before !== undefined) return before;
@@ -110,14 +112,14 @@ function readHost(value: unknown): HostView {
     version: text(given.version),
     since: optional(given.since) ?? null,
     isRevoked: given.is_revoked === true,
-    jobs: list(given.jobs).map(readJob),
+    jobs: list(given.jobs).map(parseJob),
   };
   known.set(given, host);
   return host;
 }
 
 /** Parses a job. */
-export function readJob(value: unknown): HostJob {
+export function parseJob(value: unknown): HostJob {
   const given = record(value);
   return {
     id: text(given.id),
@@ -170,9 +172,9 @@ function forgotten(host: string, job: HostJob, now: number): HostJob {
 }
 
 /** Parses the document of `fleetctl status --json`, or the error instead of it. */
-export function readStatus(document: unknown, exit: number): HostStatus {
+export function parseStatus(document: unknown, exit: number): HostStatus {
   const given = record(document);
-  const faults = [...list(given.problems), ...errorOf(given)].map(readFault);
+  const faults = [...list(given.problems), ...errorOf(given)].map(parseFault);
   return {
     faults: faults.length > 0 || exit === 0 ? faults : [silent(exit)],
     units: list(given.roles).map((value) => {
@@ -187,9 +189,9 @@ export function readStatus(document: unknown, exit: number): HostStatus {
 }
 
 /** Parses the document of a verb that changed the host, or the error instead of it. */
-export function readReport(document: unknown, exit: number): JobReport {
+export function parseReport(document: unknown, exit: number): JobReport {
   const given = record(document);
-  const faults = [...list(given.faults), ...errorOf(given)].map(readFault);
+  const faults = [...list(given.faults), ...errorOf(given)].map(parseFault);
   const files = list(given.files).filter((one) => record(one).change !== "unchanged").length;
   const units = new Map<string, number>();
   for (const one of list(given.units)) {
@@ -218,7 +220,7 @@ function errorOf(given: Readonly<Record<string, unknown>>): readonly unknown[] {
   return given.error === undefined ? [] : [given.error];
 }
 
-function readFault(value: unknown): Fault {
+function parseFault(value: unknown): Fault {
   const given = record(value);
   return { message: text(given.message), lines: texts(given.details), hints: texts(given.hints) };
 }
@@ -256,14 +258,14 @@ export function jobState(job: HostJob): { readonly words: string; readonly tone:
 export type JobTone = "running" | "good" | "bad" | "open";
 
 /** Formats a running time, such as `1 min 5 s`. */
-export function printRun(ms: number): string {
+export function formatRun(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 /** Describes whether a host is connected. */
 export function presenceWords({ isOnline, since, isRevoked }: HostView, now: number): string {
-  const age = printAge(since, now);
+  const age = formatAge(since, now);
   if (isOnline) return age === "now" ? "connected just now" : `connected for ${age}`;
   const seen = since === null
     ? "not seen since the gateway started"
@@ -290,7 +292,7 @@ export function agentsOf(
 
 /** Describes how many agents there are and how many need attention. */
 export function agentsWords(agents: readonly HostAgent[]): string {
-  const bad = agents.filter(({ state }) => lookOf(state).group === "attention").length;
+  const bad = agents.filter(({ state }) => labelOf(state).group === "attention").length;
   const all = agents.length === 0 ? "no agents" : count(agents.length, "agent");
   return bad === 0 ? all : `${all}, ${bad} of them ${bad === 1 ? "needs" : "need"} attention`;
 }

@@ -34,7 +34,7 @@ function isSlow(text: string): boolean {
 }
 
 /** Parses a text; undefined when it must be shown verbatim. */
-export function readMarkdown(text: string): readonly MarkdownToken[] | undefined {
+export function parseMarkdown(text: string): readonly MarkdownToken[] | undefined {
   if (isSlow(text)) return undefined;
   try {
     return new Lexer({ gfm: true }).lex(text);
@@ -60,7 +60,7 @@ export function growMarkdown(before: GrowingMarkdown | undefined, text: string):
     ? before
     : { done: 0, blocks: [] };
   const rest = text.slice(known.done);
-  const tokens = readMarkdown(rest);
+  const tokens = parseMarkdown(rest);
   if (tokens === undefined) return { ...known, source: text, last: undefined };
   // The last block may still grow. So may the one before it when only a blank line follows.
   const open = tokens.findLastIndex(({ type }) => type !== "space");

@@ -74,7 +74,7 @@ const SKIPPABLE = new Set([
 ]);
 
 /** Parses an answer about a model; undefined when malformed. */
-export function readModel(value: unknown): ModelCard | undefined {
+export function parseModel(value: unknown): ModelCard | undefined {
   const given = record(value);
   const provider = text(given.provider);
   if (!Object.hasOwn(PROVIDERS, provider)) return undefined;

@@ -88,7 +88,7 @@ export const TOOL_STATUS_WORDS: Readonly<Record<ToolStep["status"], string>> = {
 };
 
 /** Formats a duration. */
-export function printDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.max(1, Math.round(ms))} ms`;
   if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
   if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
@@ -99,14 +99,14 @@ export function printDuration(ms: number): string {
 }
 
 /** Formats a number of bytes. */
-export function printBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < 1_024) return `${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
   if (bytes < 1_048_576) return `${(bytes / 1_024).toFixed(1)} KiB`;
   return `${(bytes / 1_048_576).toFixed(1)} MiB`;
 }
 
 /** Formats arguments in their given order. */
-export function printArguments(given: unknown): string {
+export function formatArguments(given: unknown): string {
   if (typeof given === "string") return given;
   try {
     return JSON.stringify(given, null, 2) ?? "";

@@ -11,17 +11,17 @@
  */
 
 import {
-  type Cuts,
-  cutsOf,
   dropOldest,
   inPhase,
   isQuestion,
   joinTurns,
-  NO_CUTS,
+  NO_TRUNCATIONS,
+  type Truncations,
+  truncationsOf,
   withPart,
 } from "gateway/web/state/cuts.ts";
 import {
-  readCursor,
+  parseCursor,
   type WireEvent,
   type WirePage,
   type WirePreview,
@@ -59,9 +59,9 @@ export interface Transcript {
   readonly isLoadingOlder: boolean;
   /** Loading the older page failed: it is fetched again only when the reader requests it. */
   readonly hasOlderFailed: boolean;
-  readonly cuts: Cuts;
+  readonly cuts: Truncations;
   /** Turns whose end was dropped at the bottom. */
-  readonly torn: ReadonlySet<string>;
+  readonly endDropped: ReadonlySet<string>;
   readonly previews: readonly Preview[];
 }
 
@@ -81,8 +81,8 @@ export function emptyTranscript(agent: string): Transcript {
     hasNewer: false,
     isLoadingOlder: false,
     hasOlderFailed: false,
-    cuts: NO_CUTS,
-    torn: NONE,
+    cuts: NO_TRUNCATIONS,
+    endDropped: NONE,
     previews: [],
   };
 }
@@ -109,7 +109,7 @@ function sizeOf(event: WireEvent): number {
 
 /** Replaces the window by the newest page. */
 export function withNewestPage(state: Transcript, page: WirePage): Transcript {
-  const cursor = readCursor(page.cursor);
+  const cursor = parseCursor(page.cursor);
   if (cursor === undefined) return state;
   // A page may extend beyond its cursor, because the cursor was read first.
   const head = Math.max(cursor.seq, page.events.at(-1)?.seq ?? 0);
@@ -127,8 +127,8 @@ export function withNewestPage(state: Transcript, page: WirePage): Transcript {
     hasNewer: false,
     isLoadingOlder: false,
     hasOlderFailed: false,
-    cuts: cutsOf(page.cuts),
-    torn: NONE,
+    cuts: truncationsOf(page.cuts),
+    endDropped: NONE,
     previews: liveOnly(state.previews, events),
   }, "top");
 }
@@ -187,7 +187,7 @@ export function headless(state: Transcript, given: readonly WireEvent[]): readon
 }
 
 function isOfLog(state: Transcript, page: WirePage): boolean {
-  return readCursor(page.cursor)?.epoch === state.epoch;
+  return parseCursor(page.cursor)?.epoch === state.epoch;
 }
 
 function joined(state: Transcript, page: WirePage): Transcript {
@@ -295,6 +295,6 @@ function withoutNewest(state: Transcript, end: number, chars: number): Transcrip
     chars,
     hasNewer: true,
     cuts: new Map([...state.cuts].filter(([turnId]) => ids.has(turnId))),
-    torn: new Set([...state.torn, ...dropped].filter((turnId) => ids.has(turnId))),
+    endDropped: new Set([...state.endDropped, ...dropped].filter((turnId) => ids.has(turnId))),
   };
 }

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { type Cut, type Cuts, NO_CUTS } from "gateway/web/state/cuts.ts";
+import { NO_TRUNCATIONS, type Truncation, type Truncations } from "gateway/web/state/cuts.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
 /** A call of a tool. */
@@ -76,7 +76,7 @@ export interface TurnView {
     | undefined;
   readonly state: "sent" | "delivered" | "working" | "ended";
   /** Omitted events between `ask` and `steps`. */
-  readonly cut: Cut | undefined;
+  readonly cut: Truncation | undefined;
   readonly steps: readonly Step[];
   readonly outcome: Outcome | undefined;
   /** Changes when an event of the turn is added or dropped from the window. */
@@ -89,13 +89,16 @@ const FOLD_MIN = 3;
 const SEND_TOOL = "send_message";
 
 /**
- * Groups events into turns. `before` is the earlier result. The end of a turn in `torn` is not
+ * Groups events into turns. `before` is the earlier result. The end of a turn in `endDropped` is not
  * among the events, so its state is left open.
  */
 export function turnsOf(
   events: readonly WireEvent[],
   before: readonly TurnView[] = [],
-  { cuts = NO_CUTS, torn }: { readonly cuts?: Cuts; readonly torn?: ReadonlySet<string> } = {},
+  { cuts = NO_TRUNCATIONS, endDropped }: {
+    readonly cuts?: Truncations;
+    readonly endDropped?: ReadonlySet<string>;
+  } = {},
 ): readonly TurnView[] {
   const groups = new Map<string, WireEvent[]>();
   for (const event of events) {
@@ -108,8 +111,8 @@ export function turnsOf(
   const known = new Map(before.map((turn) => [turn.key, turn]));
   return [...groups].map(([key, group]) => {
     const cut = cuts.get(key);
-    const isTorn = torn?.has(key) === true;
-    const of = { key, cut, isTorn, mark: markOf(group, cut, isTorn) };
+    const isEndDropped = endDropped?.has(key) === true;
+    const of = { key, cut, isEndDropped, mark: markOf(group, cut, isEndDropped) };
     const same = known.get(key);
     return same?.mark === of.mark ? same : viewOf(group, of);
   });
@@ -121,17 +124,21 @@ function isAside(event: WireEvent): boolean {
     (event.kind === "agent_state" && event.payload.state === "failed");
 }
 
-function markOf(group: readonly WireEvent[], cut: Cut | undefined, isTorn: boolean): string {
+function markOf(
+  group: readonly WireEvent[],
+  cut: Truncation | undefined,
+  isEndDropped: boolean,
+): string {
   const left = cut === undefined ? "" : `${cut.before}-${cut.counts.events}-${cut.phase}`;
-  return [group[0]?.seq, group.at(-1)?.seq, group.length, left, isTorn].join(" ");
+  return [group[0]?.seq, group.at(-1)?.seq, group.length, left, isEndDropped].join(" ");
 }
 
 function viewOf(
   group: readonly WireEvent[],
-  { key, cut, isTorn, mark }: {
+  { key, cut, isEndDropped, mark }: {
     readonly key: string;
-    readonly cut: Cut | undefined;
-    readonly isTorn: boolean;
+    readonly cut: Truncation | undefined;
+    readonly isEndDropped: boolean;
     readonly mark: string;
   },
 ): TurnView {
@@ -155,7 +162,7 @@ function viewOf(
       : onHost === undefined
       ? undefined
       : { text: text(onHost.text), from: `${text(onHost.by)} (on its host)`, isOwner: false },
-    state: isTorn ? "ended" : stateOf(group, cut !== undefined),
+    state: isEndDropped ? "ended" : stateOf(group, cut !== undefined),
     cut,
     steps: fold(stepsOf(group, ended !== undefined)),
     outcome: ended === undefined ? undefined : outcomeOf(ended),

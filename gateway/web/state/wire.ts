@@ -46,7 +46,7 @@ export interface EventCounts {
 }
 
 /** A turn of which a page has only the question and the newest events. */
-export interface WireCut {
+export interface WireTruncation {
   readonly turnId: string;
   /** Sequence number of the first event after the omitted ones. */
   readonly before: number;
@@ -59,7 +59,7 @@ export interface WirePage {
   readonly before: string | null;
   readonly cursor: string;
   /** Empty in a page of an older gateway, which pages by events. */
-  readonly cuts: readonly WireCut[];
+  readonly cuts: readonly WireTruncation[];
 }
 
 /** A refusal of the cockpit (RFC 9457). */
@@ -105,7 +105,7 @@ export function parseJson(given: string): unknown {
 }
 
 /** Splits `<epoch>:<seq>`. */
-export function readCursor(
+export function parseCursor(
   id: string,
 ): { readonly epoch: string; readonly seq: number } | undefined {
   const colon = id.lastIndexOf(":");
@@ -114,7 +114,7 @@ export function readCursor(
 }
 
 /** Parses a card; undefined when it names no agent. */
-export function readCard(value: unknown): AgentCard | undefined {
+export function parseCard(value: unknown): AgentCard | undefined {
   const given = record(value);
   const agent = text(given.agent);
   if (agent === "") return undefined;
@@ -134,9 +134,9 @@ export function readCard(value: unknown): AgentCard | undefined {
 }
 
 /** Parses an event; undefined without a position in the log. */
-export function readEvent(value: unknown): WireEvent | undefined {
+export function parseEvent(value: unknown): WireEvent | undefined {
   const given = record(value);
-  const cursor = readCursor(text(given.id));
+  const cursor = parseCursor(text(given.id));
   if (cursor === undefined) return undefined;
   return {
     seq: cursor.seq,
@@ -149,7 +149,7 @@ export function readEvent(value: unknown): WireEvent | undefined {
 }
 
 /** Parses a preview; undefined for an unknown kind. */
-export function readPreview(value: unknown): WirePreview | undefined {
+export function parsePreview(value: unknown): WirePreview | undefined {
   const given = record(value);
   const payload = record(given.payload);
   const messageId = text(payload.message_id);
@@ -164,22 +164,24 @@ export function readPreview(value: unknown): WirePreview | undefined {
 }
 
 /** Parses a page. */
-export function readPage(value: unknown): WirePage | undefined {
+export function parsePage(value: unknown): WirePage | undefined {
   const given = record(value);
   const cursor = text(given.cursor);
-  if (!Array.isArray(given.events) || readCursor(cursor) === undefined) return undefined;
+  if (!Array.isArray(given.events) || parseCursor(cursor) === undefined) return undefined;
   return {
-    events: given.events.map(readEvent).filter((event) => event !== undefined),
+    events: given.events.map(parseEvent).filter((event) => event !== undefined),
     before: typeof given.before === "string" ? given.before : null,
     cursor,
-    cuts: Array.isArray(given.cuts) ? given.cuts.flatMap((each) => readCut(each) ?? []) : [],
+    cuts: Array.isArray(given.cuts)
+      ? given.cuts.flatMap((each) => parseTruncation(each) ?? [])
+      : [],
   };
 }
 
-function readCut(value: unknown): WireCut | undefined {
+function parseTruncation(value: unknown): WireTruncation | undefined {
   const given = record(value);
   const turnId = text(given.turn_id);
-  const before = readCursor(text(given.before))?.seq;
+  const before = parseCursor(text(given.before))?.seq;
   if (turnId === "" || before === undefined) return undefined;
   const counts = record(given.counts);
   return {
@@ -196,7 +198,7 @@ function readCut(value: unknown): WireCut | undefined {
 }
 
 /** Parses a refusal; an unreadable one is described by its status. */
-export function readProblem(status: number, body: string): Problem {
+export function parseProblem(status: number, body: string): Problem {
   const given = record(parseJson(body));
   return {
     status,

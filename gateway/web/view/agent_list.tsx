@@ -7,7 +7,13 @@
 
 import { openAgent } from "gateway/web/app/actions.ts";
 import { agents, connection, now, selected } from "gateway/web/app/model.ts";
-import { GROUP_WORDS, grouped, lookOf, offlineWords, printAge } from "gateway/web/state/agents.ts";
+import {
+  formatAge,
+  GROUP_WORDS,
+  grouped,
+  labelOf,
+  offlineWords,
+} from "gateway/web/state/agents.ts";
 import { cleanLine } from "gateway/web/state/clean.ts";
 import type { AgentCard } from "gateway/web/state/wire.ts";
 import { readDraft } from "gateway/web/device/kept.ts";
@@ -53,14 +59,14 @@ function ListWaiting() {
 }
 
 function Row({ card }: { readonly card: AgentCard }) {
-  const look = lookOf(card.state);
+  const label = labelOf(card.state);
   const isOpen = selected.value === card.agent;
   const hasDraft = !isOpen && (readDraft(card.agent)?.text ?? "") !== "";
-  const age = printAge(card.since, now.value);
+  const age = formatAge(card.since, now.value);
   return (
     <li>
       <a
-        class={`agent-row in-${look.group}`}
+        class={`agent-row in-${label.group}`}
         href={`/agents/${card.agent}`}
         aria-current={isOpen ? "page" : undefined}
         onClick={(event) => {
@@ -69,7 +75,7 @@ function Row({ card }: { readonly card: AgentCard }) {
           openAgent(card.agent);
         }}
       >
-        <StateSign shape={look.shape} />
+        <StateSign shape={label.shape} />
         <span class="row-lines">
           <span class="row-top">
             <span class="row-name">{card.agent}</span>
@@ -79,7 +85,7 @@ function Row({ card }: { readonly card: AgentCard }) {
             {age === "" ? null : <span class="row-age">{age}</span>}
           </span>
           <span class="row-under">
-            {look.words}
+            {label.words}
             {card.host === null ? null : ` · ${cleanLine(card.host)}`}
             {card.state === "offline" ? ` · ${offlineWords(card, now.value)}` : null}
             {card.reason === null ? null : ` · ${cleanLine(card.reason)}`}

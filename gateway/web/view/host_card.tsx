@@ -7,15 +7,23 @@
 
 import { useComputed } from "@preact/signals";
 import { memo } from "preact/compat";
-import { askFor, type Look, lookAt, looks, reports, wishFaults } from "gateway/web/app/hosts.ts";
+import {
+  checkHost,
+  checks,
+  type HostCheck,
+  openConfirm,
+  reports,
+  requestFaults,
+} from "gateway/web/app/hosts.ts";
 import { agents, now } from "gateway/web/app/model.ts";
-import { lookOf, printAge } from "gateway/web/state/agents.ts";
+import { formatAge, labelOf } from "gateway/web/state/agents.ts";
 import { cleanLine } from "gateway/web/state/clean.ts";
 import {
   agentsOf,
   agentsWords,
   count,
   type Fault,
+  formatRun,
   type HostAgent,
   type HostJob,
   hostShape,
@@ -24,7 +32,6 @@ import {
   jobName,
   jobState,
   presenceWords,
-  printRun,
 } from "gateway/web/state/hosts.ts";
 import { StateSign } from "gateway/web/view/icons.tsx";
 
@@ -38,12 +45,12 @@ interface CardProps {
 /** The card; rendered again only when its own host has changed. */
 export const HostCard = memo(function HostCard({ host: of, gateway, version }: CardProps) {
   const { host, isOnline, jobs } = of;
-  const look = useComputed(() => looks.value.get(host)).value;
-  const status = look?.status;
+  const check = useComputed(() => checks.value.get(host)).value;
+  const status = check?.status;
   const faults = isOnline ? status?.faults ?? [] : [];
   const here = agentsOf(host, status, agents.value ?? []);
   const [last, ...earlier] = jobs;
-  const refused = useComputed(() => wishFaults.value.get(host) ?? "").value;
+  const refused = useComputed(() => requestFaults.value.get(host) ?? "").value;
   return (
     <article class="host-card" id={`host-${host}`} aria-labelledby={`name-${host}`} tabIndex={-1}>
       <header class={`host-head ${toneOf(of, faults.length)}`}>
@@ -58,11 +65,11 @@ export const HostCard = memo(function HostCard({ host: of, gateway, version }: C
             {status === undefined && here.length === 0 ? null : ` · ${agentsWords(here)}`}
           </p>
         </div>
-        {isOnline ? <Buttons of={of} look={look} /> : null}
+        {isOnline ? <Buttons of={of} check={check} /> : null}
       </header>
       {refused === "" ? null : <p class="host-fault" role="alert">{refused}</p>}
       {last === undefined ? null : <JobLine job={last} isNewest />}
-      {isOnline ? <Found look={look} host={host} /> : <Away of={of} />}
+      {isOnline ? <Found check={check} host={host} /> : <Away of={of} />}
       {status === undefined && here.length === 0 && earlier.length === 0
         ? null
         : (
@@ -94,17 +101,17 @@ function Version({ own, gateway }: { readonly own: string; readonly gateway: str
   );
 }
 
-function Buttons({ of, look }: { readonly of: HostView; readonly look: Look | undefined }) {
+function Buttons({ of, check }: { readonly of: HostView; readonly check: HostCheck | undefined }) {
   const { host, jobs } = of;
   const isApplying = jobs.some(({ job, ended }) => job === "apply" && ended === undefined);
-  const isAsking = look?.isAsking === true;
+  const isAsking = check?.isAsking === true;
   return (
     <div class="host-buttons">
       <button
         type="button"
         class="small"
         aria-disabled={isAsking}
-        onClick={() => lookAt(host)}
+        onClick={() => checkHost(host)}
       >
         {isAsking ? "Checking" : "Check"}
         <span class="unseen">{host}</span>
@@ -115,7 +122,7 @@ function Buttons({ of, look }: { readonly of: HostView; readonly look: Look | un
         class="small"
         aria-disabled={isApplying}
         onClick={() => {
-          if (!isApplying) askFor({ job: "apply", hosts: [host], agent: undefined });
+          if (!isApplying) openConfirm({ job: "apply", hosts: [host], agent: undefined });
         }}
       >
         {isApplying ? "Applying" : "Apply"}
@@ -126,14 +133,14 @@ function Buttons({ of, look }: { readonly of: HostView; readonly look: Look | un
 }
 
 /** Result of the host's status check. */
-function Found({ look, host }: { readonly look: Look | undefined; readonly host: string }) {
-  if (look === undefined) return null;
-  const { status, fault, at, isAsking } = look;
+function Found({ check, host }: { readonly check: HostCheck | undefined; readonly host: string }) {
+  if (check === undefined) return null;
+  const { status, fault, at, isAsking } = check;
   if (fault !== "") {
     return <p class="host-fault" role="alert">Could not check {host}. {fault}</p>;
   }
   if (status === undefined) return <p class="host-line faint">Checking…</p>;
-  const age = printAge(at, now.value);
+  const age = formatAge(at, now.value);
   const when = isAsking
     ? "checking again"
     : age === "now"
@@ -203,9 +210,9 @@ function JobLine(
 ) {
   const { words, tone } = jobState(job);
   const report = reports.value.get(job.id);
-  const age = printAge(job.ended ?? null, now.value);
+  const age = formatAge(job.ended ?? null, now.value);
   const when = job.ended === undefined
-    ? printRun(now.value - job.begun)
+    ? formatRun(now.value - job.begun)
     : age === "now"
     ? "just now"
     : `${age} ago`;
@@ -260,16 +267,16 @@ function Agents(
       <h4>Agents</h4>
       <ul class="host-rows" role="list">
         {agents.map(({ name, state, reason }) => {
-          const look = lookOf(state);
+          const label = labelOf(state);
           const isBusy = host.jobs.some(({ agent, ended }) =>
             agent === name && ended === undefined
           );
           return (
-            <li class={`in-${look.group}`} key={name}>
-              <StateSign shape={look.shape} />
+            <li class={`in-${label.group}`} key={name}>
+              <StateSign shape={label.shape} />
               <span class="host-row-name">{cleanLine(name)}</span>
               <span class="faint">
-                {look.words}
+                {label.words}
                 {reason === "" ? "" : ` · ${cleanLine(reason)}`}
               </span>
               <span class="spacer" />
@@ -281,7 +288,7 @@ function Agents(
                     aria-disabled={isBusy}
                     onClick={() => {
                       if (isBusy) return;
-                      askFor({ job: "restart", hosts: [host.host], agent: name });
+                      openConfirm({ job: "restart", hosts: [host.host], agent: name });
                     }}
                   >
                     {isBusy ? "Restarting" : "Restart"}

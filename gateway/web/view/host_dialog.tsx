@@ -5,14 +5,21 @@
  * @module
  */
 
-import { fleet, grant, looks, type Wish, wish, workingAmong } from "gateway/web/app/hosts.ts";
+import {
+  checks,
+  fleet,
+  type JobRequest,
+  jobRequest,
+  runConfirmed,
+  workingAmong,
+} from "gateway/web/app/hosts.ts";
 import { agents, dialog } from "gateway/web/app/model.ts";
 import { agentsOf } from "gateway/web/state/hosts.ts";
 import { Dialog } from "gateway/web/view/dialogs.tsx";
 
 /** The dialog, while a job waits for confirmation. */
 export function HostDialog() {
-  const wanted = wish.value;
+  const wanted = jobRequest.value;
   if (dialog.value !== "host" || wanted === undefined) return null;
   return (
     <Dialog title={titleOf(wanted)} key="host">
@@ -21,15 +28,15 @@ export function HostDialog() {
   );
 }
 
-function titleOf({ job, hosts, agent }: Wish): string {
+function titleOf({ job, hosts, agent }: JobRequest): string {
   if (job === "restart") return `Restart ${agent}?`;
   return hosts.length === 1 ? `Apply on ${hosts[0]}?` : `Apply on ${hosts.length} hosts?`;
 }
 
-function Question({ wanted }: { readonly wanted: Wish }) {
+function Question({ wanted }: { readonly wanted: JobRequest }) {
   const { job, hosts, agent } = wanted;
   const known = hosts.flatMap((host) =>
-    agentsOf(host, looks.value.get(host)?.status, agents.value ?? []).map(({ name }) => name)
+    agentsOf(host, checks.value.get(host)?.status, agents.value ?? []).map(({ name }) => name)
   );
   const working = workingAmong(agent === undefined ? known : [agent]);
   const away = hosts.length < 2 ? [] : fleet.value?.hosts.filter((one) => !one.isOnline) ?? [];
@@ -64,7 +71,7 @@ function Question({ wanted }: { readonly wanted: Wish }) {
           class="primary"
           onClick={(event) => {
             closeDialog(event);
-            void grant(wanted);
+            void runConfirmed(wanted);
           }}
         >
           {job === "restart" ? "Restart" : "Apply"}

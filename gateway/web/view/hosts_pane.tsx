@@ -6,7 +6,7 @@
  */
 
 import { useEffect } from "preact/hooks";
-import { askFor, fleet, followHosts, looks } from "gateway/web/app/hosts.ts";
+import { checks, fleet, followHosts, openConfirm } from "gateway/web/app/hosts.ts";
 import { connection, hostsProblem } from "gateway/web/app/model.ts";
 import { cleanLine } from "gateway/web/state/clean.ts";
 import { addCommands, count, type Fleet, type HostView } from "gateway/web/state/hosts.ts";
@@ -50,7 +50,7 @@ function ApplyAll({ hosts }: { readonly hosts: readonly HostView[] }) {
       type="button"
       class="small"
       onClick={() =>
-        askFor({ job: "apply", hosts: hosts.map(({ host }) => host), agent: undefined })}
+        openConfirm({ job: "apply", hosts: hosts.map(({ host }) => host), agent: undefined })}
     >
       Apply to all…
     </button>
@@ -93,7 +93,7 @@ function Content({ told }: { readonly told: Fleet | undefined }) {
 function Groups({ told }: { readonly told: Fleet }) {
   const away = told.hosts.filter(({ isOnline }) => !isOnline);
   const here = told.hosts.filter(({ isOnline }) => isOnline);
-  const bad = here.filter(({ host }) => (looks.value.get(host)?.status?.faults.length ?? 0) > 0);
+  const bad = here.filter(({ host }) => (checks.value.get(host)?.status?.faults.length ?? 0) > 0);
   return (
     <>
       {bad.length === 0 ? null : (

@@ -15,7 +15,7 @@ import {
   type GrowingMarkdown,
   growMarkdown,
   type MarkdownToken,
-  readMarkdown,
+  parseMarkdown,
   safeHref,
 } from "gateway/web/state/markdown.ts";
 import { CodeBlock, LongText } from "gateway/web/view/long_text.tsx";
@@ -23,7 +23,7 @@ import { CodeBlock, LongText } from "gateway/web/view/long_text.tsx";
 /** A finished text. */
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
   const cleaned = useMemo(() => clean(text), [text]);
-  const tokens = useMemo(() => readMarkdown(cleaned), [cleaned]);
+  const tokens = useMemo(() => parseMarkdown(cleaned), [cleaned]);
   return tokens === undefined
     ? <LongText text={cleaned} />
     : <div class="prose">{tokens.map(block)}</div>;

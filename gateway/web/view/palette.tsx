@@ -15,7 +15,7 @@ import {
   stopTurn,
 } from "gateway/web/app/actions.ts";
 import { agents, dialog, running, selected, THEMES } from "gateway/web/app/model.ts";
-import { lookOf } from "gateway/web/state/agents.ts";
+import { labelOf } from "gateway/web/state/agents.ts";
 import { findItems, type PaletteItem, stepTo } from "gateway/web/state/palette.ts";
 
 const THEME_WORDS = { system: "same as the device", light: "light", dark: "dark" } as const;
@@ -43,7 +43,7 @@ function allItems(): readonly PaletteItem[] {
     ...(agents.value ?? []).map((card): PaletteItem => ({
       id: `agent-${card.agent}`,
       words: card.agent,
-      note: lookOf(card.state).words,
+      note: labelOf(card.state).words,
       run: () => openAgent(card.agent),
     })),
     ...ofAgent,

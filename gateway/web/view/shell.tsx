@@ -17,7 +17,7 @@ import {
   transcript,
 } from "gateway/web/app/model.ts";
 import { VIEWER } from "gateway/web/device/kept.ts";
-import { lookOf } from "gateway/web/state/agents.ts";
+import { labelOf } from "gateway/web/state/agents.ts";
 import { AgentList, isPlainClick } from "gateway/web/view/agent_list.tsx";
 import { Composer } from "gateway/web/view/composer.tsx";
 import { Dialogs } from "gateway/web/view/dialogs.tsx";
@@ -164,14 +164,14 @@ export function BackButton() {
 
 function TalkBar({ agent }: { readonly agent: string }) {
   const shown = card.value;
-  const look = lookOf(shown?.state ?? "unknown");
+  const label = labelOf(shown?.state ?? "unknown");
   return (
     <header class="bar talk-bar">
       <BackButton />
       <h1 class="talk-name">{agent}</h1>
       {shown === undefined ? null : (
-        <p class={`talk-state in-${look.group}`}>
-          <StateSign shape={look.shape} /> {look.words}
+        <p class={`talk-state in-${label.group}`}>
+          <StateSign shape={label.shape} /> {label.words}
           {shown.host === null ? null : <span class="faint wide-only">on {shown.host}</span>}
         </p>
       )}

@@ -11,9 +11,9 @@ import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import {
   foldWords,
-  printArguments,
-  printBytes,
-  printDuration,
+  formatArguments,
+  formatBytes,
+  formatDuration,
   TOOL_STATUS_WORDS,
   toolSort,
   toolTarget,
@@ -37,7 +37,7 @@ export const ToolRow = memo(function ToolRow({ step }: { readonly step: ToolStep
         <span class="tool-name">{cleanLine(name)}</span>
         <span class="tool-target">{target}</span>
         <span class="tool-end">
-          {step.durationMs === undefined ? null : <span>{printDuration(step.durationMs)}</span>}
+          {step.durationMs === undefined ? null : <span>{formatDuration(step.durationMs)}</span>}
           <ToolStatus status={step.status} running={step} />
         </span>
         <Icon name="chevron" />
@@ -69,7 +69,7 @@ function ToolDetail({ step }: { readonly step: ToolStep }) {
   return (
     <div class="tool-detail">
       <h3>Arguments</h3>
-      <LongText text={clean(printArguments(step.arguments))} label="Arguments" />
+      <LongText text={clean(formatArguments(step.arguments))} label="Arguments" />
       <Cut bytes={step.argumentsCut} />
       <h3>Result</h3>
       {step.result === undefined
@@ -84,7 +84,7 @@ function ToolDetail({ step }: { readonly step: ToolStep }) {
 
 /** Reports that a text was too long to be stored. */
 export function Cut({ bytes }: { readonly bytes: number }) {
-  return bytes === 0 ? null : <p class="cut">{printBytes(bytes)} were cut: too long to be kept</p>;
+  return bytes === 0 ? null : <p class="cut">{formatBytes(bytes)} were cut: too long to be kept</p>;
 }
 
 /** Three or more calls in a row. */
@@ -103,7 +103,7 @@ export const ToolFold = memo(function ToolFold({ step }: { readonly step: FoldSt
           {open === undefined ? "" : `${open.tool} ${toolTarget(open)}`}
         </span>
         <span class="tool-end">
-          {spent === 0 ? null : <span>{printDuration(spent)}</span>}
+          {spent === 0 ? null : <span>{formatDuration(spent)}</span>}
           {open !== undefined
             ? <ToolStatus status="running" running={open} />
             : failed > 0

@@ -207,7 +207,7 @@ function withDays(
   const rows: (string | { turn: TurnView; position: number })[] = [];
   let last = "";
   views.forEach((turn, index) => {
-    const day = printDay(turn.at, now.value);
+    const day = formatDay(turn.at, now.value);
     // Clocks of agents differ: a day is shown only once.
     if (day !== last && !rows.includes(day)) rows.push(day);
     last = day;
@@ -231,7 +231,7 @@ const DAY = new Intl.DateTimeFormat(undefined, {
   year: "numeric",
 });
 
-function printDay(at: number, today: number): string {
+function formatDay(at: number, today: number): string {
   const day = DAY.format(at);
   if (day === DAY.format(today)) return "Today";
   return day === DAY.format(today - 86_400_000) ? "Yesterday" : day;

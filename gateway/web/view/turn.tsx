@@ -10,7 +10,7 @@ import { loadSteps } from "gateway/web/app/actions.ts";
 import { approvals } from "gateway/web/app/approvals.ts";
 import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
 import { clean, cleanLine } from "gateway/web/state/clean.ts";
-import { type Cut as CutTurn, cutWords } from "gateway/web/state/cuts.ts";
+import { cutWords, type Truncation as CutTurn } from "gateway/web/state/cuts.ts";
 import type { Preview } from "gateway/web/state/transcript.ts";
 import type { Outcome, Step, TurnView } from "gateway/web/state/turns.ts";
 import { headOf, LongText } from "gateway/web/view/long_text.tsx";
@@ -56,7 +56,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
             <AskText text={clean(ask.text)} />
           </div>
           <p class="ask-under">
-            <time dateTime={new Date(turn.at).toISOString()}>{printTime(turn.at)}</time>
+            <time dateTime={new Date(turn.at).toISOString()}>{formatTime(turn.at)}</time>
             {turn.state === "sent" || turn.state === "delivered" ? ` · ${turn.state}` : null}
           </p>
         </div>
@@ -170,6 +170,6 @@ function OutcomeLine({ outcome }: { readonly outcome: Outcome }) {
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 /** Formats a time of day. */
-function printTime(at: number): string {
+function formatTime(at: number): string {
   return TIME.format(at);
 }

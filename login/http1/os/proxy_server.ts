@@ -42,14 +42,14 @@ function serveProxy(at: ListenAddress, handlers: ProxyHandlers, deps: Deps): Pro
   return serveHttp1(at, {
     clientOf: (peer) => handlers.clientOf?.(peer),
     answer: async (request) => {
-      const asked = proxyRequestOf(request, authority);
-      return asked === undefined ? BAD_REQUEST : await handlers.handle(asked, request.peer);
+      const parsed = proxyRequestOf(request, authority);
+      return parsed === undefined ? BAD_REQUEST : await handlers.handle(parsed, request.peer);
     },
     upgrade: async (request, wire) => {
-      const asked = proxyRequestOf(request, authority);
-      const decided = asked === undefined
+      const parsed = proxyRequestOf(request, authority);
+      const decided = parsed === undefined
         ? BAD_REQUEST
-        : await decide(asked, request.peer, { handlers, log: deps.log });
+        : await decide(parsed, request.peer, { handlers, log: deps.log });
       if ("accept" in decided && decided.accept === "tunnel") {
         return await runTunnel(decided.tunnel, wire);
       }

@@ -5,13 +5,13 @@
  */
 
 import assert from "node:assert/strict";
-import { citationsIn, readCitations, withoutSources } from "teamchat/reply/citations.ts";
+import { citationsIn, parseCitations, withoutSources } from "teamchat/reply/citations.ts";
 
 const A = "https://docs.example.org/a";
 
-Deno.test("readCitations() takes the lines that name sources out of the text", () => {
+Deno.test("parseCitations() takes the lines that name sources out of the text", () => {
   const text = `Water boils [1] and freezes [2].\n\n[1]: ${A} "Boiling"\n[2]: <https://x.test/>\n`;
-  assert.deepEqual(readCitations(text), {
+  assert.deepEqual(parseCitations(text), {
     text: "Water boils [1] and freezes [2].",
     citations: [
       { position: 1, url: A, name: "Boiling", abstract: "docs.example.org/a" },
@@ -36,19 +36,19 @@ const STAYS: Readonly<Record<string, string>> = {
   "a host that is none": "so [1]\n\n[1]: https://[::g]/",
 };
 for (const [name, text] of Object.entries(STAYS)) {
-  Deno.test(`readCitations() leaves a line as it is: ${name}`, () => {
-    assert.deepEqual(readCitations(text), { text, citations: [] });
+  Deno.test(`parseCitations() leaves a line as it is: ${name}`, () => {
+    assert.deepEqual(parseCitations(text), { text, citations: [] });
   });
 }
 
-Deno.test("readCitations() keeps to the platform's bounds", () => {
+Deno.test("parseCitations() keeps to the platform's bounds", () => {
   const numbers = Array.from({ length: 30 }, (_, n) => n + 1);
   const text = [
     numbers.map((n) => `[${n}]`).join(" "),
     ...numbers.map((n) => `[${n}]: https://x.test/${LONG} "${"🙂".repeat(200)}"`),
     `[3]: ${A} "second of its number"`,
   ].join("\n");
-  const { citations } = readCitations(text);
+  const { citations } = parseCitations(text);
   assert.equal(citations.length, 20);
   for (const { name, abstract } of citations) {
     assert.ok(name.length <= 80 && abstract.length <= 160);
@@ -57,13 +57,13 @@ Deno.test("readCitations() keeps to the platform's bounds", () => {
 });
 
 Deno.test("citationsIn() gives a message the sources that it names", () => {
-  const { citations } = readCitations(`[1] [2]\n[1]: ${A}\n[2]: ${A}`);
+  const { citations } = parseCitations(`[1] [2]\n[1]: ${A}\n[2]: ${A}`);
   assert.deepEqual(citationsIn("only [2]", citations).map(({ position }) => position), [2]);
 });
 
 Deno.test("withoutSources() never shows what it takes back later", () => {
   const text = `Water [1], ice [2].\n\n[1]: ${A} "Boiling"\nmore [1]\n[2]: https://x.test/ 'Ice'\n`;
-  const whole = readCitations(text).text;
+  const whole = parseCitations(text).text;
   for (let length = 0; length <= text.length; length++) {
     const shown = withoutSources(text.slice(0, length)).trimEnd();
     assert.ok(whole.startsWith(shown), `${JSON.stringify(shown)} at ${length}`);

@@ -11,7 +11,7 @@ import type { Clock } from "core/ports/clock.ts";
 import { LINE } from "teamchat/reply/activities.ts";
 import type { Connector } from "teamchat/reply/connector.ts";
 import { deliverAnswer } from "teamchat/reply/deliver.ts";
-import { readOutcome } from "teamchat/reply/outcome.ts";
+import { parseOutcome } from "teamchat/reply/outcome.ts";
 import type { DeliveryProgress, Turn } from "teamchat/store/turn.ts";
 import { KIT_RULES, KitConversation } from "tests/teamchat/connector/conversation.ts";
 
@@ -67,17 +67,17 @@ function connectorOf(world: World): Connector {
       world.now += 2_000;
       const answer = (status: number) => ({ status, retryAfter: "1", body: "{}" });
       if (fault === "killed before") return Promise.reject(new Killed());
-      if (fault === "429") return Promise.resolve(readOutcome(answer(429), world.now));
-      if (fault === "504 before") return Promise.resolve(readOutcome(answer(504), world.now));
+      if (fault === "429") return Promise.resolve(parseOutcome(answer(429), world.now));
+      if (fault === "504 before") return Promise.resolve(parseOutcome(answer(504), world.now));
       const done = method === "PUT"
         ? world.room.put(activity ?? "", { ...body }, 100, world.now)
         : world.room.post({ ...body }, 100, world.now);
       if (fault === "killed after") return Promise.reject(new Killed());
       world.isKillArmed = fault === "killed while storing";
-      if (fault === "504 after") return Promise.resolve(readOutcome(answer(504), world.now));
+      if (fault === "504 after") return Promise.resolve(parseOutcome(answer(504), world.now));
       const { status, body: said } = done;
       const text = JSON.stringify(said);
-      return Promise.resolve(readOutcome({ status, retryAfter: null, body: text }, world.now));
+      return Promise.resolve(parseOutcome({ status, retryAfter: null, body: text }, world.now));
     },
   };
 }

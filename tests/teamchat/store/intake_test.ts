@@ -113,7 +113,7 @@ Deno.test("what comes together is one transaction in its order, the rest the nex
   flush();
   assert.ok((await closed).ok);
   assert.equal(transactions, 2);
-  assert.deepEqual(turns.untold("bea").map(({ progress: { ids } }) => ids), [["m"]]);
+  assert.deepEqual(turns.unreported("bea").map(({ progress: { ids } }) => ids), [["m"]]);
 });
 
 const TURN: NewTurn = {

@@ -7,14 +7,14 @@
 import assert from "node:assert/strict";
 import {
   type ApprovalItem,
-  readApprovals,
+  parseApprovals,
   type RunningCall,
   waitingKeys,
 } from "gateway/web/state/approvals.ts";
 
 function asked(id: string, given: object, more: object = {}): ApprovalItem {
   const approvals = [{ approval_id: id, digest: id, tool: "push", mcp: "git", arguments: given }];
-  const [item] = readApprovals({ approvals });
+  const [item] = parseApprovals({ approvals });
   assert.ok(item);
   return { ...item, ...more };
 }

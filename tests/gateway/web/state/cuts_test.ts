@@ -192,7 +192,7 @@ Deno.test("a turn that outgrows the window keeps its question, and its steps com
   state = withSteps(state, { turnId: "t", before }, log.part("t", 200, before));
   assert.equal(state.cuts.get("t")?.counts.calls, WINDOW_EVENTS_MAX - shown - 100);
   assert.equal(state.hasNewer, true, "what is newest makes room for what was asked for");
-  assert.deepEqual([...state.torn], ["t"]);
+  assert.deepEqual([...state.endDropped], ["t"]);
 });
 
 Deno.test("a turn whose end fell out of the window is not mended by an older page", () => {

@@ -11,19 +11,19 @@ import {
   agentsOf,
   agentsWords,
   type Fleet,
+  formatRun,
   hostShape,
   type HostView,
   jobName,
   jobState,
+  parseFleet,
+  parseJob,
+  parseReport,
+  parseStatus,
   presenceWords,
-  printRun,
-  readFleet,
-  readJob,
-  readReport,
-  readStatus,
   withForgotten,
 } from "gateway/web/state/hosts.ts";
-import { readCard } from "gateway/web/state/wire.ts";
+import { parseCard } from "gateway/web/state/wire.ts";
 import { APPLIED_PARTLY, ILL, WELL } from "tests/support/hosts_story.ts";
 
 const NOW = 1_000_000;
@@ -52,7 +52,7 @@ const host = (of: Record<string, unknown> = {}) => ({
 });
 
 function fleet(...hosts: readonly unknown[]): Fleet {
-  const read = readFleet({ hosts, is_complete: true, version: "1.2.3", gateway: "atlas" });
+  const read = parseFleet({ hosts, is_complete: true, version: "1.2.3", gateway: "atlas" });
   assert.ok(read);
   return read;
 }
@@ -62,19 +62,19 @@ const only = (of: Fleet): HostView => {
   return first;
 };
 
-Deno.test("readFleet() sorts by name, and takes whatever comes", () => {
-  assert.equal(readFleet(undefined), undefined);
+Deno.test("parseFleet() sorts by name, and takes whatever comes", () => {
+  assert.equal(parseFleet(undefined), undefined);
   const names = fleet(host({ host: "zeta" }), host(), { host: 7 }, null, "x");
   assert.deepEqual(names.hosts.map(({ host }) => host), ["atlas", "zeta"]);
-  assert.equal(readFleet({})?.isComplete, true, "older gateways say nothing of it");
+  assert.equal(parseFleet({})?.isComplete, true, "older gateways say nothing of it");
   fc.assert(fc.property(fc.jsonValue(), fc.integer(), (value, exit) => {
-    readFleet({ hosts: value });
-    readFleet({ hosts: [{ host: "a", jobs: value }] });
-    readStatus(value, exit);
-    readReport(value, exit);
+    parseFleet({ hosts: value });
+    parseFleet({ hosts: [{ host: "a", jobs: value }] });
+    parseStatus(value, exit);
+    parseReport(value, exit);
     for (const key of ["problems", "roles", "agents", "faults", "files", "units", "error"]) {
-      readStatus({ [key]: value }, exit);
-      readReport({ [key]: value }, exit);
+      parseStatus({ [key]: value }, exit);
+      parseReport({ [key]: value }, exit);
     }
   }));
 });
@@ -105,10 +105,10 @@ Deno.test("jobState() never says that something is done of which the end is not 
     [{ ended: NOW, code: "host-job-failed" }, "not run"],
     [{ ended: NOW }, "result unknown"],
   ];
-  for (const [of, words] of rows) assert.equal(jobState(readJob(job(of))).words, words);
-  assert.equal(jobName(readJob(job({ job: "restart", agent: "ada" }))), "restart of ada");
-  assert.equal(printRun(65_400), "1 min 5 s");
-  assert.equal(printRun(-5), "0 s");
+  for (const [of, words] of rows) assert.equal(jobState(parseJob(job(of))).words, words);
+  assert.equal(jobName(parseJob(job({ job: "restart", agent: "ada" }))), "restart of ada");
+  assert.equal(formatRun(65_400), "1 min 5 s");
+  assert.equal(formatRun(-5), "0 s");
 });
 
 Deno.test("withForgotten() keeps a job that a gateway forgot, until a newer one is known", () => {
@@ -116,7 +116,7 @@ Deno.test("withForgotten() keeps a job that a gateway forgot, until a newer one 
   const forgotten = withForgotten(before, fleet(host()), NOW + 5_000);
   const [lost] = only(forgotten).jobs;
   assert.equal(lost?.ended, NOW + 5_000);
-  assert.equal(jobState(lost ?? readJob({})).words, "result unknown");
+  assert.equal(jobState(lost ?? parseJob({})).words, "result unknown");
   assert.match(lost?.message ?? "", /gateway restarted/);
   const still = only(withForgotten(forgotten, fleet(host()), NOW + 9_000)).jobs;
   assert.deepEqual(still.map(({ ended }) => ended), [NOW + 5_000], "told once, and not anew");
@@ -127,26 +127,26 @@ Deno.test("withForgotten() keeps a job that a gateway forgot, until a newer one 
   assert.equal(only(withForgotten(ended, fleet(host()), NOW)).jobs.length, 0, "that was told");
 });
 
-Deno.test("readStatus() finds what is wrong, also where only an error came", () => {
-  assert.deepEqual(readStatus(WELL, 0).faults, []);
-  const ill = readStatus(ILL, 0);
+Deno.test("parseStatus() finds what is wrong, also where only an error came", () => {
+  assert.deepEqual(parseStatus(WELL, 0).faults, []);
+  const ill = parseStatus(ILL, 0);
   assert.equal(ill.faults.length, 2);
   assert.deepEqual(ill.faults[0]?.hints, ["journalctl -u fleetctl-login.service -n 50"]);
   assert.deepEqual(ill.units.map(({ state }) => state), ["active", "active", "failed"]);
   const error = { code: "lock", message: "Cannot read the ledger", details: [], hints: ["x"] };
-  assert.equal(readStatus({ error }, 1).faults[0]?.message, "Cannot read the ledger");
-  assert.match(readStatus(null, 137).faults[0]?.message ?? "", /exit code 137/);
+  assert.equal(parseStatus({ error }, 1).faults[0]?.message, "Cannot read the ledger");
+  assert.match(parseStatus(null, 137).faults[0]?.message ?? "", /exit code 137/);
 });
 
-Deno.test("readReport() counts what changed, and says when nothing had to", () => {
-  const partly = readReport(APPLIED_PARTLY, 1);
+Deno.test("parseReport() counts what changed, and says when nothing had to", () => {
+  const partly = parseReport(APPLIED_PARTLY, 1);
   assert.deepEqual(partly.changes, ["2 files changed", "1 unit restarted"]);
   assert.match(partly.faults[0]?.lines[0] ?? "", /WEBVIEW_BASIC_USERS/);
   const same = { ...APPLIED_PARTLY, files: [], units: [], faults: [], restart_pending: ["ada"] };
-  assert.deepEqual(readReport(same, 0).changes, ["no changes needed"]);
-  assert.match(readReport(same, 0).notes[0] ?? "", /^ada runs with its old configuration/);
-  assert.deepEqual(readReport({ agent: "ada", restarted: true }, 0).changes, []);
-  assert.match(readReport(null, 2).faults[0]?.message ?? "", /exit code 2/);
+  assert.deepEqual(parseReport(same, 0).changes, ["no changes needed"]);
+  assert.match(parseReport(same, 0).notes[0] ?? "", /^ada runs with its old configuration/);
+  assert.deepEqual(parseReport({ agent: "ada", restarted: true }, 0).changes, []);
+  assert.match(parseReport(null, 2).faults[0]?.message ?? "", /exit code 2/);
 });
 
 Deno.test("agentsOf() joins a host's report with the current state of its agents", () => {
@@ -154,8 +154,8 @@ Deno.test("agentsOf() joins a host's report with the current state of its agents
     { agent: "zoe", state: "working", is_online: true, host: "Boreas" },
     { agent: "mia", state: "offline", is_online: false, host: null },
     { agent: "ada", state: "idle", is_online: true, host: "atlas" },
-  ].map((card) => readCard(card)).filter((card) => card !== undefined);
-  const found = agentsOf("boreas", readStatus(ILL, 0), cards);
+  ].map((card) => parseCard(card)).filter((card) => card !== undefined);
+  const found = agentsOf("boreas", parseStatus(ILL, 0), cards);
   assert.deepEqual(found.map(({ name, state }) => [name, state]), [
     ["mia", "failed"],
     ["zoe", "working"],

@@ -14,7 +14,7 @@ import {
   type ModelCard,
   type ModelForm,
   modelName,
-  readModel,
+  parseModel,
   requestOf,
 } from "gateway/web/state/model_form.ts";
 
@@ -32,11 +32,11 @@ const FORM: ModelForm = {
   key: "",
 };
 
-Deno.test("readModel() takes what it knows, and nothing of a provider that it does not", () => {
+Deno.test("parseModel() takes what it knows, and nothing of a provider that it does not", () => {
   const wire = { provider: "openai-compatible", model: "m", base_url: "http://h/v1", key: "set" };
-  assert.deepEqual(readModel({ ...wire, key_ends_with: "WXYZ", more: 1 }), CARD);
+  assert.deepEqual(parseModel({ ...wire, key_ends_with: "WXYZ", more: 1 }), CARD);
   for (const value of [undefined, [], { provider: "x" }, { provider: "constructor" }]) {
-    assert.equal(readModel(value), undefined);
+    assert.equal(parseModel(value), undefined);
   }
 });
 

@@ -7,23 +7,23 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { grouped, offlineWords, printAge, withCard } from "gateway/web/state/agents.ts";
+import { formatAge, grouped, offlineWords, withCard } from "gateway/web/state/agents.ts";
 import { clean, cleanLine, firstSentence } from "gateway/web/state/clean.ts";
 import { pillWords, retryDelay } from "gateway/web/state/connection.ts";
 import {
   decodeEntities,
   type GrowingMarkdown,
   growMarkdown,
-  readMarkdown,
+  parseMarkdown,
   safeHref,
 } from "gateway/web/state/markdown.ts";
 import { cpuMs } from "tests/support/cpu_time.ts";
 import {
   type AgentCard,
-  readCard,
-  readEvent,
-  readPage,
-  readPreview,
+  parseCard,
+  parseEvent,
+  parsePage,
+  parsePreview,
 } from "gateway/web/state/wire.ts";
 
 Deno.test("clean() leaves nothing that a terminal or a reader would obey", () => {
@@ -77,7 +77,7 @@ Deno.test("decodeEntities() decodes once", () => {
   assert.equal(decodeEntities("&#0;&#x110000;"), "&#0;&#x110000;");
 });
 
-Deno.test("readMarkdown() gives hostile texts back as they are, soon", () => {
+Deno.test("parseMarkdown() gives hostile texts back as they are, soon", () => {
   const hostile = [
     ">".repeat(5_000),
     "[".repeat(20_000),
@@ -98,10 +98,10 @@ Deno.test("readMarkdown() gives hostile texts back as they are, soon", () => {
     "a@b.".repeat(15_000),
   ];
   for (const text of hostile) {
-    const spent = cpuMs(() => readMarkdown(text));
+    const spent = cpuMs(() => parseMarkdown(text));
     assert.ok(spent < 1_500, `${text.slice(0, 8)}… took ${Math.round(spent)} ms`);
   }
-  assert.equal(readMarkdown("x".repeat(1_000_000)), undefined);
+  assert.equal(parseMarkdown("x".repeat(1_000_000)), undefined);
 });
 
 Deno.test("growMarkdown() shows the same as the whole text, however it is cut", () => {
@@ -195,27 +195,27 @@ Deno.test("the list is grouped by attention and ordered by name", () => {
 Deno.test("ages are short", () => {
   const at = 1_000_000_000;
   const rows = [[0, "now"], [90, "2 min"], [7_000, "2 h"], [300_000, "3 d"]] as const;
-  for (const [seconds, words] of rows) assert.equal(printAge(at, at + seconds * 1_000), words);
-  assert.equal(printAge(null, at), "");
+  for (const [seconds, words] of rows) assert.equal(formatAge(at, at + seconds * 1_000), words);
+  assert.equal(formatAge(null, at), "");
   const seen = card("a", "offline", { lastSeen: { at, closeCode: 1006 } });
   assert.equal(offlineWords(seen, at + 7_200_000), "last seen 2 h ago, closed with 1006");
 });
 
 Deno.test("what the gateway sends is read, and what it does not send is passed over", () => {
   const event = { id: "e:7", agent: "ada", turn_id: null, at: 1, kind: "notice", payload: {} };
-  assert.equal(readEvent(event)?.seq, 7);
+  assert.equal(parseEvent(event)?.seq, 7);
   for (const broken of [null, 1, "x", [], {}, { id: "e" }, { id: ":1" }, { id: "e:x" }]) {
-    assert.equal(readEvent(broken), undefined);
-    assert.equal(readPage(broken), undefined);
-    assert.equal(readCard(broken), undefined);
-    assert.equal(readPreview(broken), undefined);
+    assert.equal(parseEvent(broken), undefined);
+    assert.equal(parsePage(broken), undefined);
+    assert.equal(parseCard(broken), undefined);
+    assert.equal(parsePreview(broken), undefined);
   }
-  const page = readPage({ events: [event, null], before: null, cursor: "e:7" });
+  const page = parsePage({ events: [event, null], before: null, cursor: "e:7" });
   assert.equal(page?.events.length, 1);
   assert.deepEqual(page?.cuts, [], "a gateway of an older version cuts no turn");
   const cut = { turn_id: "t", before: "e:5", counts: { events: 3, calls: 1 } };
   const given = [null, {}, { ...cut, before: "x" }, { ...cut, turn_id: 1 }, cut];
-  const cuts = readPage({ events: [], before: null, cursor: "e:7", cuts: given })?.cuts;
+  const cuts = parsePage({ events: [], before: null, cursor: "e:7", cuts: given })?.cuts;
   const counts = { events: 3, calls: 1, messages: 0, notices: 0, failed: 0 };
   assert.deepEqual(cuts, [{ turnId: "t", before: 5, counts }]);
 });

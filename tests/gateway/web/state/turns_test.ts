@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { runningTurn, turnsOf } from "gateway/web/state/turns.ts";
-import { foldWords, printDuration, toolSort, toolTarget } from "gateway/web/state/tool_words.ts";
+import { foldWords, formatDuration, toolSort, toolTarget } from "gateway/web/state/tool_words.ts";
 import type { WireEvent } from "gateway/web/state/wire.ts";
 
 let seq = 0;
@@ -152,7 +152,7 @@ Deno.test("the line of a call says what, to what and for how long", () => {
   assert.equal(toolTarget({ arguments: { limit: 1, path: "/a\n\u001b[31mb" } }), "/a ⏎ b");
   assert.equal(toolTarget({ arguments: "text" }), "");
   assert.equal(toolTarget({ arguments: { command: "x".repeat(1_000_000) } }).length, 121);
-  assert.deepEqual([0, 999, 1_500, 61_000, 7_260_000].map(printDuration), [
+  assert.deepEqual([0, 999, 1_500, 61_000, 7_260_000].map(formatDuration), [
     "1 ms",
     "999 ms",
     "1.5 s",
@@ -178,7 +178,7 @@ Deno.test("a cut turn works until its end is seen, and a torn one says nothing o
     cuts: loading,
   });
   assert.notEqual(after, before, "it is drawn again");
-  const [torn] = turnsOf([question, step], [], { torn: new Set(["c"]) });
+  const [torn] = turnsOf([question, step], [], { endDropped: new Set(["c"]) });
   assert.deepEqual([torn?.state, torn?.outcome], ["ended", undefined]);
 });
 
