@@ -51,13 +51,13 @@ export const GATEWAY_SETTINGS = {
     integer(EVENT_LIMITS.agentMibMin, EVENT_LIMITS.agentMibMax),
     {
       fallback: String(EVENT_LIMITS.agentMibDefault),
-      doc: "MiB of events that are kept of one agent.",
+      doc: "Most MiB of events stored for one agent.",
     },
   ),
   eventsDays: optional(
     "WEBVIEW_EVENTS_DAYS",
     integer(EVENT_LIMITS.daysMin, EVENT_LIMITS.daysMax),
-    { doc: "Days after which events and turns are taken away; without it only gc does." },
+    { doc: "Days until events and turns are deleted; if unset, only gc deletes them." },
   ),
   ledger: required("WEBVIEW_LEDGER", jsonMap(parsed(parseEmail), parsed(parseAgentName)), {
     doc: "JSON object: login identity to agent.",
@@ -74,11 +74,11 @@ export const GATEWAY_SETTINGS = {
     },
   }),
   trust: optional("WEBVIEW_TRUST", oneOf(["assertion", "header"]), {
-    doc: "assertion when a key is set, else header; header is for a site's own proxy.",
+    doc: "assertion when a key is set, else header; use header with another login proxy.",
   }),
   hosts: optional("WEBVIEW_HOSTS", list(text()), {
     doc:
-      "Host names under which the cockpit answers besides loopback ones; without it all, unless " +
+      "Host names under which the cockpit answers besides loopback names; if unset, all, unless " +
       "WEBVIEW_TRUST is header.",
   }),
 } as const;

@@ -57,7 +57,7 @@ export function daemonVerbs(
         ? err(
           refusal(
             "daemon-not-running",
-            `Cannot ${call.what}: nobody answers on "${socket}", the daemon must be running`,
+            `Cannot ${call.what}: no daemon answers on "${socket}", the daemon must be running`,
             { hints: ["systemctl restart fleetctl-daemon.service"] },
           ),
         )

@@ -92,7 +92,7 @@ export const REFUSALS = {
   crossSite: () =>
     refusal(
       "cross-site",
-      "Cannot answer: the request is not proven to come from a page of this site",
+      "Cannot answer: the request is not proven to come from a page of this origin",
     ),
   path: () => refusal("path-unknown", "Cannot answer: there is no such page under /auth"),
   method: () =>

@@ -88,10 +88,10 @@ interface Handed {
 
 /** Delay before delivery of a turn is retried after a full disk. */
 const RETRY_MS = 5_000;
-const NO_FILES = "the agent's dial unit is too old to take files";
-const STATE_LOST = "the agent does not hold this turn any more";
-const AWAY = "Your agent is not connected at the moment. The message is kept and handed over " +
-  "when it is back.";
+const NO_FILES = "the agent's dial unit is too old to accept files";
+const STATE_LOST = "the agent no longer has this turn";
+const AWAY = "Your agent is not connected at the moment. The message is stored and will be " +
+  "delivered when it reconnects.";
 
 /** Creates it; `close` stops its timers. */
 export function createAgents(deps: AgentsDeps): Agents {

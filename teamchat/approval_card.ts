@@ -27,7 +27,10 @@ export interface CardDecision {
 }
 
 const VERB = "fleetctl.approval";
-/** Characters of the arguments on a card; a call with longer ones is decided in the cockpit. */
+/**
+ * Characters of the arguments on a card. A call with longer ones is approved on the command line:
+ * the agent's dial unit sends the request to team chat only, so the cockpit does not show it.
+ */
 const SHOWN_LENGTH_MAX = 4_000;
 
 /** Returns the card. */
@@ -65,7 +68,8 @@ export function approvalCard(request: ApprovalRequest): Readonly<Record<string, 
       ...(isWhole ? [] : [{
         type: "TextBlock",
         wrap: true,
-        text: "There is more than fits here: see the cockpit to approve it.",
+        text: "The arguments are too long to show here. An operator can approve the call on the " +
+          `agent's host: fleetctl approvals approve ${request.id}`,
       }]),
     ],
     // A call whose arguments are not fully visible must not be approved with one press.

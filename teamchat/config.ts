@@ -70,7 +70,7 @@ export const TEAMCHAT_SETTINGS = {
   ),
   fileHosts: defaulted("TEAMS_FILE_HOSTS", list(text()), {
     fallback: "",
-    doc: "Hosts where the tenant keeps files, such as contoso-my.sharepoint.com; exact names.",
+    doc: "Hosts where the tenant stores files, such as contoso-my.sharepoint.com; exact names.",
   }),
   listen: defaulted("TEAMS_LISTEN", listenAddress(), {
     fallback: "127.0.0.1:3978",
@@ -88,15 +88,15 @@ export const TEAMCHAT_SETTINGS = {
     doc: "Shared token that lets any agent in; for clients without a key of their own.",
   }),
   receiver: optional("TEAMS_RECEIVER", oneOf(["apart"]), {
-    doc: "apart: a process of its own receives, and this one has no public listener.",
+    doc: "apart: a separate process receives; this one has no public listener.",
   }),
   sendsPerSecond: defaulted("TEAMS_SENDS_PER_SECOND", integer(1, 10_000), {
     fallback: "40",
-    doc: "Requests a second to the platform, which takes 50 of one bot in one tenant.",
+    doc: "Requests per second; the platform allows 50 per bot and tenant.",
   }),
   offlineMs: defaulted("TEAMS_OFFLINE_TTL", duration({ minMs: 10_000 }), {
     fallback: "12h",
-    doc: "How long a message waits for an agent that is away.",
+    doc: "How long a message waits for an agent that is not connected.",
   }),
 } as const;
 
@@ -291,13 +291,13 @@ function warningsOf(
     ...(mode.kind === "cloud" && mode.tenantId === undefined
       ? ["TEAMS_APP_TENANT_ID is not set: users of any tenant may be owners"]
       : []),
-    ...(values.agents.size === 0 ? ["TEAMS_AGENTS names nobody: every message is ignored"] : []),
+    ...(values.agents.size === 0 ? ["TEAMS_AGENTS is empty: every message is ignored"] : []),
     ...(shared.length === 0
       ? []
       : [`owners may write in ${shared.join(" and ")}: others there read the answers`]),
     ...(values.registerToken === undefined
       ? []
-      : ["TEAMS_REGISTER_TOKEN is set: whoever has it can register as any agent"]),
+      : ["TEAMS_REGISTER_TOKEN is set: anyone who has it can register as any agent"]),
   ];
 }
 

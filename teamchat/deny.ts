@@ -35,20 +35,20 @@ export type DenyCode =
   | "turn-queue-full";
 
 const ANSWERS: Readonly<Record<DenyCode, readonly [status: number, detail: string]>> = {
-  "activity-malformed": [400, "Cannot take the activity: it is none"],
-  "activity-refused": [403, "Cannot take the activity: its token does not stand for it"],
-  "body-late": [408, "Cannot take the activity: its body did not come"],
-  "body-not-json": [415, "Cannot take the activity: it must be application/json, not encoded"],
-  "body-too-large": [413, "Cannot take the activity: it is too long"],
-  "invoke-unknown": [501, "Cannot answer: nobody knows this invoke"],
-  "keys-unavailable": [503, "Cannot judge the token: the connector's keys are not to be had"],
-  "method-not-allowed": [405, "Cannot answer: the route does not take this method"],
+  "activity-malformed": [400, "Cannot accept the activity: it is malformed"],
+  "activity-refused": [403, "Cannot accept the activity: its token is not valid for it"],
+  "body-late": [408, "Cannot accept the activity: its body arrived too late"],
+  "body-not-json": [415, "Cannot accept the activity: it must be application/json, not encoded"],
+  "body-too-large": [413, "Cannot accept the activity: it is too long"],
+  "invoke-unknown": [501, "Cannot answer: unknown invoke"],
+  "keys-unavailable": [503, "Cannot check the token: the connector's keys are unavailable"],
+  "method-not-allowed": [405, "Cannot answer: the route does not support this method"],
   "page-refused": [403, "Cannot answer: in local mode the host must be localhost or 127.0.0.1"],
   "route-unknown": [404, "Cannot answer: there is no such route"],
-  "storage-failed": [503, "Cannot store the activity: the disk does not take it"],
-  "too-many-requests": [429, "Cannot take the activity: too many are being taken"],
-  "token-refused": [401, "Cannot take the activity: it has no token that counts here"],
-  "turn-queue-full": [429, "Cannot take the activity: too many wait for this agent"],
+  "storage-failed": [503, "Cannot store the activity: the write failed"],
+  "too-many-requests": [429, "Cannot accept the activity: too many requests are in progress"],
+  "token-refused": [401, "Cannot accept the activity: it has no valid token"],
+  "turn-queue-full": [429, "Cannot accept the activity: too many wait for this agent"],
 };
 
 /** Formats a refusal. */

@@ -97,7 +97,7 @@ export function createDisowning(deps: DisownDeps): Disowning {
       return disown(deps);
     } catch (thrown) {
       if (!(thrown instanceof FileFault)) throw thrown;
-      log.error("what former owners left is not read", { error: errorText(thrown) });
+      log.error("cannot read items of former owners", { error: errorText(thrown) });
       return false;
     }
   };

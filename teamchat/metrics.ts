@@ -9,14 +9,14 @@ import { createMetricSet, type MetricSet } from "core/metrics.ts";
 
 const COUNTERS = {
   ...DIAL_COUNTERS,
-  activities: "Activities by type and what became of them.",
+  activities: "Activities by type and outcome.",
   tokens: "Connector tokens by result: fresh, cached, or why refused.",
   key_fetches: "Fetches of the connector's keys by result.",
   turns: "Turns by outcome.",
   sends: "Requests to the platform by kind and outcome.",
   deliveries: "Answers by outcome.",
-  files: "Files by direction and what became of them.",
-  app_tokens: "App tokens asked for, by result.",
+  files: "Files by direction and outcome.",
+  app_tokens: "App tokens requested, by result.",
 } as const;
 /** Name of a counter without its prefix and suffix. */
 export type CounterName = keyof typeof COUNTERS;
@@ -26,7 +26,7 @@ const GAUGES = {
   turns_open: "Turns that have not ended.",
   replies_open: "Answers on their way.",
   sends_waiting: "Requests to the platform that wait for their turn.",
-  spooled: "Activities that wait for the sending half.",
+  spooled: "Activities that wait for the sender.",
   accept_seconds_max: "Longest time from a request to its durable write since the last reading.",
 } as const;
 /** Name of a gauge without its prefix. */

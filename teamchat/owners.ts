@@ -124,7 +124,7 @@ class WatchedOwners implements Owners {
     if (text === this.#text || this.#isClosed) return;
     const type = teamsAgentsType();
     const read = type.parse(text.trim());
-    if (!read.ok) return this.#refuse(read.error || type.wanted || "it holds no owners");
+    if (!read.ok) return this.#refuse(read.error || type.wanted || "it contains no owners");
     this.#text = text;
     this.#take(read.value);
   }

@@ -224,5 +224,5 @@ function cannot(code: string, { id }: GatewayDecision, found: string) {
 }
 
 function unknownApproval(decision: GatewayDecision) {
-  return cannot("approval-unknown", decision, "the agent has none of that name");
+  return cannot("approval-unknown", decision, "the agent has no such approval");
 }

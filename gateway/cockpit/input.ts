@@ -61,7 +61,7 @@ function bodyRefusal(fault: "broken" | "too-large" | "malformed"): Refusal {
   const usage = { kind: "usage" } as const;
   switch (fault) {
     case "broken":
-      return refusal("body-broken", "Cannot read the request: its body broke off", usage);
+      return refusal("body-broken", "Cannot read the request: its body was incomplete", usage);
     case "too-large":
       return refusal(
         "body-too-large",

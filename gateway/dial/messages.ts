@@ -92,7 +92,7 @@ function unknownReceiver(to: string) {
   return cannot("receiver-unknown", to, "there is no other agent of this name at this gateway");
 }
 function emptyMessage(to: string) {
-  return cannot("message-empty", to, "it is empty, must hold text");
+  return cannot("message-empty", to, "it is empty, must contain text");
 }
 function tooLong(to: string) {
   const limit = MESSAGE_LIMITS.textBytesMax;
@@ -100,7 +100,7 @@ function tooLong(to: string) {
 }
 function loop(to: string) {
   const limit = MESSAGE_LIMITS.hopsMax;
-  return cannot("message-loop", to, `${limit} messages led to one another already, must stop here`);
+  return cannot("message-loop", to, `the chain of messages has reached its limit of ${limit}`);
 }
 function tooMany(to: string) {
   const limit = MESSAGE_LIMITS.perMinuteMax;

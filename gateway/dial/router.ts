@@ -45,7 +45,7 @@ export interface Router extends SessionRouter {
 
 const AGENT_LOST_TURN = {
   code: "agent-state-lost",
-  reason: "The agent does not hold this turn any more, so its outcome is not known",
+  reason: "The agent no longer has this turn, so its outcome is not known",
 };
 /** Delay before delivery of a turn is retried after a full disk. */
 const DELIVERY_RETRY_MS = 5_000;

@@ -141,7 +141,7 @@ class ConnectedHosts implements HostRegistry {
       const job = isOfJob ? this.#open.get(frame.id) : undefined;
       // Drop late answers, and frames that a host may not send.
       if (!isOfJob || job?.host !== host) {
-        return log.warning("frame of a host not taken", { host, type: frame.type });
+        return log.warning("frame of a host dropped", { host, type: frame.type });
       }
       if (frame.type === "job_progress") return this.#book.note(frame.id, frame.text);
       job.end(ok(frame));

@@ -33,7 +33,7 @@ export function startSweep(deps: {
   function sweep(): void {
     const isMore = sweepSome();
     if (!isMore && gone.events + gone.turns > 0) {
-      log.info("old events taken away", { ...gone, days });
+      log.info("old events deleted", { ...gone, days });
       gone = { events: 0, turns: 0 };
     }
     cancel = clock.after(isMore ? PAUSE_MS : EVERY_MS, sweep);
@@ -47,8 +47,8 @@ export function startSweep(deps: {
       if (bound === "all old") {
         // There may have been no activity for that long: log once, until new activity.
         if (!isLogged) {
-          log.warning("no old event taken away", {
-            reason: "every event looks that old: is the clock of this host right?",
+          log.warning("no old events deleted", {
+            reason: "all events are older than the limit; check this host's clock",
             hint: "timedatectl",
           });
         }
@@ -61,7 +61,7 @@ export function startSweep(deps: {
       return some.events + some.turns > 0;
     } catch (thrown) {
       if (!(thrown instanceof FileFault)) throw thrown;
-      log.warning("no old event taken away", { reason: errorText(thrown) });
+      log.warning("no old events deleted", { reason: errorText(thrown) });
       return false;
     }
   }

@@ -92,7 +92,7 @@ export async function createRefreshes(
   const seal = async (token: string, digest: string): Promise<string> => {
     const iv = random.bytes(NONCE_BYTES);
     const [key] = keys;
-    if (key === undefined) throw new TypeError("a key ring holds at least one key");
+    if (key === undefined) throw new TypeError("a key ring contains at least one key");
     const sealed = await crypto.subtle.encrypt(algorithm(iv, digest), key, bytesOf(token));
     return `${toBase64Url(iv)}.${toBase64Url(new Uint8Array(sealed))}`;
   };

@@ -45,7 +45,7 @@ export async function fetchFile(
   if (!checked.ok) {
     return fault(
       checked.why === "file-host-foreign"
-        ? "it is kept at a host that is not in TEAMS_FILE_HOSTS"
+        ? "it is stored at a host that is not in TEAMS_FILE_HOSTS"
         : "its address cannot be read",
     );
   }
@@ -59,7 +59,7 @@ export async function fetchFile(
     );
   } catch {
     // The error may quote the address.
-    return fault("it did not come whole in time");
+    return fault("it was not completely received in time");
   }
 }
 

@@ -46,11 +46,11 @@ export function judgeContent(
     const isDeclared = type !== undefined && (stated === type || stated === "image/*");
     return isDeclared
       ? { ok: true, type }
-      : { ok: false, why: "it is no image of the type that is said" };
+      : { ok: false, why: "its content does not match the declared image type" };
   }
   const isPage = stated === "text/html" || stated === "application/xhtml+xml";
   if (isPage && !/\.x?html?$/i.test(file.name)) {
-    return { ok: false, why: "a page came in its place" };
+    return { ok: false, why: "a web page was received instead" };
   }
   const type = /^[a-z0-9!#$&^_.+-]{1,63}\/[a-z0-9!#$&^_.+-]{1,63}$/.test(stated)
     ? stated

@@ -195,7 +195,7 @@ class Incoming implements IncomingFiles {
         handover.described.push({
           n,
           name,
-          fault: fault ?? "the gateway does not have it any more",
+          fault: fault ?? "the gateway no longer has it",
         });
         continue;
       }

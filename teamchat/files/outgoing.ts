@@ -224,7 +224,7 @@ class Outgoing implements OutgoingFiles {
     if (upload === undefined) return;
     const bytes = await files.readBytes(`${folder}/${file.fileId}`);
     if (bytes === undefined) {
-      return this.#end(file, "failed", "the gateway does not have it any more");
+      return this.#end(file, "failed", "the gateway no longer has it");
     }
     const gone = this.#deps.gone(file.owner, file.agent);
     const signal = AbortSignal.any([this.#stop.signal, gone]);

@@ -55,7 +55,7 @@ async function follow(deps: FollowDeps, signal: AbortSignal): Promise<void> {
   let isLogged = false;
   while (!signal.aborted) {
     const stream = await sockets.connectUnix(path).catch((thrown) => {
-      if (!isLogged) log.warning("receiving half not there", { error: errorText(thrown) });
+      if (!isLogged) log.warning("receiver unreachable", { error: errorText(thrown) });
       isLogged = true;
       return undefined;
     });
@@ -64,11 +64,11 @@ async function follow(deps: FollowDeps, signal: AbortSignal): Promise<void> {
       continue;
     }
     isLogged = false;
-    log.info("receiving half connected");
+    log.info("receiver connected");
     const begun = clock.monotonic();
     await serve(stream, deps, signal);
     if (signal.aborted) return;
-    log.warning("receiving half gone");
+    log.warning("receiver disconnected");
     // Back off from a receiver that disconnects at once: it may be compromised or faulty.
     const isShort = clock.monotonic() - begun < RETRY.maxMs;
     failures = isShort ? failures + 1 : 0;
@@ -91,7 +91,7 @@ async function serve(stream: ByteStream, deps: FollowDeps, signal: AbortSignal):
     for await (const line of readLines(stream.readable, { lineBytesMax: LINE_BYTES_MAX })) {
       const request = parseRequest(line);
       if (request === undefined) {
-        deps.log.error("receiving half says what nobody knows");
+        deps.log.error("receiver sent an unknown frame");
         break;
       }
       const answering = answer(request, deps).then(send).finally(() => {
@@ -129,7 +129,7 @@ async function answer(request: HandoverRequest, deps: FollowDeps): Promise<Hando
     });
     return { type: "taken", n, status: taken.status, body: taken.body ?? "" };
   } catch (thrown) {
-    deps.log.error("handed over and not taken", { key, error: errorText(thrown) });
+    deps.log.error("activity not accepted", { key, error: errorText(thrown) });
     return { type: "taken", n, status: 503, body: "" };
   }
 }

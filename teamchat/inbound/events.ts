@@ -14,8 +14,8 @@ import type { InboundEvents } from "teamchat/inbound/messages.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { ReplyContext } from "teamchat/store/turn.ts";
 
-const WELCOME = "Hello. I am your agent: what you write here reaches me and nobody else.";
-const NOT_OFFERED = "This file is not offered any more.";
+const WELCOME = "Hello. I am your agent: what you write here reaches me and no one else.";
+const NOT_OFFERED = "This file is no longer offered.";
 const AGENT_AWAY = "Your agent is not connected, so nothing was decided. Please try again.";
 const STRANGER = "There is no agent for you here. An operator can give you one: " +
   "fleetctl agents add <name> --channel teamchat --owner-aad <your object id>";

@@ -79,7 +79,7 @@ class Link implements SenderLink {
     const writer = stream.writable.getWriter();
     const connection: Connection = { stream, writer, pending: new Map(), unsent: 0 };
     this.#connection = connection;
-    this.#deps.log.info("sending half connected");
+    this.#deps.log.info("sender connected");
     void this.#read(connection);
     for (const agent of [...this.#lanes.keys()]) void this.#hand(agent);
   }
@@ -195,7 +195,7 @@ class Link implements SenderLink {
     connection.stream.close();
     if (this.#connection === connection) {
       this.#connection = undefined;
-      this.#deps.log.warning("sending half gone");
+      this.#deps.log.warning("sender disconnected");
       this.#onProgress();
     }
     for (const resolve of connection.pending.values()) resolve(undefined);

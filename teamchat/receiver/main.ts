@@ -17,7 +17,7 @@ import { readSettingFiles } from "teamchat/setting_files.ts";
 
 const PROGRAM = "fleetctl-teamchat-receiver";
 await helpOrRefuse(PROGRAM, {
-  purpose: "takes the messages of the team-chat platform and hands them over",
+  purpose: "receives the platform's messages and forwards them",
   settings: RECEIVER_SETTINGS,
 });
 const host = openHost({ log: { program: PROGRAM } });

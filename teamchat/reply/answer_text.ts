@@ -25,8 +25,8 @@ function addition({ outcome, reason, answer }: Turn): string | undefined {
     case "cancelled":
       return "Stopped.";
     case "expired":
-      return "This message was not delivered: the agent was away for too long. Please send " +
-        "it again.";
+      return "This message was not delivered: the agent was disconnected for too long. Please " +
+        "send it again.";
     case "failed":
     case "interrupted": {
       const what = answer.trim() === "" ? "There is no answer" : "The answer ends here";

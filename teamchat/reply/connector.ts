@@ -121,7 +121,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
       if (outcome.kind !== "ok") {
         const { kind } = outcome;
         const why = "why" in outcome ? outcome.why : undefined;
-        log.info("send not taken", { what: call.what, outcome: kind, reason: why });
+        log.info("send refused", { what: call.what, outcome: kind, reason: why });
       }
       return outcome;
     },
@@ -157,7 +157,7 @@ async function request(
 ): Promise<CallOutcome> {
   const { context, method, activity, body } = call;
   const url = addressOf(base, context.conversation, activity);
-  if (url === undefined) return { kind: "failed", why: "its address cannot be written" };
+  if (url === undefined) return { kind: "failed", why: "its address is invalid" };
   try {
     const answer = await send({
       method,

@@ -313,7 +313,9 @@ function statements(db: Database) {
     waiting: db.prepare(
       `${turns} place = ? and created <= ? and agent not in (select agent from absences)`,
     ),
-    unreported: db.prepare(`${turns} told = 0 and agent = ? and delivery is not null order by place`),
+    unreported: db.prepare(
+      `${turns} told = 0 and agent = ? and delivery is not null order by place`,
+    ),
     open: db.prepare("select count(*) as n from turns where state <> 'closed'"),
     sweep: db.prepare("delete from turns where state = 'closed' and changed <= ?"),
     cursor: db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?"),

@@ -151,7 +151,7 @@ test("a consent counts once", async (at, agent) => {
   const second = press(at, "accept");
   assert.equal((await at.post(second.invoke)).status, 200);
   const room = at.kit.conversation("a:bea");
-  await at.until(() => room.messages.some(({ text }) => /not offered any more/.test(text)));
+  await at.until(() => room.messages.some(({ text }) => /no longer offered/.test(text)));
   assert.equal(second.session.bytes, undefined);
   assert.equal(at.kit.files.requests.length, 1);
 });

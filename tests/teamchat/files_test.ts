@@ -128,12 +128,12 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
     "a page in its place",
     (at) =>
       attached(at.kit.files.keep(bytesOf("<html>sign in</html>"), "text/html; charset=utf-8")),
-    /a page came in its place/,
+    /a web page was received instead/,
   ],
   [
     "a body that breaks off",
     (at) => attached(at.kit.files.answer(() => new Response(broken()))),
-    /did not come whole/,
+    /was not completely received/,
   ],
   ["an image at another host", () => ({
     contentType: "image/png",
@@ -150,11 +150,11 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
   ["an image that is none", (at) => {
     at.kit.files.keepInline("/teams/v3/attachments/b", bytesOf("<svg/>"), "image/svg+xml");
     return { contentType: "image/*", contentUrl: `${at.kit.serviceUrl}v3/attachments/b` };
-  }, /no image of the type/],
+  }, /does not match the declared image type/],
   ["an image of another type than it says", (at) => {
     at.kit.files.keepInline("/teams/v3/attachments/c", PNG, "image/jpeg");
     return { contentType: "image/*", contentUrl: `${at.kit.serviceUrl}v3/attachments/c` };
-  }, /no image of the type/],
+  }, /does not match the declared image type/],
 ];
 
 function endless(): ReadableStream<Uint8Array> {

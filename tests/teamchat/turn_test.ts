@@ -128,7 +128,7 @@ test("a turn that the agent lost ends, and its owner is notified", async (at) =>
   assert.equal((await at.still(agent.closed)).code, 4000);
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.messages.length === 1);
-  assert.match(room.messages[0]?.text ?? "", /does not hold this turn/);
+  assert.match(room.messages[0]?.text ?? "", /no longer has this turn/);
 });
 
 test("the same delivery five times at once is one turn", async (at) => {

@@ -118,7 +118,7 @@ export const HOST_ROUTES: readonly Route[] = [
   route({
     method: "GET",
     path: "/api/host/status",
-    summary: "What fleetctl status says on a host",
+    summary: "Output of fleetctl status on a host",
     gate: "fleetView",
     query: z.object({ host }),
     answers: [{

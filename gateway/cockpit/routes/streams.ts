@@ -69,7 +69,7 @@ export const STREAM_ROUTES: readonly Route[] = [
   route({
     method: "GET",
     path: "/api/transcript",
-    summary: "The transcript of one agent, as a stream or, asked for JSON, in pages",
+    summary: "The transcript of one agent, as a stream, or as JSON pages",
     gate: "allowAgent",
     agents: ({ query }) => [query.agent],
     query: z.object({

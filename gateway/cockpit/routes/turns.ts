@@ -22,7 +22,7 @@ const turnAnswer = z.object({
   cursor: z.string(),
 });
 const text = z.string()
-  .refine((given) => given.trim() !== "", "must hold text")
+  .refine((given) => given.trim() !== "", "must contain text")
   .refine(
     (given) => byteLength(given) <= TURN_LIMITS.textBytesMax,
     `must be at most ${TURN_LIMITS.textBytesMax} bytes`,

@@ -89,8 +89,8 @@ const FOLD_MIN = 3;
 const SEND_TOOL = "send_message";
 
 /**
- * Groups events into turns. `before` is the earlier result. The end of a turn in `endDropped` is not
- * among the events, so its state is left open.
+ * Groups events into turns. `before` is the earlier result. The end of a turn in `endDropped` is
+ * not among the events, so its state is left open.
  */
 export function turnsOf(
   events: readonly WireEvent[],

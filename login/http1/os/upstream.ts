@@ -174,7 +174,7 @@ async function sendBody(
     if (left === 0) return;
     // A wrong length would desynchronize the next request.
     link.close();
-    throw new RangeError("the body is not as long as it says");
+    throw new RangeError("the body does not match its declared length");
   } catch (thrown) {
     await reader.cancel(thrown).catch(() => {});
     throw thrown;

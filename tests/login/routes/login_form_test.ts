@@ -181,7 +181,7 @@ for (const [name, headers] of FOREIGN) {
     const rig = await createLoginRig();
     const answer = await post(rig, await loadForm(rig), { headers });
     assert.equal(answer.status, 403);
-    assert.match(await answer.text(), /not proven to come from a page of this site/);
+    assert.match(await answer.text(), /not proven to come from a page of this origin/);
   });
 }
 

@@ -26,7 +26,7 @@ export async function checkTeamchatHalves(scene: PackagedHost, roles: string): P
     OWNER,
   );
   await scene.must("fleetctl", "teams-gateway", "install", "--register-listen", "127.0.0.2:3978");
-  await scene.said(RECEIVER, '"event":"sending half connected"');
+  await scene.said(RECEIVER, '"event":"sender connected"');
   await checkFirstKey(scene);
   const wanted: Readonly<Record<string, string>> = {
     "/etc/fleetctl/env/teams-gateway.env": "640 root:fleetctl-teamchat",

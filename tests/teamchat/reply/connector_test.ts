@@ -52,7 +52,7 @@ for (const [conversation, activity, path] of ROWS) {
       assert.deepEqual(asked, [`${BASE}/v3/conversations${path}`]);
       return;
     }
-    assert.deepEqual(outcome, { kind: "failed", why: "its address cannot be written" });
+    assert.deepEqual(outcome, { kind: "failed", why: "its address is invalid" });
     assert.deepEqual(asked, []);
     const next = { ...call, context: { ...site, conversation: "a:2" }, activity: undefined };
     assert.equal((await connector.call(next)).kind, "ok");

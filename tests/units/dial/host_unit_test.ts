@@ -177,7 +177,7 @@ Deno.test("what a verb says while it runs reaches watchers, not its report", asy
     const told = [...text.matchAll(/"progress":"([^"]+)"/g)].map(([, line = ""]) => line);
     await source.cancel();
     assert.ok(told.every((line) => line.length <= 200), told.join("\n"));
-    assert.equal(lines.filter(({ event }) => event === "frame of a host not taken").length, 0);
+    assert.equal(lines.filter(({ event }) => event === "frame of a host dropped").length, 0);
     const { jobs } = await (await scene.ask("GET", "/api/host/jobs?host=boreas")).json();
     assert.deepEqual(jobs[0].report, { files: [] });
   });
@@ -282,8 +282,7 @@ Deno.test("what a host may not send changes nothing; a job is its own host's", a
     const event = { seq: 1, at, kind: "agent_state", payload: { state: "idle", since: at } };
     zephyr.send({ type: "event", event });
     zephyr.send({ type: "message", id: "m", to: "mia", text: "hi" });
-    const notTaken = () =>
-      lines.filter(({ event }) => event === "frame of a host not taken").length;
+    const notTaken = () => lines.filter(({ event }) => event === "frame of a host dropped").length;
     await settle(() => notTaken() === 3);
     zephyr.connection.terminate();
     await zephyr.closed;
