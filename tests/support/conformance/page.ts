@@ -37,29 +37,29 @@ export function isByUrl(scenario: string): boolean {
 const OF_THE_FRONT: Readonly<Record<string, string>> = {
   "dns-rebinding-protection": "passed by the test's HTTP front; a socket has no Host or Origin",
   "server-sse-multiple-streams":
-    "passed; event streams are HTTP, what our way shows is calls side by side",
+    "passed; event streams are HTTP, and a socket shows parallel calls only",
   "server-stateless":
     "passed; its four checks of statuses and headers are about the test's HTTP front",
 };
 
-const BY_URL = "HTTP only; by the way of an MCP that is reached by URL";
+const BY_URL = "HTTP only; run as an MCP that is reached by URL";
 
 /** Returns the text of the page. */
 export function conformancePage(version: string, revisions: readonly RevisionResults[]): string {
   return `# Conformance
 
 The official suite (\`@modelcontextprotocol/conformance@${version}\`, its required sets, run offline
-by \`./dev test conformance\`) against our way of a call, at both revisions in use. Written by
-\`FLEETCTL_GOLDEN=rewrite ./dev test conformance\`; the list of expected failures,
-\`tests/conformance/expected_failures.yaml\`, is empty.
+by \`./dev test conformance\`) against every step of a call: proxy, gate and socket. It runs at both
+revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes this page. The list of
+expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
 
-**As a server.** The suite speaks HTTP, so a front that belongs to the test gives each of its
-clients a proxy (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server.
-Every message that the suite validates against the schema of the revision has passed framing,
-admission, gate and back. **As a client.** The suite starts the client of \`mcp read\` and
-\`mcp call\`, which reaches the suite's server through our proxy as a program of its own and a unix
-socket. It answers what a server asks (form and URL mode; \`input_required\` of 2026-07-28) as
-somebody who accepts every default.
+**As a server.** The suite speaks HTTP. A front of the test gives each of its clients a proxy
+(\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that the
+suite validates against the schema of the revision has passed framing, admission and gate.
+
+**As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`. The client reaches the
+suite's server through our proxy, a separate process, and a unix socket. It answers a server's
+questions (form and URL mode; \`input_required\` of 2026-07-28) by accepting every default.
 
 ${revisions.map(revisionText).join("\n")}`;
 }
