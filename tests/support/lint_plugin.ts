@@ -5,6 +5,8 @@
  * @module
  */
 
+import { privateWords } from "tests/support/plain_words.ts";
+
 /** Names that only adapters, composition roots and browser code may use, with the replacement. */
 const EDGE_NAMES: Readonly<Record<string, string>> = {
   Deno: "a port of core/ports/",
@@ -250,6 +252,41 @@ const boundedBody: Deno.lint.Rule = {
   },
 };
 
+/**
+ * Private words of comments and texts, with the word to use (HACKING.md, "Terms"). Texts of tests
+ * are what other programs say, hostile ones too.
+ */
+const words: Deno.lint.Rule = {
+  create(context) {
+    const isTest = context.filename.includes("/tests/");
+    const report = (node: Deno.lint.Node, text: string, range: Deno.lint.Range) => {
+      for (const { found, use } of privateWords(text)) {
+        context.report({ node, range, message: `plain words: "${found}"; write ${use}` });
+      }
+    };
+    const comments = {
+      Program(node: Deno.lint.Program) {
+        for (const { value, range } of context.sourceCode.getAllComments()) {
+          report(node, value, range);
+        }
+      },
+    };
+    if (isTest) return comments;
+    return {
+      ...comments,
+      Literal(node) {
+        // A text of one word is a key, a kind or a name.
+        if (typeof node.value === "string" && node.value.includes(" ")) {
+          report(node, node.value, node.range);
+        }
+      },
+      TemplateElement(node) {
+        report(node, node.cooked, node.range);
+      },
+    };
+  },
+};
+
 /** The plugin that `deno.json` names. */
 const plugin: Deno.lint.Plugin = {
   name: "tree",
@@ -262,6 +299,7 @@ const plugin: Deno.lint.Plugin = {
     "optional-field": optionalField,
     "literal-spread": literalSpread,
     "bounded-body": boundedBody,
+    words,
   },
 };
 export default plugin;

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { TREE, treeFiles } from "tests/support/module_graph.ts";
+import { privateWords } from "tests/support/plain_words.ts";
 import { sentencesOf } from "tests/support/sentences.ts";
 
 /** The parts of a decision, in this order. */
@@ -72,6 +73,22 @@ Deno.test("a sentence of a document is read at once", async () => {
     }
   }
   assert.deepEqual(long, [], `at most ${SENTENCE_WORDS} words`);
+});
+
+Deno.test("documents use plain words", async () => {
+  const found: string[] = [];
+  for (const file of documents.filter((one) => one !== "docs/errors.md")) {
+    const text = await Deno.readTextFile(TREE + file);
+    text.split("\n").forEach((line, at) => {
+      // The glossary names the words.
+      if (file === "HACKING.md" && line.startsWith("|")) return;
+      // An anchor keeps its name for the links of others.
+      for (const word of privateWords(line.replace(/\(\S*#[\w-]+\)/g, ""))) {
+        found.push(`${file}:${at + 1} "${word.found}", write ${word.use}`);
+      }
+    });
+  }
+  assert.deepEqual(found, []);
 });
 
 Deno.test("sentences end where a reader breathes", () => {
