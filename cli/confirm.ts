@@ -33,7 +33,9 @@ export async function confirm(
   return err(refusal(
     "not-confirmed",
     answer === undefined
-      ? `Cannot run "${verbName(verb)}": there is no terminal to ask on, must be told --yes`
+      ? `Cannot run "${
+        verbName(verb)
+      }": there is no terminal to ask on, must be confirmed with --yes`
       : `Cannot run "${verbName(verb)}": what was typed is not "${name}"`,
     { kind: "usage", hints: [`fleetctl ${printTyped(invocation)} --yes`] },
   ));

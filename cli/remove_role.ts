@@ -60,7 +60,7 @@ export function parseRemoval({ switches, verb }: Invocation): Result<Options> {
   const isDryRun = switches.has("dry-run");
   if (isStateDeleted && !isDryRun && !switches.has("yes")) {
     const name = verb.path.join(" ");
-    return err(refusal("not-confirmed", `Cannot run "${name}": must be told --yes`, {
+    return err(refusal("not-confirmed", `Cannot run "${name}": must be confirmed with --yes`, {
       kind: "usage",
       hints: [`fleetctl ${name} --help`],
     }));

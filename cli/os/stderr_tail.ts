@@ -8,7 +8,7 @@ import type { Clock } from "core/ports/clock.ts";
 
 /** Number of bytes kept. */
 const BYTES_MAX = 16 * 1024;
-/** Time limit for the remaining output after the program was told to end. */
+/** Time limit for the remaining output after the request to end. */
 const REST_MS_MAX = 1_000;
 
 /** The kept output. */

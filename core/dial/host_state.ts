@@ -8,7 +8,7 @@
  * | not found, inactive | | `stopped` |
  * | activating | | `starting`; `failed` while it waits for a restart after a fault |
  * | active | of this run | as written |
- * | active | none of this run | `starting` at first, then `idle`, for a program that writes no file |
+ * | active | none since its start | `starting`, then `idle` if the program writes no file |
  * | deactivating | | `stopping` |
  * | failed | | `failed` |
  *

@@ -34,7 +34,7 @@ export const HOST_VERBS: readonly Verb[] = [
     path: ["access", "explain"],
     mutates: false,
     args: [
-      { name: "caller", summary: "root, gateway, host, nobody, the name of an agent, or a uid" },
+      { name: "caller", summary: 'root, gateway, host, "nobody", the name of an agent, or a uid' },
       { name: "verb", rest: true, summary: 'The command line; "--" goes before its options' },
     ],
     summary: "Explain the decision about a command line step by step",

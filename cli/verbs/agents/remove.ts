@@ -48,7 +48,7 @@ const VERB = "agents remove";
 export function parseOptions(invocation: Invocation): Result<Options> {
   const { options, switches } = invocation;
   if (!switches.has("yes")) {
-    return err(refusal("not-confirmed", `Cannot run "${VERB}": must be told --yes`, {
+    return err(refusal("not-confirmed", `Cannot run "${VERB}": must be confirmed with --yes`, {
       kind: "usage",
       hints: ["fleetctl agents remove --help"],
     }));

@@ -97,7 +97,7 @@ export async function remove(scene: DaemonScene): Promise<void> {
   await scene.must("fleetctl", "secret", "set", "OWN", "--value", "v", "--agent", "bob");
   const refused = await scene.run(["fleetctl", "agents", "remove", "bob"], { input: "" });
   assert.equal(refused.code, 2);
-  assert.match(refused.err, /must be told --yes/);
+  assert.match(refused.err, /must be confirmed with --yes/);
   const uid = await scene.uidOf("bob");
   await scene.must("sh", "-c", "echo mine > /home/bob/note; chown bob: /home/bob/note");
   await scene.must("fleetctl", "agents", "remove", "bob", "--yes");
