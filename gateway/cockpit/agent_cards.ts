@@ -7,7 +7,7 @@
 
 import { z } from "zod";
 import type { Viewer } from "core/access/viewer.ts";
-import type { CockpitDeps } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 
 /** Shape of a card, published with the routes. */
 export const agentCard = z.object({

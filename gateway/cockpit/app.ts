@@ -15,7 +15,7 @@ import { hostnameOf } from "core/net/host_name.ts";
 import { isCrossSite, isLocalProgram, isOfOtherViewer, viewerOf } from "gateway/cockpit/caller.ts";
 import { denial, problem } from "gateway/cockpit/deny.ts";
 import { readInput } from "gateway/cockpit/input.ts";
-import type { CockpitDeps } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 import type { Route } from "gateway/cockpit/route.ts";
 
 /** Header with the request id; an id from the proxy in front is reused. */

@@ -14,7 +14,7 @@ import {
 } from "core/access/assertion.ts";
 import { decideViewer, type Viewer, type ViewerClaim } from "core/access/viewer.ts";
 import { isLoopbackName } from "core/net/host_name.ts";
-import type { CockpitDeps } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 
 /** Header with the identity of the viewer. */
 const IDENTITY_HEADER = "X-User-Email";

@@ -10,7 +10,7 @@ import type { z } from "zod";
 import type { Gate } from "core/access/gates.ts";
 import type { Viewer } from "core/access/viewer.ts";
 import type { Result } from "core/result.ts";
-import type { CockpitDeps } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 
 /** A viewer with an identity. */
 export type Owner = Extract<Viewer, { kind: "owner" }>;

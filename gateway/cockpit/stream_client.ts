@@ -11,7 +11,7 @@
 
 import { errorText } from "core/errors.ts";
 import { type Cursor, formatCursor } from "gateway/cockpit/cursor.ts";
-import type { CockpitDeps } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 import { formatSse, showEvent } from "gateway/cockpit/sse.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { HubItem } from "gateway/transcript/hub.ts";

@@ -16,7 +16,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createKeyedQueue, type KeyedQueue } from "core/concurrency/keyed_queue.ts";
-import type { GatewayDecision, StoredApproval } from "gateway/approvals/book.ts";
+import type { GatewayDecision, StoredApproval } from "gateway/approvals/approval_store.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
 import type { Hub } from "gateway/transcript/hub.ts";

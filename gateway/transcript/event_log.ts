@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { ApprovalStore } from "gateway/approvals/book.ts";
+import type { ApprovalStore } from "gateway/approvals/approval_store.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import type { Result } from "core/result.ts";
 import type { Retention } from "core/store/transcript_retention.ts";

@@ -9,7 +9,7 @@ import { type DurableEvent, readAgentEvent } from "core/dial/event.ts";
 import type { Database } from "core/ports/databases.ts";
 import { err, type Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
-import type { ApplyToApproval } from "gateway/approvals/book.ts";
+import type { ApplyToApproval } from "gateway/approvals/approval_store.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { Appended, EventLog, StoredEvent } from "gateway/transcript/event_log.ts";
 import { readEvent, withinPage } from "gateway/transcript/event_rows.ts";

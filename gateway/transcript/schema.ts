@@ -5,7 +5,7 @@
  * @module
  */
 
-import { APPROVAL_TABLES } from "gateway/approvals/book.ts";
+import { APPROVAL_TABLES } from "gateway/approvals/approval_store.ts";
 import type { Database, SqlValue } from "core/ports/databases.ts";
 import { noteEnds } from "core/store/transcript_retention.ts";
 import { prepareTurnCounts } from "gateway/transcript/turn_counts.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { openApprovalStore } from "gateway/approvals/book.ts";
+import { openApprovalStore } from "gateway/approvals/approval_store.ts";
 import type { Database, Databases } from "core/ports/databases.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import { openRetention } from "core/store/transcript_retention.ts";

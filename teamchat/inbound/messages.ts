@@ -24,7 +24,7 @@ import { strictUtf8 } from "core/text/utf8.ts";
 import { timeUuid } from "teamchat/time_uuid.ts";
 import { deny } from "teamchat/deny.ts";
 import type { ConnectorTokens } from "teamchat/inbound/connector_token.ts";
-import { createOwnerSlots, slotOwner } from "teamchat/inbound/owner_places.ts";
+import { createOwnerSlots, slotOwner } from "teamchat/inbound/owner_slots.ts";
 import { planDelivery, type Planned } from "teamchat/inbound/plan.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import type { Delivery, Intake, Stored } from "teamchat/store/intake.ts";

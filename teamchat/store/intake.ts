@@ -16,7 +16,7 @@ import type { FileConsent } from "teamchat/files/file_consent.ts";
 import { writeBatch, type Writer } from "teamchat/store/batch.ts";
 import { insertAgentEvent, type NewAgentEvent } from "teamchat/store/owner_events.ts";
 import { takeConsent } from "teamchat/store/owner_files.ts";
-import type { ConversationCache } from "teamchat/store/heard.ts";
+import type { ConversationCache } from "teamchat/store/conversation_cache.ts";
 import type { OpenTurns } from "teamchat/store/open_turns.ts";
 import type { Conversation, NewTurn } from "teamchat/store/turn.ts";
 

@@ -11,7 +11,10 @@ import type { Log } from "core/ports/log.ts";
 import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import { openWriter } from "teamchat/store/batch.ts";
-import { type ConversationCache, createConversationCache } from "teamchat/store/heard.ts";
+import {
+  type ConversationCache,
+  createConversationCache,
+} from "teamchat/store/conversation_cache.ts";
 import { type Intake, openIntake } from "teamchat/store/intake.ts";
 import { prepareSchema, type Row } from "teamchat/store/schema.ts";
 import type { Conversation, ReplyContext } from "teamchat/store/turn.ts";

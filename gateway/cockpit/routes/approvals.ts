@@ -13,7 +13,7 @@ import { err, ok } from "core/result.ts";
 import { denial } from "gateway/cockpit/deny.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
-import type { StoredApproval } from "gateway/approvals/book.ts";
+import type { StoredApproval } from "gateway/approvals/approval_store.ts";
 
 const agent = z.string().min(1).max(64);
 const approval = z.object({

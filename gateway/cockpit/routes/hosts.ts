@@ -12,7 +12,7 @@ import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";
 import { HOST_JOBS } from "core/dial/host_job.ts";
 import { json } from "gateway/cockpit/reply.ts";
-import type { CockpitDeps } from "gateway/cockpit/parts.ts";
+import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 
 const host = z.string().min(1).max(253);

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";
 import { MODEL_CHOICE_LIMITS, MODEL_PROVIDERS } from "core/runtimes/model_choice.ts";
-import { modelCardShape } from "gateway/cockpit/model_desk.ts";
+import { modelCardShape } from "gateway/cockpit/model_endpoint.ts";
 import { json } from "gateway/cockpit/reply.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
 

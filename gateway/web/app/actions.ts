@@ -7,7 +7,7 @@
 
 import { cancelTurn, Refused, sendTurn } from "gateway/web/device/cockpit.ts";
 import { keepChoice, newKey, openOutboxStore, type OutboxStore } from "gateway/web/device/kept.ts";
-import { cutWords } from "gateway/web/state/cuts.ts";
+import { cutWords } from "gateway/web/state/truncations.ts";
 import { cleanLine, firstSentence } from "gateway/web/state/clean.ts";
 import {
   answered,

@@ -19,7 +19,7 @@ import {
   type Truncations,
   truncationsOf,
   withPart,
-} from "gateway/web/state/cuts.ts";
+} from "gateway/web/state/truncations.ts";
 import {
   parseCursor,
   type WireEvent,

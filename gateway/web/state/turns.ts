@@ -6,7 +6,11 @@
  * @module
  */
 
-import { NO_TRUNCATIONS, type Truncation, type Truncations } from "gateway/web/state/cuts.ts";
+import {
+  NO_TRUNCATIONS,
+  type Truncation,
+  type Truncations,
+} from "gateway/web/state/truncations.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
 /** A call of a tool. */

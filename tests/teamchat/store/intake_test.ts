@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import type { Database } from "core/ports/databases.ts";
 import { FileFault } from "core/ports/files.ts";
 import { ok } from "core/result.ts";
-import { createConversationCache } from "teamchat/store/heard.ts";
+import { createConversationCache } from "teamchat/store/conversation_cache.ts";
 import { type Delivery, openIntake } from "teamchat/store/intake.ts";
 import { openWriter } from "teamchat/store/batch.ts";
 import { prepareSchema } from "teamchat/store/schema.ts";

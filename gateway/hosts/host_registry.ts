@@ -33,7 +33,7 @@ import {
   type JobEntry,
   type JobOutcome,
   openJobStore,
-} from "gateway/hosts/job_book.ts";
+} from "gateway/hosts/job_store.ts";
 import type { Hub } from "gateway/transcript/hub.ts";
 
 /** A host as the cockpit shows it. */

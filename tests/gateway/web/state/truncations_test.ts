@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { cutWords, isQuestion } from "gateway/web/state/cuts.ts";
+import { cutWords, isQuestion } from "gateway/web/state/truncations.ts";
 import {
   emptyTranscript,
   headless,
