@@ -1,6 +1,6 @@
 /**
  * The store of hosts' jobs, in memory: running jobs, the last results, and the output of their
- * verbs. It keeps a limited number of them and never runs one; `gateway/hosts/host_registry.ts` does.
+ * verbs. It keeps a limited number of them; `gateway/hosts/host_registry.ts` runs them.
  *
  * @module
  */

@@ -49,13 +49,13 @@ export function conformancePage(version: string, revisions: readonly RevisionRes
   return `# Conformance
 
 The official suite (\`@modelcontextprotocol/conformance@${version}\`, its required sets, run offline
-by \`./dev test conformance\`) against every step of a call: proxy, gate and socket. It runs at both
-revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes this page. The list of
-expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
+by \`./dev test conformance\`) against every step of a call: proxy, gate and socket. It runs at
+both revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes this page. The
+list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
 
 **As a server.** The suite speaks HTTP. A front of the test gives each of its clients a proxy
-(\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that the
-suite validates against the schema of the revision has passed framing, admission and gate.
+(\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that
+the suite validates against the schema of the revision has passed framing, admission and gate.
 
 **As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`. The client reaches the
 suite's server through our proxy, a separate process, and a unix socket. It answers a server's
