@@ -57,7 +57,7 @@ list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empt
 (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that
 the suite validates against the schema of the revision has passed framing, admission and gate.
 
-**As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`. The client reaches the
+**As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`. It reaches the
 suite's server through our proxy, a separate process, and a unix socket. It answers a server's
 questions (form and URL mode; \`input_required\` of 2026-07-28) by accepting every default.
 
