@@ -88,8 +88,8 @@ async function follow(line: LocalConnection, watcher: TurnWatcher) {
 }
 
 /**
- * Adds the start command to a refusal. The turn did not begin: the agent may be stopped, or run an
- * older version.
+ * Replaces the hints of a refusal with the commands that show and restart the agent. The turn did
+ * not begin: the agent may be stopped, or run an older version.
  */
 function withStart(reason: Refusal, agent: string): Refusal {
   const isGone = reason.code === "dial-unreachable" || reason.code === "request-invalid";

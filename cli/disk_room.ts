@@ -20,7 +20,7 @@ export interface Disk {
   readonly entries: Room;
 }
 
-/** The total, and the part that an unprivileged program can still use. */
+/** The total, and how much of it an unprivileged program can still use. */
 export interface Room {
   readonly all: number;
   readonly left: number;
@@ -29,7 +29,7 @@ export interface Room {
 const MIB = 1024 * 1024;
 /**
  * With fewer free bytes than this, the disk of a server fills up within hours. A small file system,
- * such as a /run of a few MiB, must instead have a share of its size free.
+ * such as a /run of a few MiB, must have `PART_LEFT_MIN` of its size free instead.
  */
 const BYTES_LEFT_MIN = 512 * MIB;
 /** Below this, writes fail now or with the next database page. */
@@ -41,9 +41,9 @@ const PART_LEFT_MIN = 0.05;
 const ANSWER_MS_MAX = 3_000;
 const COLUMNS = "target,size,avail,itotal,iavail,file";
 
-/** The purpose of each folder whose full disk would have an effect. */
+/** Maps each checked folder to what depends on free space there. */
 function foldersOf(paths: Paths): ReadonlyMap<string, string> {
-  // Units of another root have no private /tmp.
+  // Only under `/` does systemd give units a private /tmp and /var/tmp (PrivateTmp=).
   const ofUnits = paths.root === "/" ? [paths.at("/tmp"), paths.at("/var/tmp")] : [];
   return new Map([
     ...ofUnits.map((each) =>

@@ -1,6 +1,6 @@
 /**
- * Replaces unreadable entries of the overlay catalog by their newest readable commit, and reports
- * each as a fault. Reads git only if there is a fault. Writes nothing.
+ * Replaces each unreadable entry of the overlay catalog with its newest readable version in git,
+ * and reports it as a fault. Reads git only if there is a fault. Writes nothing.
  *
  * @module
  */
@@ -23,7 +23,7 @@ import { err, ok, type Result } from "core/result.ts";
 
 /**
  * Adds the last good version of each unreadable overlay entry. If the overlay never had a good
- * version, the entry of the layer below stays in effect.
+ * version, the entry of the layer below is used.
  */
 export async function keepCatalog(
   ports: LedgerPorts,
@@ -53,7 +53,7 @@ export async function keepCatalog(
   return ok({ entries: new Map([...entries].sort(byName)), faults });
 }
 
-/** Returns the effective entry. An entry from below the overlay has no commit. */
+/** Returns the effective entry. An entry of a layer below the overlay has no commit. */
 async function keptEntry(
   ports: LedgerPorts,
   paths: Paths,

@@ -62,8 +62,9 @@ function withoutAbsent(edit: LimitsEdit): AgentLimits {
 }
 
 /**
- * Returns one line for people: the limits in force, the agent's own ones marked. Without host
- * limits: what the record sets, and that limits are enforced under systemd only.
+ * Returns the limits in force as one line for people, and marks those that the agent's record sets.
+ * Without host limits, the line has only the record's limits, and states that limits are enforced
+ * under systemd only.
  */
 export function limitsText(own: AgentLimits | undefined, host: HostLimits | undefined): string {
   const shown = host === undefined ? own ?? {} : fillLimits(own ?? {}, host.agent);

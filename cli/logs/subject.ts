@@ -1,13 +1,13 @@
 /**
- * Resolves the argument of `fleetctl logs`, a role, an agent or an MCP, to units. Checks whether
- * the caller may read their logs. Pure. The rendered files name the units, so an unreadable ledger
- * or catalog hides no log.
+ * Resolves the argument of `fleetctl logs` (a role, an agent or an MCP) to units. Checks whether
+ * the caller may read their logs. Pure. The unit names come from the rendered files, so logs can be
+ * read even when the ledger or the catalog cannot.
  *
  * | Word | Units | May be read by |
  * |---|---|---|
  * | `gateway`, `login`, `daemon` … | the role's | operators |
  * | an agent, `self` | its dial unit, which runs its runtime | that agent, operators |
- * | an MCP | its sockets and servers | operators; an agent those that run as itself |
+ * | an MCP | its sockets and servers | operators; an agent, if the server runs as that agent |
  *
  * @module
  */
@@ -76,7 +76,8 @@ function denied(name: string, why: string) {
 }
 
 /**
- * The same refusal for existing and missing subjects, so that an agent learns nothing about either.
+ * Returns the same refusal for existing and missing subjects, so that an agent cannot tell which
+ * exist.
  */
 function notOwn(word: string) {
   return refusal(

@@ -26,7 +26,7 @@ import type { Paths } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** A catalog folder that cannot be used, and the reason. */
+/** A catalog entry that cannot be used, and the reason. */
 export interface CatalogFault {
   readonly name: string;
   readonly file: string;
@@ -34,9 +34,9 @@ export interface CatalogFault {
 }
 
 /**
- * The MCPs that this host knows. `entries` is sorted by name. `readCatalog` puts each name in one
- * of the two. `keepCatalog` (`cli/kept_catalog.ts`) may add the last good entry to a name with a
- * fault: the planner renders that entry, and `findEntry` still refuses the name.
+ * The MCPs that this host knows. `entries` is sorted by name. `readCatalog` puts each name in
+ * either `entries` or `faults`. `keepCatalog` (`cli/kept_catalog.ts`) may add the last good entry
+ * to a name with a fault: the planner renders that entry, and `findEntry` still refuses the name.
  */
 export interface Catalog {
   readonly entries: ReadonlyMap<McpName, Manifest>;
@@ -142,7 +142,7 @@ async function readLayer(
   return ok(layer);
 }
 
-/** Reads one folder of a catalog; returns undefined if it is not a folder. */
+/** Reads the entry `name` of a catalog folder; returns undefined if it is not a folder itself. */
 export async function readCatalogEntry(
   files: Reader,
   at: { readonly folder: string; readonly name: string; readonly origin: "overlay" | "runtime" },

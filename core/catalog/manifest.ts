@@ -1,6 +1,6 @@
 /**
- * The manifest of one catalog entry, `catalog/<name>/mcp.yaml`. Unknown keys and bad values are
- * refused with file, line and key. No I/O.
+ * The manifest of one catalog entry, `catalog/<name>/mcp.yaml`; `core/catalog/parse_manifest.ts`
+ * parses it. No I/O.
  *
  * @module
  */
@@ -49,12 +49,12 @@ export interface Manifest {
   /** Text of the entry's lock: the whole dependency tree with integrity; npm and uvx only. */
   readonly lock?: string;
   /**
-   * Program inside the tree, a path relative to it; its arguments accept the placeholders of
-   * permissions.
+   * The program to start, as a path relative to the deployed tree. `args` accept the placeholders
+   * of `ServerPermissions`.
    */
   readonly command?: string;
   readonly args: readonly string[];
-  /** Fixed, non-secret environment of the server; accepts the placeholders of permissions. */
+  /** Fixed, non-secret environment of the server; accepts the same placeholders. */
   readonly environment: Readonly<Record<string, string>>;
   readonly auth: "none" | "env" | "oauth";
   readonly requiredEnv: readonly KeyName[];
@@ -90,11 +90,11 @@ export interface Manifest {
   readonly hostPrograms: readonly { readonly anyOf: readonly string[]; readonly install: string }[];
   readonly origin: "shipped" | "overlay" | "runtime";
   /**
-   * Tools that an upgrade widened and that await a review. They are also in `risk` as `block`, so
-   * that every endpoint refuses them.
+   * Tools that an upgrade added or widened (`core/catalog/tool_diff.ts`) and that await a review;
+   * `*` for all. They are also in `risk` as `block`, so that every endpoint refuses them.
    */
   readonly heldTools?: readonly string[];
-  /** Everything that awaits a review, in words, and since when (ISO 8601). */
+  /** Everything that awaits a review, one text each, and since when (ISO 8601). */
   readonly heldBack?: { readonly reasons: readonly string[]; readonly since?: string };
   /** Tool → hash of its accepted definition; absent if nothing was locked. */
   readonly acceptedTools?: ReadonlyMap<string, string>;

@@ -28,7 +28,7 @@ const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
 const WRITTEN_OUT = /^[a-z]+:\/\/([^/?#\\\s]+)(?:$|[/?#])[^\\\s]*$/i;
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 
-/** Reads the `source` block and the `integrity` hashes of its bytes. */
+/** Reads the `source` block and the hashes of the `integrity` block. */
 export function parseSource(
   read: FieldReader,
   declared: readonly KeyName[],
@@ -78,7 +78,7 @@ function checkSource(
   }
 }
 
-/** Returns the wanted state of a refused pin: the part of its message after the last ": ". */
+/** Returns the form that a refused pin must have: its message after the last ": ". */
 function wantedOf(result: Result<unknown>): string | undefined {
   if (result.ok) return undefined;
   return result.error.message.split(": ").at(-1);
@@ -96,7 +96,8 @@ function checkUrl(text: string, declared: readonly KeyName[]): string | undefine
   }
   if (!URL.canParse(text.replace(PLACEHOLDER, "x"))) return "must be an absolute URL";
   const url = new URL(text.replace(PLACEHOLDER, "x"));
-  // A URL parser reads one slash, or backslashes, as two; then the host is not what it seems to be.
+  // A URL parser reads `https:/x` and `https:\\x` as `https://x`, so the host is checked as
+  // written.
   const authority = WRITTEN_OUT.exec(text)?.[1];
   if (authority === undefined) return "must begin with https:// and a host";
   if (authority.includes("{")) return "must have no placeholder in its host";

@@ -1,7 +1,7 @@
 /**
  * Risk marks of a new entry: which tools need a human's approval before each call, and how an
- * operator overrides that. A server's own claims do not lift a mark alone: a tool that claims to be
- * read-only but is called `delete_page` still gets `ask`. No I/O.
+ * operator overrides that. A server's own claims are not enough to avoid a mark: a tool that claims
+ * to be read-only but is called `delete_page` still gets `ask`. No I/O.
  *
  * | Known about a tool | Mark |
  * |---|---|
@@ -38,7 +38,7 @@ type Definition = LockedTool["definition"];
 const MARKS = ["ask", "block", "allow"] as const;
 /**
  * Words that mean a change, anywhere in a name: `git_commit`, `dbPush`. Some are also nouns
- * (`get_commit`); such a tool asks once too often until an operator lifts the mark.
+ * (`get_commit`); such a tool needs approval until an operator removes the mark.
  */
 const CHANGES: ReadonlySet<string> = new Set(
   ("add alter append apply approve archive assign cancel checkout clear close commit create " +

@@ -27,8 +27,8 @@ export interface FairSemaphoreOptions {
 /** A fair semaphore. */
 export interface FairSemaphore {
   /**
-   * Resolves when `who` may pass, with the function that leaves again. Resolves with undefined if
-   * `signal` aborts the wait first.
+   * Resolves when `key` may pass, with a function to call when its work ends. Resolves with
+   * undefined if `signal` aborts the wait first.
    */
   acquire(key: string, signal?: AbortSignal): Promise<(() => void) | undefined>;
   /** Returns the number of waiters, in total or of one key. */
@@ -103,7 +103,7 @@ export function createFairSemaphore(
     waiter(undefined);
   }
 
-  /** Lets `who` pass if no one waits and there is room; returns undefined if it has to wait. */
+  /** Lets `key` pass if no key waits and there is room; returns undefined if it has to wait. */
   function tryAcquire(key: string): (() => void) | undefined {
     const own = held.get(key) ?? 0;
     if (waiters.size > 0 || count >= max || own >= maxPerKey) return undefined;

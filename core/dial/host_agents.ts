@@ -3,7 +3,7 @@
  * dial-in listener, with a statement that the host's dial key signs. No I/O.
  *
  * The statement names the dialled gateway address, the host and the time, so it cannot be reused
- * elsewhere or later. It grants only what the same host could see of its own agents.
+ * elsewhere or later. It gives access only to the names of that host's own agents.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { parseHostName } from "core/names.ts";
 
 /** Path of the query at the dial-in listener. */
 export const HOST_AGENTS_PATH = "/host/agents";
-/** Largest difference between the clocks of the two hosts, in milliseconds. */
+/** Largest accepted difference, in milliseconds, of a statement's time from the gateway's clock. */
 export const STATEMENT_MS_MAX = 60_000;
 
 const SCHEME = "Fleetctl-Host";

@@ -1,8 +1,8 @@
 /**
- * Stores the events of connected agents. Events that arrive together are one write, and an event is
- * acknowledged after it is stored. An agent above its rate limit is read more slowly. An agent that
- * sends more unacknowledged events than `DIAL_LIMITS.unstoredEventsMax` or `unstoredBytesMax` allow
- * is disconnected.
+ * Stores the events of connected agents. Events that arrive together are stored in one write, and
+ * an event is acknowledged after it is stored. An agent above its rate limit is read more slowly.
+ * An agent that sends more unacknowledged events than `DIAL_LIMITS.unstoredEventsMax` or
+ * `unstoredBytesMax` allow is disconnected.
  *
  * @module
  */
@@ -22,9 +22,9 @@ import type { Result } from "core/result.ts";
 export interface AppendedEvents {
   /** Last sequence number that is stored without a gap before it. */
   readonly ackedSeq: number;
-  /** Events that were already stored. */
+  /** Number of events that were already stored. */
   readonly repeated: number;
-  /** Events that name a turn of another agent. */
+  /** Number of events that name a turn of another agent. */
   readonly otherAgents: number;
   /** A sequence number is missing; nothing after it was stored. */
   readonly hasGap: boolean;
@@ -36,7 +36,7 @@ export interface InboxDeps<Appended extends AppendedEvents> {
     session: DialSession,
     events: readonly DurableEvent[],
   ) => Result<Appended> | Promise<Result<Appended>>;
-  /** Called with the result of each write, before the acknowledgement is sent. */
+  /** Called with the result of each successful write, before the acknowledgement is sent. */
   readonly onStored: (appended: Appended) => void;
   /** Schedules a write of the agent; events that arrive before it runs are written with it. */
   readonly run: (agent: string, write: () => Promise<void>) => void;

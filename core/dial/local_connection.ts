@@ -19,7 +19,9 @@ export interface LocalConnection {
   close(): void;
 }
 
-/** Connects; the error is part of a sentence about the state found. */
+/**
+ * Connects. The error is a clause for the caller's message, such as "its dial unit is not running".
+ */
 export async function connectLocal(
   socket: string,
   connect: (path: string) => Promise<ByteStream>,
@@ -37,7 +39,7 @@ export async function connectLocal(
     );
   }
   const writer = stream.writable.getWriter();
-  writer.closed.catch(() => {/* the reader sees the end too */});
+  writer.closed.catch(() => {/* `receive` reports the end */});
   const lines = readLines(stream.readable, { lineBytesMax });
   return ok({
     send: (request) => writer.write(new TextEncoder().encode(`${JSON.stringify(request)}\n`)),

@@ -14,7 +14,7 @@ export const DAEMON_LIMITS = {
   /** One argument, in UTF-16 units; large enough for the JSON arguments of a tool. */
   argumentLengthMax: 64 * KIB,
   connectionsPerUidMax: 16,
-  /** Connections of all uids except root together; far below the limit on open files. */
+  /** Connections in total, for all uids except root; far below the limit on open files. */
   connectionsMax: 1_024,
   /**
    * Verbs of one uid that run at once; each is a separate process. More of them wait in a queue.

@@ -22,7 +22,7 @@ export interface ForwardOutput {
   err(text: string): Promise<void>;
 }
 
-/** Far above the largest frame, which is the output of one print. */
+/** Far above the largest frame, which carries the text of one write to stdout or stderr. */
 const FRAMES = { lineBytesMax: 4 * 1024 * 1024, mustEnd: true };
 /** Error names for a missing socket, or one without a listener. */
 const NO_LISTENER = ["NotFound", "ConnectionRefused"];
@@ -36,8 +36,8 @@ export async function connectDaemon(
     return await sockets.connectUnix(socket);
   } catch (thrown) {
     if (thrown instanceof Error && NO_LISTENER.includes(thrown.name)) return undefined;
-    // A missing permission does not mean a missing daemon. Reporting it as one would mislead the
-    // user.
+    // A permission error does not mean that the daemon is not running, so it is not reported as
+    // that.
     throw thrown;
   }
 }

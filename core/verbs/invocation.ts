@@ -1,7 +1,7 @@
 /**
- * Parses an argument list to a verb with its arguments, driven by the verb table. Makes no decision
- * about the caller and has no effects. Splitting options into tokens is a port, because the
- * platform has a good parser (`core/os/argv.ts`).
+ * Parses an argument list into a verb with its arguments, driven by the verb table. Makes no
+ * decision about the caller and has no effects. Splitting options into tokens is a port, because
+ * the platform has a good parser (`core/os/argv.ts`).
  *
  * @module
  */
@@ -111,8 +111,8 @@ function parseWithoutVerb(argv: readonly string[], words: readonly string[]): Re
 }
 
 /**
- * Tells whether `--as` lacks its value. Then an argument list without a verb is not a call for
- * help.
+ * Tells whether `--as` lacks its value. If it does, an argument list without a verb is an error,
+ * not a request for help.
  */
 function hasAsWithoutValue(argv: readonly string[]): boolean {
   const at = argv.indexOf("--as");
@@ -288,8 +288,8 @@ export function printTyped(invocation: Invocation): string {
 
 /**
  * Prints an invocation as an argument list: the verb's words, then options, then arguments after
- * `--`, so that no argument is parsed as an option. Secret values are printed as `-`; repeated
- * options are repeated.
+ * `--`, so that no argument is parsed as an option. Secret values are printed as `-`. A repeatable
+ * option is printed once per value.
  */
 export function printInvocation(invocation: Invocation): readonly string[] {
   const { verb, options, switches, json } = invocation;
@@ -308,7 +308,7 @@ export function printInvocation(invocation: Invocation): readonly string[] {
   return words.length === 0 ? printed : [...printed, "--", ...words];
 }
 
-/** Returns the words of the arguments, with `-` for a secret one. */
+/** Returns the values of the arguments, with `-` for a secret one. */
 function wordsOf({ verb, args, rest }: Invocation): readonly string[] {
   return verb.args.flatMap((row) => {
     const word = args[row.name];

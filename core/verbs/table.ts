@@ -28,7 +28,7 @@ export function verbNamed(name: string): Verb | undefined {
   return VERBS.find((verb) => verbName(verb) === name);
 }
 
-/** Returns the row with the longest path that starts `words`. */
+/** Returns the row with the longest path that is a prefix of `words`. */
 export function matchVerb(words: readonly string[]): Verb | undefined {
   let best: Verb | undefined;
   for (const verb of VERBS) {

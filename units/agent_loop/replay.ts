@@ -1,6 +1,6 @@
 /**
  * Sends the stored conversation as ACP session updates, for a client that loads a session and shows
- * its history. Tool results are shortened; the model still has the whole ones.
+ * its history. Tool results are shortened; the model still has them in full.
  *
  * @module
  */

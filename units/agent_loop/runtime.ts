@@ -1,6 +1,6 @@
 /**
  * Wires the built-in runtime: settings, model (or the demo model), built-in tools, MCP servers, and
- * the ACP agent over them. Nothing is loaded, opened or started before a turn needs it.
+ * the ACP agent over them. No model is loaded and no server started before a turn needs it.
  *
  * @module
  */
@@ -42,7 +42,7 @@ export interface RuntimeOptions {
   readonly clientConfig: string;
 }
 
-/** A runtime that is ready to be connected. */
+/** A runtime that is ready for a client to connect. */
 export interface Runtime {
   readonly agent: RuntimeAgent;
   /** Ends turns, servers and the demo model. */
@@ -151,7 +151,7 @@ async function readServers(options: RuntimeOptions, host: Host) {
   return parsed.ok ? parsed.value : unusable(parsed.error);
 }
 
-/** Loads the model once. A failed load is reported by its turn and retried by the next. */
+/** Loads the model once, in the first turn. If that fails, later turns fail with the same error. */
 function modelSource(
   settings: Result<RuntimeSettings>,
   options: RuntimeOptions,

@@ -1,6 +1,6 @@
 /**
  * The sessions of a runtime process: begins and reopens them, runs one turn at a time in each, ends
- * them. A session that cannot be opened or run is refused. A turn that fails is no refusal:
+ * them. A session that cannot be opened or run is refused. A turn that fails is not a refusal:
  * `TurnEnd` says how it ended.
  *
  * @module
@@ -70,7 +70,7 @@ interface Session {
   isEnding: boolean;
 }
 
-/** Returns the sessions of a process; at first none is open. */
+/** Creates the sessions of a process; at first none is open. */
 export function createSessions(context: SessionContext): Sessions {
   const open = new Map<string, Session>();
 

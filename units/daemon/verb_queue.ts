@@ -12,7 +12,7 @@ import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { keyOf } from "units/daemon/uid_limits.ts";
 
-/** Mutating verbs that run at once, for all uids except root together. */
+/** Mutating verbs that run at once, in total for all uids except root. */
 export const VERBS_MAX = 32;
 
 /** The facts that decide a verb's position in the queue. */

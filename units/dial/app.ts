@@ -1,7 +1,7 @@
 /**
- * Wires a dial unit: a connection to each gateway, the runtime that they share, the local socket.
- * Receives the runtime's driver and ports. `units/dial/main.ts` and the tests start it in the same
- * manner.
+ * Wires a dial unit: a connection to each gateway, the runtime that they share, and the local
+ * socket. The caller passes the runtime's driver and the ports, so the tests start a unit exactly
+ * as `units/dial/main.ts` does.
  *
  * @module
  */
@@ -73,7 +73,7 @@ interface UnitContext extends DialPorts {
   readonly key: DialKey;
   /** Ends the connections to all gateways. */
   readonly signal: AbortSignal;
-  /** Components that callbacks use before all of them are open; undefined until then. */
+  /** Components that callbacks use. Each is undefined until it is open. */
   readonly open: { cockpit?: GatewayConnection; teams?: GatewayConnection; turns?: LocalTurns };
 }
 
@@ -143,11 +143,11 @@ export async function startDialUnit(
   });
 }
 
-/** Reports the agent's state: to its host through a file, to the cockpit through an event. */
+/** Reports the agent's state to its host (a file) and to the cockpit (an event). */
 interface States {
   report(state: AgentState, reason?: string): void;
   busy(isBusy: boolean): void;
-  /** Whether an approval is waiting for a decision. */
+  /** Reports whether an approval is waiting for a decision. */
   waiting(isWaiting: boolean): void;
   settled(): Promise<void>;
 }
@@ -295,7 +295,7 @@ async function openSocket(
   }
 }
 
-/** Opens a connection to the team-chat gateway with a fresh statement, signed with the dial key. */
+/** Returns the headers for the team-chat gateway: a fresh statement, signed with the dial key. */
 async function registration(
   agent: string,
   { url, owner }: NonNullable<DialConfig["teamchat"]>,

@@ -38,7 +38,7 @@ export type ClientInput =
   | { readonly kind: "time-is-up" }
   | { readonly kind: "closed" };
 
-/** Frames that are delivered once registered. */
+/** Frames that are delivered once registered. `closing` is delivered before that, too. */
 export type InboundFrame = Exclude<ServerFrame, { type: "challenge" | "registered" }>;
 
 /** Effects that the caller must carry out. */

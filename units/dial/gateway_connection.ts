@@ -1,8 +1,8 @@
 /**
  * One gateway connection and its state: outbox, turns, session, runner. An agent has a connection
  * to the cockpit, to team chat, or to both. They share only the runtime, which runs one turn at a
- * time. What was said on one is not passed to the other. A connection without a gateway runs the
- * turns of an agent that has no cockpit.
+ * time. Messages of one connection are never passed to another. A connection without a gateway runs
+ * the turns of an agent that has no cockpit.
  *
  * @module
  */
@@ -53,7 +53,7 @@ export interface TurnHandlers {
   readonly runtime: SupervisedRuntime;
   /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
-  /** Called when a person decided about an approval. */
+  /** Called when a person has decided about an approval. */
   readonly onDecision: (frame: DecisionFrame) => void;
 }
 
@@ -79,7 +79,7 @@ export interface GatewayConnectionDeps {
   /** Storage for the files of turns. Absent for a gateway that sends none. */
   readonly turnFiles?: TurnFiles;
   readonly onFileTaken?: (frame: Extract<InboundFrame, { type: "owner_file_taken" }>) => void;
-  /** Handles an answer to a question of the agent's programs; false when no caller waits for it. */
+  /** Handles an answer to a request of the agent's programs; false when no caller waits for it. */
   readonly onAnswer: (frame: AnswerFrame) => boolean;
 }
 
@@ -174,7 +174,7 @@ interface FrameContext {
   readonly deps: GatewayConnectionDeps;
 }
 
-/** Stores a note for the runtime's next turn; false when the disk refused it. */
+/** Stores a note for the runtime's next turn; false when it could not be stored. */
 function keepNote(id: string, text: string, { store, link, log }: FrameContext): boolean {
   const kept = store.notes.add(id, text);
   if (kept.ok) return true;
@@ -247,7 +247,7 @@ function handleFrame(frame: InboundFrame, context: FrameContext): void {
     case "closing":
       return;
     case "job":
-      // Jobs are for a host's own unit. A gateway that sends one to an agent is wrong.
+      // Jobs are for the unit of a host; a gateway must not send one to an agent.
       return log.warning("job refused", { job: frame.job });
   }
 }

@@ -34,7 +34,7 @@ export interface SeenVariables {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Most items of one kind that are listed. */
+/** Maximum number of refused requests that are listed. */
 const SHOWN_MAX = 10;
 /** Bytes of a fixed value that are shown. */
 const VALUE_BYTES_MAX = 160;
@@ -137,8 +137,8 @@ export function markLines(mcp: string, proposed: readonly ProposedMark[]): reado
 }
 
 /**
- * Returns the line that says how to remove the mark `*`. The mark stays after the server's tools
- * became known, until an operator removes it.
+ * Returns the line that says how to remove the mark `*`. Once the server's tools are known, the
+ * mark still stays until an operator removes it.
  */
 export function everyLines(mcp: string, everyAsks: boolean): readonly Cell[] {
   if (!everyAsks) return [];

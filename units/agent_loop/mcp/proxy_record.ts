@@ -1,6 +1,6 @@
 /**
- * Log lines of our own proxy on its stderr: calls, refusals, questions, servers that ended. They
- * are copied to this program's log, and so to the log of the agent's unit. No I/O.
+ * Log lines that `fleetctl-mcp` writes to stderr: calls, refusals, approval requests, servers that
+ * ended. They are copied to this program's log, and so to the log of the agent's unit. No I/O.
  *
  * @module
  */

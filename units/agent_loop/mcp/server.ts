@@ -1,6 +1,6 @@
 /**
  * One MCP server of the agent: connected when first needed, reconnected after a loss, and closed
- * with the runtime. Every failure is a sentence; nothing is thrown.
+ * with the runtime. Every failure is returned as text; nothing is thrown.
  *
  * @module
  */
@@ -53,7 +53,7 @@ interface Connection {
 
 const DESCRIPTION_LENGTH_MAX = 4_096;
 
-/** Closes a connection without calls after this time, which ends the programs behind it. */
+/** An idle connection is closed after this time, which also ends the server's process. */
 const IDLE_MS = 15 * 60_000;
 
 /** Creates a server; starts nothing before `open` or `call`. */
@@ -273,7 +273,7 @@ function isConnectionLost(error: unknown): boolean {
     /connection closed|not connected|broken pipe|epipe/i.test(errorText(error));
 }
 
-/** An error's text on one line. Removes queries of URLs, which may contain secrets. */
+/** Returns an error's text on one line, without URL queries, which may contain secrets. */
 function cleanText(error: unknown): string {
   return errorText(error).replace(/\s+/g, " ").replace(/(https?:\/\/[^\s?]+)\?\S*/g, "$1?…")
     .slice(0, 600);

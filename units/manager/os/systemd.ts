@@ -23,7 +23,7 @@ import { readUnixListeners } from "units/manager/os/unix_listeners.ts";
 import type { UnitStatus, UnitVerb } from "core/ports/unit.ts";
 
 const ENV = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", SYSTEMD_COLORS: "0" } as const;
-/** Longer than any start timeout of fleetctl's units, so that systemd's own timeout ends first. */
+/** Longer than any start timeout of fleetctl's units, so that systemd's own timeout fires first. */
 const COMMAND_MS_MAX = 180_000;
 const FAULT_LINES = 20;
 const UNIT_NAME = /^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,254}$/;
@@ -32,11 +32,11 @@ const UNIT_NAME = /^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]{0,254}$/;
 export interface SystemdFolders {
   /** Exists if and only if systemd is PID 1. */
   readonly booted: string;
-  /** Folders of unit files, first match first. */
+  /** Folders of unit files; the first one that has a unit's file wins. */
   readonly units: readonly string[];
 }
 
-/** Runs one of systemd's programs and returns the unchanged answer. */
+/** Runs one of systemd's programs and returns its result unchanged. */
 type Run = (program: "systemctl" | "journalctl", args: readonly string[]) => Promise<
   ProcessExit & { readonly stdout: string; readonly stderr: string; readonly timedOut: boolean }
 >;
@@ -62,8 +62,8 @@ export function systemdServices(
     return answer.stdout.split("\n").filter((line) => line !== "");
   };
   const status = (units: readonly string[]) => readStatus(units, run, folders.units);
-  // A reload costs PID 1 milliseconds for each loaded unit, so `enable` and `disable` do none; the
-  // caller reloads once.
+  // A reload costs PID 1 milliseconds for each loaded unit, so `enable` and `disable` do not
+  // reload; the caller reloads once.
   const systemctl = (verb: UnitVerb | "restart", units: readonly string[]) =>
     run("systemctl", [
       "--no-ask-password",
@@ -144,7 +144,7 @@ async function readStatus(
   return names.map((unit) => known.get(unit) as UnitStatus);
 }
 
-/** Reads properties. It costs PID 1 some 8 to 10 ms per unit. */
+/** Reads properties. This costs PID 1 about 8 to 10 ms per unit. */
 async function showUnits(names: readonly string[], run: Run): Promise<readonly UnitStatus[]> {
   if (names.length === 0) return [];
   const answer = await run("systemctl", [
