@@ -1,7 +1,8 @@
 /**
- * Reserved space on the disk of the state, for the case that the disk is full. Every action of root
- * must be recorded, and a full disk cannot record, so not even `gc` could run. `gc` therefore
- * releases the reserve first. Only on a real host; under another root nothing is reserved.
+ * Reserved space on the disk of the state, for the case that the disk is full. Every root action
+ * must first be recorded in the audit log. On a full disk that fails, so not even `gc` could run.
+ * `gc` therefore releases the reserve first. Only on a real host; under another root nothing is
+ * reserved.
  *
  * @module
  */

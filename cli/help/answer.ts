@@ -1,6 +1,6 @@
 /**
- * Answers help and version requests from the verb table. Pure. This is all code of `fleetctl
- * --help`, so it imports nothing else.
+ * Answers help and version requests from the verb table. Pure. `fleetctl --help` loads little more
+ * than this file and its imports, so they stay few.
  *
  * @module
  */

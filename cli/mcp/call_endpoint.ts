@@ -19,7 +19,8 @@ import { readRenderedKeys } from "core/secrets/rendered_keys.ts";
 
 /**
  * Whether the caller uses its own proxy. An agent on a real host does: the proxy's permission set
- * names that agent's sockets and URLs. Root and the operator of another root connect directly.
+ * names that agent's sockets and URLs. Root, and every caller under another root, connects
+ * directly.
  */
 export function isOwnProxy({ paths, ports }: VerbContext): boolean {
   return paths.root === "/" && ports.users.currentUid() !== 0;

@@ -58,7 +58,7 @@ export function unreachedUnits(lines: readonly AgentLine[]): readonly string[] {
   });
 }
 
-/** A role that is not active, with the error from its log. */
+/** Returns the problem of a role that is not active, with the error from its log. */
 export function roleProblem(
   { role, unit, state, reason }: RoleLine,
   { paths, causes }: ProblemContext,
@@ -79,8 +79,8 @@ export function roleProblem(
 }
 
 /**
- * The gateway admits a host's own unit only with an enrolled key. An operator must enroll a second
- * key.
+ * Returns the problem of a host key that is not enrolled. The gateway admits a host's own unit only
+ * with an enrolled key. `apply` enrolls a host's first key; an operator must enroll any other.
  */
 export function hostKeyProblem(context: VerbContext, gathered: Gathered): readonly Refusal[] {
   const { hostname } = context.ports;
@@ -93,7 +93,7 @@ export function hostKeyProblem(context: VerbContext, gathered: Gathered): readon
   })];
 }
 
-/** An agent that does not run, and its MCPs that do not answer. */
+/** Returns the problems of an agent that does not run, and of its MCPs that do not answer. */
 export function agentProblem(
   { agent, state, mcps }: AgentLine,
   { paths, causes }: ProblemContext,
@@ -143,7 +143,7 @@ function isRunning({ state }: HostState): boolean {
   return !["stopped", "failed", "stopping"].includes(state);
 }
 
-/** The connection problem of an agent. A unit that is down is reported separately. */
+/** Returns the connection problem of an agent. A unit that is down is reported separately. */
 export function connectionProblem(
   { agent, state, connection }: AgentLine,
   { paths, hostname, causes }: ProblemContext,

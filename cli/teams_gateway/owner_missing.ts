@@ -1,6 +1,6 @@
 /**
- * An agent of the channel teamchat without an owner in team chat. It gets no messages, and the
- * gateway refuses its registration. Pure.
+ * Warns about an agent of the channel teamchat without an owner in team chat. Such an agent gets no
+ * messages, and the gateway refuses its registration. Pure.
  *
  * @module
  */

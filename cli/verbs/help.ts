@@ -1,5 +1,5 @@
 /**
- * `fleetctl help [<verb>…] [--man]`: the file of the verb `help`. The help text itself is in
+ * `fleetctl help [<verb>…] [--man]`: prints help or the manual page. The text itself is in
  * `cli/help.ts`. Changes nothing.
  *
  * @module

@@ -191,8 +191,8 @@ export function grantOptions(grants: Grants): readonly string[] {
 
 /**
  * Chooses the tool for the one real call of a try, and makes up its required arguments from their
- * types. The tool must declare itself read-only, or have no annotations and a reading name. The one
- * with the fewest required arguments wins.
+ * types. The tool must declare itself read-only, or have no annotations and a name that suggests
+ * reading. The one with the fewest required arguments wins.
  */
 export function trialCall(
   tools: readonly McpTool[],

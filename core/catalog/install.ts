@@ -111,7 +111,7 @@ function installEnv(install: Install): Record<string, string> {
   return { ...env, DENO_DIR: install.cache, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" };
 }
 
-/** A status, and no other number: ports and names of temporary folders may contain 404 too. */
+/** Matches 404 only as a status: ports and names of temporary folders may contain it too. */
 const NOT_FOUND =
   /could not find npm package|does not exist|\b404 not found|version.*not found|no match/i;
 

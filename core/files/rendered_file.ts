@@ -4,7 +4,9 @@
  * @module
  */
 
-/** Owner by name. The executor resolves it to ids; it is ignored unless root runs it. */
+/**
+ * Owner by name. The executor resolves it to ids; it is ignored unless the executor runs as root.
+ */
 export interface FileOwner {
   readonly user: string;
   readonly group: string;

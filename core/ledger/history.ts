@@ -1,6 +1,6 @@
 /**
- * Reads the ledger's history, newest change first. Reads only. A commit that fleetctl did not
- * record (by a person, a merge) has no verb, and its author is the caller.
+ * Reads the ledger's history, newest change first. Reads only. A commit that fleetctl did not make
+ * (a person's commit, or a merge) has no verb, and its author counts as the caller.
  *
  * @module
  */

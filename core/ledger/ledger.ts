@@ -1,7 +1,7 @@
 /**
  * Reads the ledger into one value: every readable agent, and a fault for every other. Reads files,
- * writes none. A corrupt shard never hides another agent. A claim that two agents share is a fault
- * of both and valid for neither.
+ * writes none. A corrupt shard never hides another agent. An e-mail address or owner that two
+ * agents claim is a fault of both and valid for neither.
  *
  * @module
  */
@@ -113,7 +113,7 @@ export function withFallback(
   return { agents, faults: [...faults, ...claimFaults(agents, pathOf)], unreadable };
 }
 
-/** Adds to a fault that its subject keeps the state of a commit. */
+/** Adds a line to a fault: its subject continues with the version of a commit. */
 export function fallbackFault(fault: Refusal, subject: string, commit: string): Refusal {
   const line = `${subject} continues with its version of commit ${commit.slice(0, 12)}`;
   return { ...fault, details: [...fault.details, line] };
@@ -171,7 +171,7 @@ async function readShard(
   try {
     const stat = await files.stat(path);
     if (stat === undefined) return undefined;
-    // A link in a shared repository may point to any file of root's.
+    // A link in a shared repository may point to any file that root can read.
     if (stat.kind !== "file") {
       return bad(`it is ${fileKindText(stat.kind)}, must be a regular file`);
     }

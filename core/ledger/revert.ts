@@ -79,7 +79,7 @@ export async function revertChange(
     edits,
   });
   if (!done.ok) return done;
-  // If every file has a conflict, nothing would change, and `accept` is not called.
+  // `accept` is not called when no file would change, as when every file has a conflict.
   if (conflicts.length > 0) return err(conflictRefusal(paths, id, conflicts));
   return ok({ ...done.value, reverted: id, subject });
 }

@@ -125,9 +125,9 @@ export function fillLimits(limits: AgentLimits, defaults: FullLimits): FullLimit
 const RESERVE_SHARE = 1 / 8;
 const RESERVE_MIN = 512 * MIB;
 const RESERVE_MAX = 16 * GIB;
-/** A tiny host keeps at most half of its memory. */
+/** On a tiny host, the reserve is at most this share of its memory. */
 const RESERVE_SHARE_MAX = 1 / 2;
-/** Least useful memory of an agent. If the share of each is smaller, limits of agents overlap. */
+/** Least useful memory of an agent; the default is not lower, even if its share would be. */
 const AGENT_MEMORY_MIN = 512 * MIB;
 /** Share of a lone agent; the rest is for shared servers and the next agent. */
 const LONE_AGENT_SHARE = 3 / 4;
@@ -139,15 +139,15 @@ const AGENT_TASKS = [1_024, 8_192] as const;
 const ALL_WEIGHT = 50;
 const WEIGHT = 100;
 /**
- * Gap between `memory_high` and `memory_max`. Above the threshold the kernel delays each
- * allocation, more the further above. At one sixty-fourth the delay stays below what a user
- * notices.
+ * Gap between `memory_high` and `memory_max`, as a share of `memory_max`. Above `memory_high` the
+ * kernel delays each allocation; the delay grows with the excess. With a gap of one sixty-fourth, a
+ * user does not notice it.
  */
 const THRESHOLD_GAP = 1 / 64;
 
 /**
- * Returns the defaults of a host. Sizes are rounded down, and the number of agents counts in powers
- * of four. So another kernel or one more agent does not change every limit.
+ * Returns the defaults of a host. Sizes are rounded down, and the number of agents is rounded up to
+ * a power of four, so that a new kernel or one more agent does not change every limit.
  */
 export function defaultLimits(host: {
   readonly memoryBytes: number;
@@ -181,8 +181,8 @@ export function defaultLimits(host: {
 }
 
 /**
- * Returns the halving steps. Four agents get a half each, 16 a quarter, 64 an eighth, because they
- * rarely all work at once.
+ * Returns how often the memory is halved for the share of one agent. Four agents get a half each,
+ * 16 a quarter, 64 an eighth, because they rarely all work at once.
  */
 function halvings(agents: number): number {
   let step = 0;
@@ -190,7 +190,7 @@ function halvings(agents: number): number {
   return step;
 }
 
-/** Rounds down to a sixteenth of the next lower power of two, at least to 64 MiB. */
+/** Rounds down to a multiple of 1/16 of the next lower power of two, and of at least 64 MiB. */
 function roundDown(bytes: number): number {
   const power = 2 ** Math.floor(Math.log2(Math.max(bytes, 1)));
   const grain = Math.max(power / 16, 64 * MIB);

@@ -82,8 +82,8 @@ export const TEAMCHAT_LIMITS = {
   /** Pause between two requests of one stream; the platform accepts one per second. */
   streamGapMs: 1_500,
   /**
-   * A stream without news sends an update after this long; its answer also reports a press of
-   * "stop".
+   * An idle stream sends an update after this long. The platform's response to it also tells
+   * whether the user pressed "stop".
    */
   streamIdleMs: 20_000,
   /**

@@ -15,7 +15,7 @@ import type { ListenAddress } from "core/ports/sockets.ts";
 import { addressFault } from "core/os/address.ts";
 import { peerOf, requestOf, sendResponse } from "core/os/node_http.ts";
 
-/** Grace period for open work when the owner sets none. */
+/** Grace period for open work when the caller sets none. */
 export const CLOSE_GRACE_MS = 1_000;
 
 /** Answers one request; `peer` is the address of the other end. */
@@ -24,7 +24,7 @@ export type HttpHandler = (request: Request, peer: string) => Response | Promise
 /** Timeouts of a server; tests shorten them. */
 export type ServerTimes = { readonly [Name in keyof typeof HTTP_LIMITS]: number };
 
-/** Parts of a server. */
+/** Dependencies of a server. */
 export interface ServerOptions {
   /** Host and port for requests without a `Host` header. */
   readonly authority: string;

@@ -23,7 +23,7 @@ const INVALID_TEXT = 1007;
 const TOO_BIG = 1009;
 /** Longest reason that fits a close frame (RFC 6455, 5.5). */
 const REASON_BYTES_MAX = 123;
-/** Bounds for reading a refusing response: its first bytes, and the time for them. */
+/** Limits for reading a response that refuses the upgrade: its first bytes, and the time. */
 const ANSWER_BYTES_MAX = 256;
 const ANSWER_MS_MAX = 2_000;
 

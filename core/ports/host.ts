@@ -16,7 +16,7 @@ import type { Random } from "core/ports/random.ts";
 import type { Sockets } from "core/ports/sockets.ts";
 import type { Users } from "core/ports/users.ts";
 
-/** The ports that nearly all code needs; `main.ts` files build it with `core/os/host.ts`. */
+/** The ports that nearly all code needs; `main.ts` files create them with `core/os/host.ts`. */
 export interface Host {
   readonly clock: Clock;
   readonly random: Random;

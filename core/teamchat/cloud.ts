@@ -20,7 +20,7 @@ export interface Cloud {
   readonly openidMetadata: URL;
   /** Identity provider that issues the token for answers. */
   readonly loginUrl: URL;
-  /** Tenant of that request when the bot has no separate tenant. */
+  /** Tenant in the token request when the bot has no separate tenant. */
   readonly defaultTenant: string;
   readonly scope: string;
   /** Allowed origins of `serviceUrl`, such as `https://smba.trafficmanager.net`; exact match. */
@@ -140,8 +140,8 @@ const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
  * Returns the hosts that a gateway in one of the clouds may reach. Under a separate root, which is
- * for trials, it includes those of both modes. There a key in the secret store decides the mode,
- * and the renderer may not have permission to read it.
+ * for trials, the result includes the hosts of both modes: a key in the secret store decides the
+ * mode there, and the renderer may not have permission to read it.
  */
 export function reachableHosts(
   clouds: readonly Cloud[],

@@ -70,7 +70,7 @@ export interface TargetRule {
   readonly from: "argument" | "option";
   readonly name: string;
   /**
-   * - `required`: parsing refuses.
+   * - `required`: parsing fails.
    * - `host`: the whole host.
    * - `caller`: the calling agent; an operator must name one.
    * - `caller_or_host`: the calling agent, or for an operator the whole host.

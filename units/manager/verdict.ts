@@ -104,7 +104,7 @@ export class StartLimit {
     return true;
   }
 
-  /** Clears the count, for a start by hand. */
+  /** Clears the count, for a manual start. */
   reset(): void {
     this.#starts = [];
   }

@@ -1,8 +1,8 @@
 /**
- * Stamps of client configs: a file's metadata and its desired content. A read of a thousand homes
- * needs a thousand child processes with the agents' rights. A stat needs none, and shows whether a
- * file is still the one that matched. An agent that forges the time of its file only keeps its own
- * forged file.
+ * Stamps of client configs: a file's metadata and its desired content. To read the configs of a
+ * thousand homes takes a thousand child processes with the agents' rights. A stat takes none, and
+ * shows whether a file is unchanged since it last matched. An agent that forges the time of its
+ * file harms only itself: its forged file stays.
  *
  * @module
  */
@@ -36,9 +36,9 @@ export async function stampOf(
 }
 
 /**
- * Returns the stat of a path in a home with this process's own rights; undefined when a link is on
- * the way. An agent may create a link at any time: the result is only compared, never read or
- * shown.
+ * Returns the stat of a path in a home with this process's own rights; undefined when a folder of
+ * the path is a link. An agent may create a link at any time: the result is only compared, never
+ * read or shown.
  */
 export async function statInHome(
   files: StampFiles,

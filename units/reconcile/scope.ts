@@ -53,7 +53,7 @@ export function isOutside(scope: Scope | undefined, owned: Owned): boolean {
   return owned.mcp === undefined || !(scope.mcps as ReadonlySet<string>).has(owned.mcp);
 }
 
-/** Returns whether a recorded item that this run does not want stays nevertheless. */
+/** Returns whether a recorded item stays although this run does not want it. */
 export function isLeft(scope: Scope | undefined, owned: Owned): boolean {
   return isOutside(scope, owned) ||
     (scope !== undefined && owned.agent === undefined && owned.mcp !== undefined &&
@@ -90,7 +90,7 @@ export function narrowRecord(record: RenderRecord, scope: Scope | undefined): Re
   };
 }
 
-/** `mcp add`, step 1: both env files are rebuilt if the manifest declares keys. */
+/** Returns whether the manifest declares keys; if so, `mcp add` rebuilds both env files. */
 function hasKeys(facts: Facts, name: McpName): boolean {
   const manifest = facts.catalog.get(name);
   if (manifest === undefined) return false;

@@ -131,8 +131,8 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     "#!/bin/sh",
     `# Starts ${program.name} with its permission set. Rendered by fleetctl; changes are ` +
     "overwritten.",
-    // A program of the tree finds its packages only in the tree's cache, so the unit cannot change
-    // it.
+    // A program of the tree finds its packages only in the tree's cache, so its environment must
+    // not override `DENO_DIR`.
     ...(shape.kind === "tree"
       ? [`export DENO_DIR=${quoteShell(shape.denoDir)}`]
       : unlessSet("DENO_DIR", quoteShell(shape.denoDir))),
@@ -207,8 +207,8 @@ function helpProgram(shape: LauncherShape, paths: Paths): readonly string[] {
 
 /**
  * Under another root, verbs run in this process, which gets the permissions of a verb. Under `/`,
- * verbs go through the daemon. Root, who may write there anyway, can do without the daemon, and
- * must do so before the first daemon has a key.
+ * verbs go through the daemon. Root gets the permissions of a verb too: it can write there anyway,
+ * and must work without the daemon until the daemon has its key.
  */
 function choiceOfSet(paths: Paths): readonly string[] {
   const own = `sets=${quoteShell(paths.programPermissions)}`;

@@ -1,5 +1,5 @@
 /**
- * `fleetctl ledger revert`: reverts one change of the ledger by a new commit. Refused when it
+ * `fleetctl ledger revert`: reverts one change of the ledger with a new commit. Refused when it
  * conflicts with a later change or touches secrets. Also refused when afterwards a shard or catalog
  * entry would be invalid, two agents would have one owner, or an agent would request a missing MCP.
  *

@@ -1,6 +1,6 @@
 /**
- * `fleetctl mcp read <mcp> <tool> [<agent>]`: one call on the privileged-read plane: an admin may
- * run it for another agent. The code is in `cli/mcp/call_tool.ts`.
+ * `fleetctl mcp read <mcp> <tool> [<agent>]`: calls one tool. An admin may call it for another
+ * agent. The code is in `cli/mcp/call_tool.ts`.
  *
  * @module
  */

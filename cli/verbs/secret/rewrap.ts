@@ -1,6 +1,6 @@
 /**
  * `fleetctl secret rewrap`: encrypts the secret store to every recipient that the ledger lists.
- * Only a host that can read the store can do this. An entry in the list alone opens nothing.
+ * Only a host that can read the store can do this. Being listed is not enough to read the store.
  *
  * @module
  */

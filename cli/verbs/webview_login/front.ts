@@ -1,6 +1,7 @@
 /**
- * `fleetctl webview-login front <server>`: prints only the HTTPS front of the installed login
- * proxy, so that the output can be written to a file. Changes nothing.
+ * `fleetctl webview-login front <server>`: prints the web server configuration for HTTPS in front
+ * of the installed login proxy, and nothing else, so that the output can go to a file. Changes
+ * nothing.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login remove`: removes the login proxy from this host. No work waits in it.
- * Sessions are kept, so people stay signed in when it is installed again.
+ * `fleetctl webview-login remove`: removes the login proxy from this host. It never has pending
+ * work. Sessions are kept, so people stay signed in when it is installed again.
  *
  * @module
  */

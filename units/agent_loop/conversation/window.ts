@@ -44,7 +44,7 @@ const MESSAGE_TOKENS = 8;
 /** Maximum size of an old tool result. */
 const SHORT_RESULT_BYTES = 1024;
 /**
- * Once turns must be left out, they are left out down to this share of the budget. Then the next
+ * When turns must be left out, the rest is reduced to this share of the budget, so that the next
  * few turns fit without leaving out more.
  */
 const DROP_TO_SHARE = 0.7;

@@ -68,8 +68,8 @@ export async function runTurn(context: TurnContext, input: TurnInput): Promise<T
   try {
     end = await runSteps(context, input);
   } catch (error) {
-    // While the runtime ends, the client may have disconnected. Otherwise a write failed, such as
-    // on a full disk.
+    // While the runtime ends, the client may have disconnected. Otherwise a step failed, such as a
+    // write on a full disk.
     end = input.isEnding() ? stopped("cancelled") : notStored(error);
   }
   await storeEnd(context, end, input.isEnding());

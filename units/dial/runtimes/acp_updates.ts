@@ -274,7 +274,7 @@ function shortId(callId: string): string {
   return callId.slice(0, 256);
 }
 
-/** Fields that our own runtime adds under `_meta.fleetctl`; absent from other agents. */
+/** Fields that the built-in runtime adds under `_meta.fleetctl`; absent from other agents. */
 function metaOf(update: Fields): {
   readonly mcp?: string;
   readonly tool?: string;

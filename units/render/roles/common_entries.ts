@@ -6,7 +6,7 @@
 
 import type { UnitEntry } from "core/text/unit_file.ts";
 
-/** The embedded manager treats the log line `ready` as the end of the start; systemd ignores it. */
+/** The embedded manager treats the log line `ready` as the end of startup; systemd ignores it. */
 export const READY_LOG: UnitEntry = { key: "X-FleetctlReady", value: "log" };
 
 /** `[Unit]` entries of a service that must keep restarting without a limit. */

@@ -1,7 +1,8 @@
 /**
- * The units of the team-chat gateway: the receiver (the public listener, the host of the keys, no
- * client secret) and the sender, which keeps turns, agents and the secret. They are one unit where
- * messages and agents use one address. No I/O. See docs/design.md#programs.
+ * The units of the team-chat gateway. The receiver has the public listener, may reach the host of
+ * the connector's keys, and has no client secret. The sender has the turns, the agents and the
+ * secret. They are one unit where messages and agents use one address. No I/O. See
+ * docs/design.md#programs.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
  * The processes of one run of a unit, and how they are ended: signal, wait, kill, wait until none
- * is left. Replaces systemd's control group. Each signal is sent in the same turn in which the
- * process was read, so that a reused pid is never hit.
+ * is left. Replaces systemd's control group. Each signal is sent in the event-loop turn in which
+ * the process was read, so that a reused pid is never hit.
  *
  * @module
  */
@@ -43,7 +43,7 @@ export class Members {
   /** In the environment of every process of the run, unless a process cleared it. */
   readonly #invocation: string;
   #isMainEnded = false;
-  /** Whether the main process's pid is still the name of its group and session. */
+  /** Whether the main process's pid is still the id of its group and session. */
   #leads = true;
 
   constructor(deps: MemberDeps, main: ProcessName, invocation: string) {
@@ -63,9 +63,9 @@ export class Members {
   }
 
   /**
-   * Called when the main process was reaped. Its pid stays the id of its group only while the group
-   * has members. A process that lost its parent and left the group since the last check is found by
-   * its environment.
+   * Called when the main process has been reaped. Its pid stays the id of its group only while the
+   * group has members. A process that lost its parent and left the group since the last check is
+   * found by its environment.
    */
   mainEnded(): readonly ProcessEntry[] {
     this.#isMainEnded = true;
