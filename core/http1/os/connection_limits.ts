@@ -15,7 +15,7 @@ export type ConnectionBounds = Readonly<
   Record<keyof Pick<typeof WIRE_LIMITS, "connectionsMax" | "connectionsOfOneMax">, number>
 >;
 
-/** Checks without progress after which a body or an answer is slow: about ten seconds. */
+/** Checks of one body, or of one stalled write, after which it is slow: about ten seconds. */
 const SLOW_CHECKS = 4;
 /** Minimum time between two searches for an evictable connection, which scan all of them. */
 const SEARCH_AGAIN_MS = 100;
