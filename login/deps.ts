@@ -61,7 +61,7 @@ export interface LoginDeps {
   readonly assertions: Assertions | undefined;
   readonly trustedProxies: readonly IpNetwork[];
   readonly publicUrl: URL | undefined;
-  /** Where this program listens, for the page that explains the tunnel. */
+  /** Where this program listens; the page for an insecure origin shows it in an SSH command. */
   readonly listen: { readonly hostname: string; readonly port: () => number };
   readonly sessions: Sessions;
   readonly leases: Leases;

@@ -107,7 +107,7 @@ async function serve(
     options,
   );
   const inbound = inboundOf(config, { ...ports, ...services }, options);
-  // Owners may have changed while no gateway ran.
+  // Owners may have changed while the gateway was not running.
   disowning.run();
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
   agents.resume();
@@ -141,7 +141,7 @@ async function serve(
   };
 }
 
-/** The parts that move turns between owners and agents. */
+/** The services that move turns between owners and agents. */
 interface TurnServices {
   readonly metrics: Metrics;
   readonly platform: Platform;
@@ -245,7 +245,7 @@ function registerEndpointOf(
   return { endpoint, stopWatch };
 }
 
-/** The inbound side: an application to listen with, or a receiver to follow. */
+/** The inbound side: an application for this process to serve, or a receiver to fetch from. */
 interface Inbound {
   readonly app: PlainHandler;
   readonly follow: () => { close(): Promise<void> };

@@ -39,10 +39,13 @@ export type ApplyToTurn = (
     readonly at: number;
   },
 ) => {
+  /** Stored just before this event: the delivery, when the agent's confirmation was lost. */
   readonly before: readonly StoredEvent[];
+  /** The turn has this state already, so the event must not be stored again. */
   readonly isRepeated: boolean;
   /**
-   * The turn belongs to another agent: nothing changed, and the event must not be stored under it.
+   * The turn belongs to another agent: nothing changed, and the event must not be stored under
+   * that turn.
    */
   readonly isForeign: boolean;
 };

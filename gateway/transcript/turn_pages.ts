@@ -1,7 +1,7 @@
 /**
  * Pages of a transcript by turns. A turn that is longer than a page is truncated: its question and
- * its newest events are read, the rest is counted. However long a turn or the history is, no more
- * is read than fits a page.
+ * its newest events are read, and the rest is counted. A request reads at most one page, however
+ * long the turn or the history is.
  *
  * @module
  */
@@ -100,8 +100,8 @@ class TurnPages {
 
   /**
    * Turns and events outside of turns, newest first. Each of the two lists is read up to its own
-   * limit. The result stops where the first of them stopped: below that point, items of that list
-   * would be missing.
+   * limit. The result ends where the first list reached its limit: below that point, items of that
+   * list would be missing.
    */
   #itemsBelow(agent: string, before: number | undefined, turns: number, limit: number) {
     const below = before ?? Number.MAX_SAFE_INTEGER;
@@ -127,7 +127,7 @@ class TurnPages {
 
   /**
    * Returns the running turn for the newest page, if the page lacks it because more turns are
-   * queued after it than the page has.
+   * queued after it than fit on the page.
    */
   #runningBelow(agent: string, seq: number, limit: number): readonly Part[] {
     const running = this.#sql.running.get(agent);
@@ -158,8 +158,8 @@ class TurnPages {
   }
 
   /**
-   * Newest events of a turn below a sequence number, ascending. `left` has the older rows that were
-   * looked at and did not fit; it is empty when no event of the turn precedes the result.
+   * Newest events of a turn below a sequence number, ascending. `left` has the older rows that did
+   * not fit, up to one beyond `limit`. It is empty when no event of the turn precedes the result.
    */
   #rowsOf(turn: Row, below: number, limit: number, bytesMax: number) {
     const [agent, turnId] = [String(turn.agent), String(turn.turn_id)];
@@ -183,6 +183,7 @@ function statements(db: Database) {
       "select * from turn_counts where agent = ? and first_seq < ? order by first_seq desc limit ?",
     ),
     turn: db.prepare("select * from turn_counts where agent = ? and turn_id = ?"),
+    // Repeats the condition of the partial index `turns_open`, so that SQLite uses it.
     running: db.prepare(
       "select turn_id from turns where agent = ? and state <> 'ended' and state = 'started' " +
         "order by seq desc limit 1",

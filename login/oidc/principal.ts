@@ -45,7 +45,7 @@ export function principalOf(
   rules: PrincipalRules,
 ): Result<string, PrincipalFault> {
   const { email_verified: verified } = claims;
-  // Any value other than true denies; only an absent claim does not.
+  // An absent claim does not deny; any value other than true does.
   const isDenied = verified !== undefined && verified !== true && verified !== "true";
   if (isDenied) return err("email-not-verified");
   if (!rules.isMultiTenant) return fromLadder(claims, rules.claims);
@@ -75,7 +75,10 @@ function addressOf(value: string): Result<string, PrincipalFault> {
   return email.ok && !email.value.endsWith(".") ? ok(email.value) : err("claim-malformed");
 }
 
-/** A tenant id counts only if the provider has verified the domain of the address. */
+/**
+ * Returns whether the claims name a trusted tenant. A tenant id does not count if `xms_edov` says
+ * that the provider has not verified the domain of the address.
+ */
 function isOfTenant({ tid, hd, xms_edov }: Claims, tenants: readonly string[]): boolean {
   if (typeof tid === "string" && tenants.includes(tid.toLowerCase())) {
     return xms_edov === undefined || xms_edov === true || xms_edov === "1" || xms_edov === 1 ||

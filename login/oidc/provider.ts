@@ -1,7 +1,8 @@
 /**
  * The OpenID provider as a relying party sees it, over `oauth4webapi`: discovery, the code
  * flow with PKCE S256 and nonce, signatures, user info and refresh (RFC 9700, RFC 9207,
- * OpenID Connect Core 3.1). Faults of an answer are for the log only; users never see them.
+ * OpenID Connect Core 3.1). What is wrong with a provider's answer is only logged; users never
+ * see it.
  *
  * @module
  */
@@ -47,7 +48,7 @@ export interface Provider {
   authorizationUrl(flow: Flow): Promise<Result<URL, ProviderFault>>;
   /** Validates the callback parameters and redeems the code. */
   redeem(answer: URLSearchParams, flow: Flow): Promise<Result<VerifiedIdentity, ProviderFault>>;
-  /** Verifies again who owns a refresh token. */
+  /** Redeems a refresh token and verifies the identity in the answer. */
   refresh(token: string): Promise<Result<VerifiedIdentity, ProviderFault>>;
 }
 
@@ -136,8 +137,9 @@ type Options = Parameters<typeof oauth.discoveryRequest>[1] & {
 };
 
 /**
- * Caches the provider's metadata and keys. Unknown keys trigger a new fetch only after a minimum
- * time, so that forged tokens cannot flood the provider.
+ * Caches the provider's metadata and keys. A token with an unknown key triggers a new
+ * fetch of the keys, but only a minimum time after the last one. So forged tokens cannot make the
+ * proxy flood the provider.
  */
 function createMetadataCache(settings: ProviderSettings, options: Options, clock: Clock) {
   let known: { readonly server: oauth.AuthorizationServer; readonly until: number } | undefined;
@@ -164,7 +166,8 @@ function createMetadataCache(settings: ProviderSettings, options: Options, clock
         const waited = clock.monotonic() - keysFetchedAt;
         if (!isKeyFault(thrown) || waited < LOGIN_LIMITS.keysAgainSeconds * 1000) throw thrown;
         keysFetchedAt = clock.monotonic();
-        // The library fetches keys for a new object. The old keys stay until that succeeds.
+        // The library caches keys per server object, so a copy makes it fetch them again. The old
+        // keys stay until that succeeds.
         const fresh = { ...server };
         await oauth.validateApplicationLevelSignature(fresh, response, options);
         if (known !== undefined) known = { ...known, server: fresh };
@@ -298,7 +301,10 @@ function joinClaims(token: Claims, info: Claims): Claims {
   return { ...info, ...token, email, email_verified };
 }
 
-/** Something else answered instead of the provider, such as a proxy with an error page. */
+/**
+ * Returns whether the answer is no OAuth response, such as the error page of a proxy before the
+ * provider.
+ */
 function isNotOAuthResponse(thrown: unknown): boolean {
   if (!(thrown instanceof oauth.OperationProcessingError)) return false;
   return thrown.code === oauth.RESPONSE_IS_NOT_JSON || thrown.code === oauth.PARSE_ERROR ||
@@ -307,7 +313,7 @@ function isNotOAuthResponse(thrown: unknown): boolean {
 
 function faultOf(thrown: unknown): ProviderFault {
   if (thrown instanceof oauth.ResponseBodyError) {
-    // The code is from a fixed list. The description is free text and is not logged.
+    // An error code is one short word. The description is free text and is not logged.
     const code = /^[a-z_]{1,40}$/.test(thrown.error) ? thrown.error : "an unknown error";
     const kind = thrown.error === "invalid_grant" ? "ended" : "refused";
     return { kind, why: `the provider answers ${code}` };

@@ -110,7 +110,7 @@ async function endAllSessions(
   principal: string,
   { leases, sessions }: LoginDeps,
 ): Promise<Result<void>> {
-  // Basic requests may come again, but open ones end with the sessions.
+  // New requests with a Basic header are still accepted, but open ones end with the sessions.
   leases.abort(sessions.leaseTargetOfBasic(principal).id);
   return await sessions.endAll(principal);
 }

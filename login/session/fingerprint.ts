@@ -1,8 +1,8 @@
 /**
  * Fingerprints that tie sessions to what opened them: the user's current password (basic), or the
  * pinned identity (oidc). When it changes, the sessions end. The session table stores the
- * fingerprint. A plain password is therefore hashed slowly first, so that the table reveals no more
- * than a stored password hash would. A password's fingerprint is computed once and cached.
+ * fingerprint. A plain-text password first goes through the slow password hash, so that the table
+ * reveals no more than a password hash would. A password's fingerprint is computed once and cached.
  *
  * @module
  */

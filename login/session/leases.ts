@@ -11,7 +11,7 @@ import type { Clock } from "core/ports/clock.ts";
 
 /** One open request, stream or socket. */
 export interface Lease {
-  /** Aborted when the session ends; the owner may abort it too. */
+  /** Aborted when the session ends; its holder may abort it too. */
   readonly abortHandle: AbortHandle;
   /** Releases the lease; idempotent. */
   release(): void;
@@ -29,12 +29,12 @@ export interface Leases {
   count(): number;
 }
 
-/** Reason of an abort by the end of a session. */
+/** Abort reason of a lease whose session has ended. */
 export const SESSION_ENDED = "session-ended";
 
 /**
  * Creates an empty set. `onTake` is called for each acquired lease. `endOf` returns the current
- * expiry of a session, which moves with its use.
+ * expiry of a session, which each use of the session extends; undefined if it has ended.
  */
 export function createLeases(
   clock: Pick<Clock, "now" | "after">,

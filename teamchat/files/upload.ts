@@ -1,5 +1,5 @@
 /**
- * Uploads a file to the place that the platform named with the owner's consent: to an allowed
+ * Uploads a file to the URL that came from the platform with the owner's consent: to an allowed
  * host, without the gateway's token, without redirects. Uploading the same bytes twice is
  * harmless, so an unknown result is retried.
  *
@@ -27,7 +27,7 @@ export interface UploadDeps {
   readonly signal: AbortSignal;
 }
 
-/** Result of the upload, as a text for the agent. */
+/** Result of the upload; `why` is a text for the agent. */
 export type Uploaded =
   | { readonly ok: true }
   | { readonly ok: false; readonly why: string }

@@ -7,7 +7,7 @@
  * | `message` with text, files or a submitted card | a turn |
  * | `messageUpdate` (edited) | the new text of a turn that still waits; else nothing |
  * | `messageDelete` | the end of a turn that still waits |
- * | `installationUpdate`, `conversationUpdate` | the conversation is known, or blocked |
+ * | `installationUpdate`, `conversationUpdate` | the conversation is stored, or marked as blocked |
  * | `invoke` | its answer |
  * | `messageReaction`, `invoke` with feedback | an event for the agent |
  * | anything else | counted |

@@ -1,8 +1,8 @@
 /**
  * Chooses how a request of the connector is sent. If the environment names a proxy, always by
- * `fetch`, so the proxy is never bypassed. Otherwise by the fast client where there is one, and by
- * `fetch` if that cannot connect (for example over another address of the host). The caller has
- * checked the destination.
+ * `fetch`, so the proxy is never bypassed. Otherwise by the fast client where there is one. If that
+ * cannot connect, by `fetch`, which may reach another address of the host. The caller has checked
+ * the destination.
  *
  * @module
  */

@@ -1,7 +1,8 @@
 /**
- * Splits an answer into messages, each as long as the platform normally accepts. From a message
- * that the platform refused as too large, the rest is cut shorter. The same text and cuts always
- * give the same messages. So after a kill, the next process sends exactly the missing ones. Pure.
+ * Splits an answer into messages, each as long as the platform normally accepts. When the platform
+ * refuses a message as too large, that message and those after it become shorter: this is a cut.
+ * The same text and cuts always give the same messages, so after a kill the next process sends
+ * exactly the missing ones. Pure.
  *
  * @module
  */

@@ -1,6 +1,8 @@
 /**
- * Rate limits of a conversation (Bot Framework "Rate limiting for bots"). Pure: times are
- * arguments. Each sliding window limits the number of requests in it.
+ * Rate limits of a conversation. Each sliding window limits the number of requests in it. Pure:
+ * times are arguments.
+ *
+ * Source: Teams "Optimize your bot with rate limiting".
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * The first call of an MCP server that its socket starts under systemd, against the same command
- * started by hand, on a booted host: `initialize` and `tools/list`, answered. Two cases in between
- * separate the parts: the check of the tree alone, and systemd without the sandbox. Needs root.
+ * Time until an MCP server on a booted host has answered `initialize` and `tools/list`: started by
+ * its systemd socket, against the same command started by hand. Two cases in between add one cost
+ * each: the check of the tree, and systemd without the sandbox. Needs root.
  * `./dev bench socket`
  *
  * @module
@@ -43,7 +43,7 @@ async function installBare(host: BootedHost): Promise<void> {
   await host.must("systemctl", "start", "mcp-bare-ada.socket");
 }
 
-/** Boots a host with a server that only starts and does no work, and times both ways. */
+/** Boots a host with a server that only starts and does no work, and times the four cases. */
 export async function benchSocket(): Promise<void> {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "bench" });

@@ -80,7 +80,7 @@ async function startDirect(root: string): Promise<DirectServer> {
   };
 }
 
-/** Runs both in turn and prints the added time. */
+/** Times both sides alternately, and prints what the turn adds. */
 export async function benchTurn(): Promise<void> {
   const root = await makeRoot();
   const repository = workspaceRepository(root);

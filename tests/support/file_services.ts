@@ -1,7 +1,7 @@
 /**
  * A service manager with its state in files, so that the state survives a killed program, as with
- * systemd. A unit is known after a reload and active while its mark exists. Processes are numbers.
- * For tests that kill programs; booted hosts test systemd itself.
+ * systemd. A unit is known after a reload and active while its mark exists. It starts no processes:
+ * a main pid is only a number. For tests that kill programs; booted hosts test systemd itself.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The list of agents: the viewer's own, or the fleet for an admin. Also the connected agents, for
- * `fleetctl status`.
+ * The agents: the viewer's own, or all for an admin. Also, for `fleetctl status`, every agent of
+ * the ledger and whether it is connected.
  *
  * @module
  */

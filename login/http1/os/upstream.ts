@@ -1,7 +1,8 @@
 /**
- * A client of one HTTP/1.1 server that forwards messages unchanged: compressed bodies stay so, and
- * both ways stream with back-pressure. The platform's `fetch` would decompress bodies and keep
- * their headers. No policy.
+ * A client of one HTTP/1.1 server that forwards messages unchanged. Compressed bodies stay
+ * compressed, and both directions stream with back-pressure. The platform's `fetch` would
+ * decompress a body and keep the headers of the compressed one. Decides nothing about what may
+ * pass.
  *
  * @module
  */

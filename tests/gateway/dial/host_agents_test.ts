@@ -1,6 +1,6 @@
 /**
- * A host queries a gateway for the agents that are connected from it: what its dial key gives
- * access to, and nothing else.
+ * A host queries a gateway for the agents that are connected from that host. Its dial key gives
+ * access to this list and to nothing else.
  *
  * @module
  */

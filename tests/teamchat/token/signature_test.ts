@@ -117,7 +117,7 @@ async function symmetric(at: TestTeamchat): Promise<string> {
     .setProtectedHeader({ alg: "HS256", kid: "key-1" }).sign(secret);
 }
 
-/** A token signed by the right key with a hash of its family, and further header fields. */
+/** Returns a token that the right key signed with the given hash, with more header fields. */
 async function signedBy(
   at: TestTeamchat,
   hash: "SHA-256" | "SHA-512",
@@ -135,7 +135,7 @@ async function signedBy(
   return `${text}.${new Uint8Array(signature).toBase64(options)}`;
 }
 
-/** A good token whose header names another algorithm. */
+/** Returns a good token whose header names another algorithm. */
 async function named(at: TestTeamchat, alg: string): Promise<string> {
   const [, claims, signature] = (await at.kit.keys.token(at.kit.serviceUrl)).split(".");
   return `${encode({ alg, kid: at.kit.keys.current.kid, typ: "JWT" })}.${claims}.${signature}`;

@@ -14,7 +14,7 @@ import { pathsUnder } from "core/paths.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "8");
 const TREE = new URL("../../../", import.meta.url).pathname;
-/** Kills fall within the duration of an undisturbed verb, times this factor. */
+/** A kill comes at a random moment within the duration of a whole verb, times this factor. */
 const KILL_SPAN = 1.2;
 
 const BROWSER = `name: browser
@@ -80,7 +80,8 @@ function denoDir(): string {
 }
 
 /**
- * Returns the verbs of one round, in order; each leads to a different state than the one before.
+ * Returns the six verbs of six successive rounds, in order. Each leads to a different state than
+ * the one before it.
  */
 function writesOf(round: number): readonly Write[] {
   const model = `model-${round}`;
@@ -133,7 +134,7 @@ async function checkRound(host: Host, write: Write): Promise<boolean> {
   const isDone = await startAndKill(host, write.argv, Math.random() * KILL_SPAN * host.verbMs);
   const line = write.argv.join(" ");
   if (isDone) assert.ok(await write.isDone(host), `acknowledged and lost: ${line}`);
-  // Whatever the kill has left, the same verb succeeds again, or reports that nothing is to do.
+  // Whatever the kill has left, the same verb now succeeds, or reports that it has nothing to do.
   const began = performance.now();
   const again = await host.run(...write.argv);
   host.verbMs = performance.now() - began;

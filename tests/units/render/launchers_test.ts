@@ -17,7 +17,7 @@ interface Ran {
   readonly err: string;
 }
 
-/** A root whose `deno` prints its arguments and environment. */
+/** Runs `work` with the launchers of a root whose `deno` prints its environment and arguments. */
 async function withRoot(
   shape: (root: string) => LauncherShape,
   work: (
@@ -175,14 +175,14 @@ Deno.test("fleetctl-keep-env drops what is not listed, whatever the values look 
 interface CheckedTree {
   readonly folder: string;
   readonly gate: string;
-  /** Returns whether the script requested the whole check. */
+  /** Returns whether the script started the full check since the last call. */
   isAsked(): Promise<boolean>;
   record(fingerprint?: string): Promise<void>;
 }
 
 /**
- * A tree with its record as vendoring leaves them, and a check that only reports that it was
- * called.
+ * Makes a tree and its record, as vendoring leaves them, and a stub of `fleetctl-mcp` that fails
+ * and leaves a mark, so that a test sees whether it ran.
  */
 async function checkedTree(root: string): Promise<CheckedTree> {
   const paths = pathsUnder(root);
