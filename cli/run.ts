@@ -117,7 +117,7 @@ function withHelp(reason: Refusal, { verb }: Invocation): Refusal {
   return { ...reason, hints: [`fleetctl ${verbName(verb)} --help`] };
 }
 
-/** Prints a refusal to the stream that people or scripts read, and returns its exit code. */
+/** Prints a refusal (text to stderr, JSON to stdout) and returns its exit code. */
 export async function printRefusal(
   reason: Refusal,
   json: boolean,
@@ -215,9 +215,9 @@ async function authorizeCall(
 }
 
 /**
- * Returns the calling agent of a verb about itself that needs no other rights. Only root can read
- * the ledger, so the user's name identifies the agent. This grants nothing that the user could not
- * do anyway.
+ * Returns the caller of a verb that an agent runs for itself with its own rights. Only root can
+ * read the ledger, so the user's name identifies the agent. This grants nothing that the user could
+ * not do anyway.
  */
 async function ownAgent(ports: VerbPorts, uid: number): Promise<Result<Caller>> {
   const user = await ports.users.byUid(uid);

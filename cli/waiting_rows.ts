@@ -1,5 +1,5 @@
 /**
- * Counts rows in a role's database that wait for something, while the role runs.
+ * Counts pending rows in a role's database; works while the role runs.
  *
  * @module
  */

@@ -18,8 +18,8 @@ import { callerAgent } from "core/verbs/caller.ts";
 const LOST: ReadonlySet<string> = new Set(["mcp-ended", "mcp-unreachable", "tree-altered"]);
 
 /**
- * Returns the refusal to show for a failed call. An altered tree replaces the end of a connection.
- * Otherwise the server's last log lines are added if the caller may read them.
+ * Returns the refusal to show for a failed call. If the server's tree was altered, that is
+ * reported. Otherwise the server's last log lines are added if the caller may read them.
  */
 export async function explainFault(
   context: VerbContext,

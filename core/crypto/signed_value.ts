@@ -4,7 +4,8 @@
  *
  * A value is `base64url(purpose|expiry|principal[|id]).base64url(mac)`, unpadded. Keys are derived
  * per purpose (HKDF-SHA256), so a value is valid for its own purpose only. The secret may be a ring
- * `kid:key,kid:key`: the first key signs, all of them verify. Why this is our own code: ADR 0033.
+ * `kid:key,kid:key`: the first key signs, all of them verify. Why fleetctl has its own code:
+ * ADR 0033.
  *
  * @module
  */

@@ -3,7 +3,8 @@
  * and path. Locks are in `core/os/file_lock.ts`, modes and owners in `core/os/file_meta.ts`.
  *
  * A process that dies inside `write` can leave a temp file named `.<hex>.fleetctl-tmp`. It never
- * has more permissions than the file that it was to become. Why this is our own code: ADR 0034.
+ * has more permissions than the file that it was to become. Why fleetctl has its own code:
+ * ADR 0034.
  *
  * @module
  */

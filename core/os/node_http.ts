@@ -185,7 +185,7 @@ function drained(to: ServerResponse): Promise<void> {
 
 /** Answers a refused upgrade on its raw connection and closes it. */
 export async function refuseUpgrade(response: Response, socket: Duplex): Promise<void> {
-  // The body is our own refusal, one or two sentences.
+  // The body is fleetctl's own refusal, one or two sentences.
   // deno-lint-ignore tree/bounded-body
   const body = new Uint8Array(await response.arrayBuffer());
   const lines = [`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Refused"}`];

@@ -46,7 +46,7 @@ export function readPeerCredentials(socket: Socket, libc: Libc): PeerCredentials
 function isOfOwnNamespaces(pid: number, libc: Libc): boolean {
   const status = readProc(`/proc/${pid}/status`, libc);
   const map = readProc(`/proc/${pid}/uid_map`, libc);
-  // One number after NSpid: the process is in our pid namespace, not in a nested one.
+  // One number after NSpid: the process is in this pid namespace, not in a nested one.
   return status !== undefined && /^NSpid:\t\d+$/m.test(status) &&
     map !== undefined && map === readProc("/proc/self/uid_map", libc);
 }

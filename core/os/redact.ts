@@ -25,8 +25,8 @@ const USER_INFORMATION = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
 const QUERY_SECRET = /([?&;](?:[a-z_-]*(?:token|secret|password|signature|code|key))=)[^&#\s"']+/gi;
 
 /**
- * Cache of checked field names. Names of our own fields are few and recur. Names from other objects
- * can fill the cache; further names are then checked each time.
+ * Cache of checked field names. The names of fleetctl's fields are few and recur. Names from other
+ * objects can fill the cache; further names are then checked each time.
  */
 const KNOWN_NAMES = new Map<string, boolean>();
 const KNOWN_NAMES_MAX = 256;

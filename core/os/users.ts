@@ -33,7 +33,7 @@ export function systemUsers(processes: Processes): Users {
   };
 }
 
-/** None of our programs is set-uid, so the real uid is the effective one. */
+/** No fleetctl program is set-uid, so the real uid is the effective one. */
 function effectiveUid(): number {
   const uid = Deno.uid();
   if (uid === null) throw new Error("Cannot read the uid of this process: not on this system");

@@ -73,7 +73,7 @@ export interface McpClient {
        * supported.
        */
       readonly answer?: (question: McpQuestion) => Promise<McpReply>;
-      /** Sent to our own proxy only, never to a server. */
+      /** Sent to the MCP proxy only, never to a server. */
       readonly origin?: CallOrigin;
     },
   ): Promise<Result<McpAnswer>>;

@@ -1,7 +1,6 @@
 /**
  * The steps of `mcp read` and `mcp call`, both local and relayed: decide, get approval where the
- * rules require it, then call. One gate for both verbs, because neither is read-only. No I/O. Spec:
- * "Runtime permission gate".
+ * rules require it, then call. One gate for both verbs, because neither is read-only. No I/O.
  *
  * @module
  */

@@ -3,8 +3,8 @@
  * ACP runtime requests permission. No I/O.
  *
  * It matches words and does not parse a shell's grammar. It misses quoting tricks, variables,
- * encodings, and programs that call our command line. The verbs therefore decide again themselves,
- * and their decision is binding.
+ * encodings, and programs that call `fleetctl`. The verbs therefore decide again themselves, and
+ * their decision is binding.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { decideTool, type Decision, toolText } from "core/risk/decide.ts";
 import type { Gate } from "core/risk/rules.ts";
 
-/** Verbs with which a shell command can call an MCP through our own command line. */
+/** Verbs with which a shell command can call an MCP through `fleetctl`. */
 const CALL_VERBS: ReadonlySet<string> = new Set(["call", "read"]);
 /** Options with values may precede the operands; this many words are tried. */
 const OPERANDS_CHECKED = 8;

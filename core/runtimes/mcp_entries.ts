@@ -29,7 +29,7 @@ export type McpServerEntry =
 export type McpEntry = McpServerEntry & {
   readonly name: string;
   /**
-   * Its calls pass through our proxy, which checks the gate. The program need not request
+   * Its calls pass through the MCP proxy, which checks the gate. The program need not request
    * permission.
    */
   readonly isProxied: boolean;
@@ -92,8 +92,8 @@ function readServer(value: unknown): McpServerEntry | undefined {
 }
 
 /**
- * Tells whether an entry is one that we render: our proxy, connected to this MCP. With another
- * socket, root or permission set, or any extra variable, our gate might not apply.
+ * Tells whether an entry is as fleetctl renders it: the MCP proxy, connected to this MCP. With
+ * another socket, root or permission set, or any extra variable, the gate might not apply.
  */
 function isRendered(
   name: string,
@@ -113,7 +113,7 @@ function isRendered(
     );
 }
 
-/** Returns the environment variables of an entry whose command is our proxy. */
+/** Returns the environment variables of an entry whose command is the MCP proxy. */
 export function ourEnv(paths: Paths, agent: string): Readonly<Record<string, string>> {
   return {
     FLEETCTL_ROOT: paths.root,
@@ -130,7 +130,7 @@ function isTextRecord(value: unknown): value is Readonly<Record<string, string>>
   return isRecord(value) && Object.values(value).every((item) => typeof item === "string");
 }
 
-/** Returns the names of the MCPs whose calls pass through our proxy. */
+/** Returns the names of the MCPs whose calls pass through the MCP proxy. */
 export function proxiedOf(entries: readonly McpEntry[]): ReadonlySet<string> {
   return new Set(entries.filter(({ isProxied }) => isProxied).map(({ name }) => name));
 }

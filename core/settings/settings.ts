@@ -1,7 +1,7 @@
 /**
  * A role's settings as a declared table, read from the environment in one pass. Reports all faults
  * at once, infers the value types, and prints help from the same table. No I/O. A secret's value
- * never appears in an error. Why this is our own code: ADR 0023.
+ * never appears in an error. Why fleetctl has its own code: ADR 0023.
  *
  * An empty variable counts as unset, because env files cannot express "absent" otherwise.
  *

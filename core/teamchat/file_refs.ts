@@ -16,8 +16,8 @@ export const FILE_INFO = "application/vnd.microsoft.teams.file.download.info";
 /** A file that can be downloaded. */
 export interface FileRef {
   /**
-   * `download`: pre-authenticated URL, without our token; `inline`: at the connector, with the
-   * token.
+   * `download`: pre-authenticated URL, without the gateway's token; `inline`: at the connector,
+   * with the token.
    */
   readonly kind: "download" | "inline";
   readonly name: string;

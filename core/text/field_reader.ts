@@ -1,7 +1,7 @@
 /**
  * Reads fields from a parsed YAML file and collects every fault with file, line and key. No I/O. A
- * reader does not stop at the first fault, so that the author sees all of them at once. Why this is
- * our own code: ADR 0023.
+ * reader does not stop at the first fault, so that the author sees all of them at once. Why
+ * fleetctl has its own code: ADR 0023.
  *
  * @module
  */

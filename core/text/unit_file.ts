@@ -1,7 +1,7 @@
 /**
  * Ordered model of a systemd unit file; print and parse are inverse to each other. No I/O. Does not
  * check keys: renderers choose them, the service managers interpret them. Syntax:
- * systemd.syntax(7), the subset that we render (no line continuations inside quotes).
+ * systemd.syntax(7), the subset that fleetctl renders (no line continuations inside quotes).
  *
  * @module
  */

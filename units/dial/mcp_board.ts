@@ -1,6 +1,6 @@
 /**
  * Which MCPs the running program has. Known from the program's own report, or from the connections
- * of our proxies: each one reports once the program has listed its tools. Written to a file for
+ * of the MCP proxies: each one reports once the program has listed its tools. Written to a file for
  * verbs on this host.
  *
  * @module

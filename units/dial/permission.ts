@@ -1,9 +1,9 @@
 /**
  * The dial unit's answer to a runtime's permission request. A command that reaches a blocked tool
- * is denied. A call of one of our MCPs is decided by the gate's rule. A call behind our proxy needs
- * no approval here, because the proxy requests one with the arguments of the call itself.
- * Everything else becomes an approval for a human. The runtime asks before it acts, so the decision
- * is about what it intends to do.
+ * is denied. A call of an MCP that fleetctl wired is decided by the gate's rule. A call behind the
+ * MCP proxy needs no approval here, because the proxy requests one with the arguments of the call
+ * itself. Everything else becomes an approval for a human. The runtime asks before it acts, so the
+ * decision is about what it intends to do.
  *
  * @module
  */
@@ -109,7 +109,7 @@ async function questionOf(
   return await runtimeTool(request, context);
 }
 
-/** The question about a tool of the program itself, or of a server that is not ours. */
+/** The question about a tool of the program itself, or of a server that fleetctl did not wire. */
 async function runtimeTool(
   request: PermissionAsk,
   context: QuestionContext,
@@ -134,7 +134,7 @@ async function runtimeTool(
 }
 
 /**
- * Decides by the gate's rule. A call behind our proxy passes unless it is blocked, because the
+ * Decides by the gate's rule. A call behind the MCP proxy passes unless it is blocked, because the
  * proxy requests the approval.
  */
 async function decideByGate(
@@ -150,11 +150,13 @@ async function decideByGate(
   const call = { mcp, version, tool, arguments: argumentsOf(given), origin: DIRECT };
   const verdict = decideCall(gate.value, { ...call, agent: "" });
   if (verdict.decision === "block") return deny(verdict.why);
-  // Also checked behind our proxy: a tool of the program itself must not pass with a similar name.
+  // Also checked behind the MCP proxy: a tool of the program itself must not pass with a similar
+  // name.
   if (accepted?.has(tool) === false) return deny(unreviewedRefusal({ ...call, agent: "" }, "new"));
   if (isProxied) return { decision: "allow" };
   if (verdict.decision === "allow") {
-    // Only a server at a URL is reached without our proxy. Any other server merely uses our name.
+    // Only a server at a URL is reached without the MCP proxy. Any other server merely uses that
+    // name.
     return version === BY_URL ? { decision: "allow" } : await runtimeTool(request, context);
   }
   return {

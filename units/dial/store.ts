@@ -1,7 +1,7 @@
 /**
  * The durable state of a dial unit, in one SQLite file: the outbox of durable events and the
  * accepted turns. A change of a turn and its event are one transaction, so that a crash cannot
- * separate them. Times are passed in.
+ * separate them. Callers pass the time.
  *
  * Acknowledged events are deleted with the next write. Losing a deletion does no harm, because the
  * gateway states at each registration how far it has come.

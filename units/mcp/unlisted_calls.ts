@@ -26,7 +26,7 @@ export interface UnlistedCalls {
   withdraw(id: unknown): void;
   /**
    * Requests the tool list for a call; undefined when the call was withdrawn meanwhile. Concurrent
-   * calls share one list. An error is a sentence part.
+   * calls share one list. The error is a clause for a message.
    */
   wait(request: Request, send: Send): Promise<Result<void, string> | undefined>;
   /** The server is gone, and all its lists with it. */

@@ -33,7 +33,7 @@ import { renderAgentPermissions } from "units/render/permission_files.ts";
 import { renderDial } from "units/render/roles/dial.ts";
 import { renderAgentEnv } from "units/render/roles/role_env.ts";
 
-/** Result of `desiredAgents`: a part, and the held agents. */
+/** Result of `desiredAgents`: a part of the desired state, and the agents that stay unchanged. */
 export interface DesiredAgents extends DesiredPart {
   readonly heldAgents: ReadonlySet<AgentName>;
 }

@@ -43,7 +43,7 @@ interface RoleResults {
   readonly units: DesiredUnit[];
   readonly faults: Refusal[];
   readonly heldPaths: Set<string>;
-  /** The texts of a program that restart its unit: its launcher and its permission set. */
+  /** The texts whose change restarts a program's unit: its launcher and its permission set. */
   readonly inputsOf: (program: string, set: string) => readonly string[];
 }
 
@@ -95,7 +95,7 @@ function envFiles({ agents, env, paths }: Facts): readonly RenderedFile[] {
   ];
 }
 
-/** Holds a file. Reports the fault only if the code that built the facts has not reported it. */
+/** Keeps a file unchanged, and reports why unless the code that built the facts has done so. */
 function hold({ faults, heldPaths }: RoleResults, fault: Refusal, path: string): void {
   if (!heldPaths.has(path)) faults.push(fault);
   heldPaths.add(path);

@@ -1,7 +1,7 @@
 /**
- * Short requests over kept connections, HTTP/1.1 over plain TCP or TLS; the platform verifies
+ * Short requests over reused connections, HTTP/1.1 over plain TCP or TLS; the platform verifies
  * certificates. No redirects, no decompression, no retries; all input is bounded. The caller
- * decides what to send where. Why this is our own code: ADR 0017.
+ * decides what to send where. Why fleetctl has its own code: ADR 0017.
  *
  * Idle connections are read, so that one that the server has closed, or on which it sends
  * unsolicited bytes, is not reused.
@@ -88,7 +88,7 @@ async function callOnce(request: HttpCallRequest, pool: Pool): Promise<HttpCallA
   }
 }
 
-/** Sends and receives; after a failure behind the head, the answer has no body. */
+/** Sends and receives. If a failure follows the head of the answer, the answer has no body. */
 async function exchange(
   link: Link,
   of: {

@@ -1,8 +1,8 @@
 /**
  * A listener for HTTP/1.1 on raw connections: one request at a time, strict parsing, and a bounded
  * time for each part of a request. `node:http` costs several times as much when the caller must
- * wait for every answer. No routing and no policy. Refused input: docs/http1.md. Why this is our
- * own code: ADR 0012.
+ * wait for every answer. No routing and no policy. Refused input: docs/http1.md. Why fleetctl has
+ * its own code: ADR 0012.
  *
  * @module
  */

@@ -240,7 +240,7 @@ export class Wire {
   }
 
   /**
-   * Closes our side and drops received bytes until the peer closes its own. Closing over unread
+   * Closes this side and drops received bytes until the peer closes its side. Closing over unread
    * bytes would reset the connection, and the peer could lose the answer (RFC 9112, 9.6).
    */
   async linger(): Promise<void> {

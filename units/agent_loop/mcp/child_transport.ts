@@ -92,7 +92,7 @@ async function readStderr(state: TransportState): Promise<void> {
       state.last = explainingLine(line) ?? state.last;
       const record = proxyRecord(line);
       if (record === undefined) state.ports.log.debug("mcp server", { mcp: state.server, line });
-      // Records of our proxy go to the log at their own level, for the agent's operator.
+      // Records of the MCP proxy go to the log at their own level, for the agent's operator.
       else state.ports.log[record.level](record.event, { ...record.fields, mcp: state.server });
     }
   } catch {

@@ -1,5 +1,5 @@
 /**
- * Converts our messages to those of the `ai` library. Pure.
+ * Converts stored messages to those of the `ai` library. Pure.
  *
  * @module
  */

@@ -16,7 +16,7 @@ export interface PermissionAsk {
   readonly callId: string;
   /** The MCP that offers the tool, if the tool's name identifies it. */
   readonly mcp?: string | undefined;
-  /** Calls of that MCP go through our proxy, which decides about each by the gate's rule. */
+  /** Calls of that MCP go through the MCP proxy, which decides about each by the gate's rule. */
   readonly isProxied?: boolean;
   readonly tool: string;
   readonly title: string;
@@ -88,7 +88,7 @@ function denied({ tool }: PermissionAsk, why: string): PermissionAnswer {
 
 /** What an ACP session knows that helps to interpret a permission request. */
 export interface AskContext {
-  /** Names of the MCPs that the program received, and which of them go through our proxy. */
+  /** Names of the MCPs that the program received, and which of them go through the MCP proxy. */
   readonly servers: readonly string[];
   readonly proxied: ReadonlySet<string>;
   /** What the updates of the running turn have reported about a call. */

@@ -162,8 +162,8 @@ function outcomeOfStop(stopReason: string): TurnOutcome {
 }
 
 /**
- * Converts an error of the runtime. Our own runtime puts code and reason into `data`; others send
- * only a message.
+ * Converts an error of the runtime. The built-in runtime puts code and reason into `data`; others
+ * send only a message.
  */
 function outcomeOfError(error: RequestError): TurnOutcome {
   const data = typeof error.data === "object" && error.data !== null

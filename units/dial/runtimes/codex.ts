@@ -123,7 +123,7 @@ function createDialect(deps: DialectDeps, denials: PendingDenials): Dialect {
     if (method === "serverRequest/resolved") asks.withdraw(params.requestId);
     if (method.startsWith("item/")) asks.onItem(method, fieldsOf(params.item));
     if (turn === undefined || params.threadId !== thread) return {};
-    // The program may run turns by itself; they do not belong to our prompt.
+    // The program may run turns by itself; they do not belong to the prompt that was sent.
     const reported = fieldsOf(params.turn);
     if (turn.id === undefined || turn.id !== (reported.id ?? params.turnId)) return {};
     if (method === "turn/started") return begin(turn);

@@ -31,7 +31,7 @@ const FEATURES_OFF = {
 };
 /** How long an MCP server may take to start. */
 const MCP_START_SECONDS = 20;
-/** Long enough for a person's decision; our own gate ends the call much earlier. */
+/** Long enough for a person's decision; the gate ends the call much earlier. */
 const MCP_CALL_SECONDS = 7 * 24 * 60 * 60;
 /** Every command needs an approval by a person. No model may approve in the person's place. */
 const POLICY = { approvalPolicy: "untrusted", approvalsReviewer: "user" };
@@ -61,7 +61,7 @@ function serverOf(entry: McpEntry): Message {
     startup_timeout_sec: MCP_START_SECONDS,
     tool_timeout_sec: MCP_CALL_SECONDS,
     supports_parallel_tool_calls: true,
-    // Our proxy decides about each of its calls; all others need an approval.
+    // The MCP proxy decides about each of its calls; all others need an approval.
     default_tools_approval_mode: entry.isProxied ? "approve" : "prompt",
   };
   return entry.kind === "stdio"

@@ -56,7 +56,7 @@ export interface DialectDeps {
   readonly entries: readonly McpEntry[];
   /** Names of the entries. */
   readonly mcps: readonly string[];
-  /** Names of the MCPs whose calls go through our proxy. */
+  /** Names of the MCPs whose calls go through the MCP proxy. */
   readonly proxied: ReadonlySet<string>;
   /** Called with the load states of the MCPs whenever the runtime reports them. */
   readonly onMcps: (loads: readonly McpLoad[]) => void;

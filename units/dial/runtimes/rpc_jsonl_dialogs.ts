@@ -1,5 +1,5 @@
 /**
- * Dialogs that the extensions of a command-driven runtime open. Our own extension
+ * Dialogs that the extensions of a command-driven runtime open. fleetctl's extension
  * (`units/render/pi_gate.js`) asks for permission in a text dialog; its answer contains the reason
  * of a denial. Yes-or-no dialogs of other extensions are decided too. Other dialogs are not
  * answered.
@@ -16,7 +16,7 @@ import {
 import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
 import { type Message, textOf } from "units/dial/runtimes/message.ts";
 
-/** Title of our extension's dialog. */
+/** Title of the dialog of fleetctl's extension. */
 const GATE_TITLE = "fleetctl.permission";
 /** Requests that need an answer; other requests of extensions only show something. */
 const DIALOGS: ReadonlySet<string> = new Set(["select", "confirm", "input", "editor"]);

@@ -35,7 +35,7 @@ export function streamJson(random: Random): LineProtocol {
 
 /**
  * Arguments that pass the MCP entries. The program reads only this file, so neither its working
- * folder nor a project's own file changes its MCPs. It does not ask about calls that our proxy
+ * folder nor a project's own file changes its MCPs. It does not ask about calls that the MCP proxy
  * decides.
  */
 const mcpArgs: NonNullable<LineProtocol["mcpArgs"]> = ({ args, file }, entries) => {

@@ -138,7 +138,7 @@ function parseSourceOption(
   return pin.ok ? ok({ pin: pin.value }) : pin;
 }
 
-/** Refuses options about starting a package for a server that its vendor hosts. */
+/** Refuses options that do not apply to the source: a URL has no package to start. */
 function unfitFor(source: Options["source"], invocation: Invocation): Refusal | undefined {
   const given = ["arg", "grant", "set-env", "program", "engine"].filter((name) =>
     repeated(invocation, name).length > 0 || invocation.options[name] !== undefined
@@ -238,7 +238,7 @@ function marksIn(
 }
 
 /**
- * Returns the refusal for arguments that yield an invalid manifest. The line omits the file, which
+ * Returns the refusal for arguments that yield an invalid manifest. Its lines omit the file, which
  * does not exist.
  */
 function doesNotFit(mcp: McpName, { code, details }: Refusal): Refusal {

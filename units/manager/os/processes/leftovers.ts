@@ -89,7 +89,8 @@ function findLeftovers(
       units.set(key, readVariable(kernel, entry.pid, UNIT_VARIABLE) ?? "unknown");
     }
   }
-  // A group or session is ours while its leader lives, because its id cannot be reused until then.
+  // A group or session belongs to the run while its leader lives, because its id cannot be reused
+  // until then.
   const heads = table.filter((entry) => units.has(processKey(entry)) && entry.pid === entry.group);
   const leaders = new Map(heads.map((entry) => [entry.pid, units.get(processKey(entry))] as const));
   const members = findMembers(table, new Set(leaders.keys()), new Set(units.keys()));
