@@ -1,7 +1,7 @@
 /**
  * Removes secrets from log fields, by the name of the field and by the pattern of the text. A
- * safety net only: callers must not log secrets. Never throws, for any input. Rule: "never a
- * secret, token, code or cookie" (design, section 7).
+ * safety net only: callers must not log secrets. Never throws, for any input. The rule: a log never
+ * contains a secret, token, code or cookie.
  *
  * @module
  */

@@ -7,7 +7,7 @@
  * |---|---|
  * | channel is not the chat platform, or the key is not endorsed for it | 403 |
  * | token and body name different service URLs, or one that is not allowed | 403 |
- * | tenant absent, foreign, or named twice differently | 403 |
+ * | tenant absent, not the configured one, or named twice differently | 403 |
  * | conversation of a kind that is not enabled | ignored |
  * | sender without an object id, or not an owner | ignored and counted |
  * | group, and the bot is not mentioned | ignored |

@@ -1,7 +1,6 @@
 /**
  * Environment files in systemd's format (`EnvironmentFile=`, systemd.exec(5)). Printing and parsing
- * preserve every value, including quotes, spaces and `#`. No I/O. Rule: "Secret store and rendered
- * files" (values are opaque, names are not).
+ * preserve every value, including quotes, spaces and `#`. No I/O. Values are opaque, names are not.
  *
  * @module
  */

@@ -73,8 +73,8 @@ async function agentOfUid(
   uid: number,
 ): Promise<KnownAgent | undefined> {
   const user = await users.byUid(uid);
-  // With an unreadable shard the uid is no agent. Running programs continue, but the agent's verbs
-  // are refused.
+  // If the shard cannot be read, the uid does not count as an agent. Running programs continue, but
+  // the agent's verbs are refused.
   const agent = user === undefined ? undefined : findAgent(ledger, user.name);
   return agent?.ok ? agent.value : undefined;
 }

@@ -86,7 +86,7 @@ export async function reviewRunning(
   return await record(context, request, entry, { lock: accepted, ...marked.value });
 }
 
-/** Keeps what the other kind of review still holds. */
+/** Returns what awaits a review of an upgrade, which this review does not change. */
 function waiting({ held, heldSince }: ToolLock): Pick<ToolLock, "held" | "heldSince"> {
   return { held, ...defined({ heldSince }) };
 }

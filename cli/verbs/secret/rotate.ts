@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret rotate`: replaces a key of this host and renders again what reads it.
- * `recipient` replaces the host's own key to the secret store.
+ * `fleetctl secret rotate`: replaces a key of this host and renders the files that contain it
+ * again. `recipient` replaces the host's own key to the secret store.
  *
  * @module
  */

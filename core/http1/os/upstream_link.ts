@@ -15,7 +15,7 @@ import { putLatin1 } from "core/http1/os/latin1.ts";
 
 /** One connection. */
 export interface Link {
-  /** Time of `performance.now` since which it is idle. */
+  /** Value of `performance.now()` when it became idle. */
   idleSince: number;
   write(bytes: Uint8Array): Promise<void>;
   /** Writes a head, a Latin-1 string. */
@@ -32,7 +32,7 @@ export interface Link {
   close(): void;
 }
 
-/** Most heads fit. */
+/** First size of the write buffer; most heads fit. */
 const OUT_BYTES_FIRST = 2 * 1024;
 const END = "\r\n\r\n";
 /** Small bodies share a buffer: allocating each costs more than copying it. */

@@ -8,7 +8,7 @@
 import type { Wire } from "units/mcp/wire.ts";
 
 const READ_BYTES = 64 * 1024;
-/** A sixteenth of the capacity of a pipe on Linux (pipe(7)). */
+/** Largest synchronous write: a sixteenth of the capacity of a pipe on Linux (pipe(7)). */
 const WRITE_NOW_BYTES_MAX = 4 * 1024;
 
 /** Connects to a unix socket. */

@@ -41,7 +41,9 @@ export function run(context: VerbContext, options: Options): Promise<Result<Verb
   });
 }
 
-/** Whether the caller may enroll first keys only. The gateway may, regardless of its options. */
+/**
+ * Whether the caller may enroll first keys only. This holds for the gateway, whatever its options.
+ */
 export function isFirstOnly(caller: Caller): boolean {
   return caller.kind === "gateway";
 }
