@@ -78,7 +78,7 @@ export interface WebFiles {
   file(request: Request, path: string): Result<Response>;
 }
 
-/** Reads the files below `dir`. If there are none, each answer reports that. */
+/** Reads the files below `dir`. If any is missing, each answer reports that. */
 export async function openWebFiles(files: Files, dir: string): Promise<WebFiles> {
   const page = await files.readText(`${dir}/page.html`);
   const listed = parseListing(await files.readText(`${dir}/web.json`));

@@ -45,7 +45,8 @@ export function startSweep(deps: {
       const bound = retention.boundOf(now - days * DAY_MS, now);
       if (bound === undefined) return false;
       if (bound === "all old") {
-        // There may have been no activity for that long: log once, until new activity.
+        // There may have been no activity for that long: log it once, and again only after new
+        // events.
         if (!isLogged) {
           log.warning("no old events deleted", {
             reason: "all events are older than the limit; check this host's clock",

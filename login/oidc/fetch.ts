@@ -22,7 +22,7 @@ type Fetch = (
   },
 ) => Promise<Response>;
 
-/** The provider did not answer, answered too much, or answered 429 or 5xx. */
+/** The provider did not answer, or its answer was too long, or was 429 or 5xx. */
 export class ProviderUnavailable extends Error {
   override readonly name = "ProviderAway";
 }

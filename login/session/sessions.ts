@@ -120,7 +120,7 @@ export function createSessions(deps: SessionDeps): Sessions {
   const unstored = new Set<string>();
   const find = (id: string) => unstored.has(id) ? undefined : store.find(id);
   let sweptAt = -Infinity;
-  // A valid signature stays valid: keys do not change at run time. The row is always checked.
+  // A valid signature stays valid: keys do not change at run time. The row is checked separately.
   const verifiedCache = createTtlCache<VerifiedFields>(LOGIN_LIMITS.signaturesKept);
   const verify = async (token: string) => {
     const now = clock.now();
@@ -252,7 +252,7 @@ export function createSessions(deps: SessionDeps): Sessions {
       };
     },
     // Session ids contain no colon, so this id is never in the store. A change of the store by
-    // another program therefore aborts the lease, and the script authenticates again.
+    // another program therefore aborts the lease, and the client authenticates again.
     leaseTargetOfBasic: (principal) => ({ id: `basic:${principal}`, expires: clock.now() + ttlMs }),
     syncWithStore,
     expiryOf: (id) => {

@@ -1,7 +1,7 @@
 /**
  * The sender's end of the handover. It connects to the receiver, accepts what it hands over, and
  * reconnects when the connection is lost. Each activity is parsed and routed again here: the
- * sender trusts only that the receiver verified the token of a text.
+ * sender trusts only that the receiver has verified its token.
  *
  * @module
  */
@@ -80,7 +80,7 @@ async function serve(stream: ByteStream, deps: FollowDeps, signal: AbortSignal):
   const writer = stream.writable.getWriter();
   const encoder = new TextEncoder();
   const send = (answer: HandoverResponse) => {
-    // A lost answer is requested again: the receiver keeps what it handed over.
+    // If an answer is lost, the receiver hands the activity over again: it keeps it until then.
     writer.write(encoder.encode(`${JSON.stringify(answer)}\n`)).catch(() => {});
   };
   const close = () => stream.close();

@@ -1,7 +1,7 @@
 /**
- * Delivers a whole answer to the platform exactly once, and reports the true outcome. Survives a
- * kill at any point: the state of each message is stored before the next request. The decisions
- * are in `part_step.ts`.
+ * Delivers a whole answer to the platform so that its text appears at most once, and reports
+ * whether that is delivered, uncertain or refused. Survives a kill at any point: the state of each
+ * message is stored before the next request. The decisions are in `part_step.ts`.
  *
  * @module
  */
@@ -62,7 +62,7 @@ class Delivery {
   #cuts: readonly Cut[];
   #partsSent: number;
   #ids: readonly string[];
-  /** The first message whose delivery is uncertain. */
+  /** Why it is uncertain whether the answer was delivered: the reason of the first such message. */
   #doubt: string | undefined;
   #waitedMs = 0;
   #citations: readonly Citation[] = [];
@@ -143,7 +143,7 @@ class Delivery {
     return { outcome, reason, progress: this.#progress() };
   }
 
-  /** State of the next message: as stored, or as shown. */
+  /** State in which the next message starts: its placeholder, the stream, or nothing shown yet. */
   #place(): PartState {
     if (this.#held !== undefined) return { at: "held", id: this.#held };
     const { stream } = this.#deps.turn.progress;
@@ -185,7 +185,7 @@ class Delivery {
     }
   }
 
-  /** Stores the state of the message before any request is made from it. */
+  /** Stores the new state of the message before a request is made in that state. */
   async #moved(from: PartState, to: PartState): Promise<PartState> {
     if (from.at === to.at) return to;
     const isLine = to.at === "held" && from.at === "absent";
@@ -234,7 +234,7 @@ class Delivery {
   }
 }
 
-/** Whether the result of the request is unknown, or the request was certainly not made. */
+/** Whether the outcome counts for `PartTries.open`. */
 function isOpen({ kind }: CallOutcome): boolean {
   return kind === "ambiguous" || kind === "unreachable" || kind === "failed";
 }

@@ -3,10 +3,10 @@
  * message after the two minutes of a stream, typing indicators elsewhere. All of this is a
  * preview: whatever fails here, the whole answer is sent at the end.
  *
- * | Mode | Shows | Leaves by |
+ * | Mode | Shows | Next mode |
  * |---|---|---|
- * | opening | a first progress line, whose answer is the stream's id | opened → streaming; else typing |
- * | streaming | text that begins with what was shown, at most one request per 1.5 seconds | time → editing; refused → typing; stopped |
+ * | opening | a first progress line; the response has the stream's id | opened → streaming; failed → typing; refused → silent |
+ * | streaming | text that begins with what was shown, at most one request per 1.5 seconds | time → editing; refused → silent; stopped |
  * | editing | edits of the stream's message | refused → silent |
  * | typing | typing indicators | refused → silent |
  * | silent | nothing | |
@@ -32,8 +32,8 @@ export type LiveMode = "opening" | "streaming" | "editing" | "typing" | "silent"
 export interface LiveDeps {
   readonly turn: Turn;
   /**
-   * Whether no earlier process served it. If one did, only the stream that it may have opened is
-   * allowed.
+   * Whether no earlier process has served this turn. If one has, no new stream is opened: only the
+   * one that it may have opened is used.
    */
   readonly isFresh: boolean;
   readonly shown: ShownText;
@@ -77,7 +77,7 @@ export class LiveAnswer {
     this.#mode = progress.stream === undefined ? fresh : "silent";
   }
 
-  /** The final mode. */
+  /** The current mode; after `run`, the final one. */
   get mode(): LiveMode {
     return this.#mode;
   }
@@ -290,7 +290,7 @@ export class LiveAnswer {
   }
 }
 
-/** A request that is due, and the text that it will have shown. */
+/** A request that is due, and the text that it shows. */
 interface Due {
   readonly text: string;
   readonly line?: string;

@@ -1,7 +1,8 @@
 /**
- * Delivers one message of an answer exactly once. Pure: the message's state and the outcome of a
- * request give the next state, or the end. The state is stored before the next request is sent, so
- * after a kill between any two requests the next process resumes from it. Why: ADR 0016.
+ * Delivers one message of an answer so that its text appears at most once. Pure: the message's
+ * state and the outcome of a request give the next state, or the end. The state is stored before
+ * the next request is sent, so after a kill between any two requests the next process resumes from
+ * it. Why: ADR 0016.
  *
  * A new message cannot be repeated: the platform may have accepted it and still answer 504. An
  * edit of a known message can be repeated, and so can the end of a stream. So the text of an
@@ -50,7 +51,7 @@ export type PartDecision =
 
 /** Attempts for this message so far, including this request. */
 export interface PartTries {
-  /** Consecutive requests that had an unknown result or were never sent. */
+  /** Consecutive requests that failed, had an unknown result or were never sent. */
   readonly open: number;
   /** Placeholders that were posted, or may have been. */
   readonly lines: number;

@@ -1,5 +1,5 @@
 /**
- * Detects what this machine offers to tests, and installs the rest (the only step that downloads).
+ * Detects what this machine offers to tests, and installs missing Debian packages.
  *
  * @module
  */

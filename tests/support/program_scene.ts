@@ -50,7 +50,7 @@ export interface ProgramScene {
 export interface SceneOptions {
   /** Entries of the client config, by name. */
   readonly mcps?: Readonly<Record<string, unknown>>;
-  /** Writes further files into the home before the program starts; returns further entries. */
+  /** Writes files into the home before the program starts; returns more entries of the config. */
   readonly furnish?: (home: string) => Promise<Readonly<Record<string, unknown>>>;
   /** Additions to the program's environment. */
   readonly env?: Readonly<Record<string, string>>;

@@ -169,8 +169,8 @@ export const HOST_ROUTES: readonly Route[] = [
     }],
     handle: async (context, { body }) => {
       const { deps } = context;
-      // The host that the agent reported is only a hint where to send the job; that host's daemon
-      // checks.
+      // The host that the agent reported only says where to send the job; that host's daemon checks
+      // it.
       const at = deps.registry.get(body.agent)?.host;
       if (at === undefined) {
         return err(refusal(

@@ -246,7 +246,7 @@ export async function loadOlder(): Promise<void> {
   await live.loadOlder();
 }
 
-/** Fetches the older page only if the window has room, for a reader who is at the end. */
+/** Fetches the page before the oldest event, only if that drops no newer events. */
 export async function loadOlderIfRoom(): Promise<void> {
   await live.loadOlderIfRoom();
 }

@@ -23,7 +23,8 @@ const OWNERS = 5_000;
  */
 const TOKENS = 4_500;
 /**
- * A round ends at the first of these limits: the receiver stores seventy thousand for the sender.
+ * A round ends at the first of these limits. Their sum stays below the about seventy thousand
+ * messages that a receiver without a sender stores.
  */
 const WARM_UP = { seconds: 5, most: 15_000, first: 1_700_000_000_000 };
 const COUNTED = { seconds: 10, most: 45_000, first: 1_700_001_000_000 };

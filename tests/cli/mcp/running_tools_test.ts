@@ -91,7 +91,7 @@ Deno.test("review --from shows what a running server lists, and accepts exactly 
   const { rules } = JSON.parse(await Deno.readTextFile(host.paths.gate("wiki")));
   assert.deepEqual(rules, { erase: "ask" }, "it is not known to only read");
 
-  // The try of the next version has no real keys, so the tools accepted with them stay.
+  // The trial of the next version has no real keys, so tools that were accepted with keys stay.
   const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
   assert.match(upgraded.stdout, /^tools {3}unchanged$/m);
   assert.doesNotMatch(upgraded.stdout, /removed-tool|held back/);
