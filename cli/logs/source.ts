@@ -69,8 +69,8 @@ async function readJournal(ports: LogPorts, query: LogQuery, onLine: OnLine): Pr
     "--output=json",
     "--output-fields=MESSAGE,_SYSTEMD_UNIT,UNIT",
     `--lines=${query.lines}`,
-    // Following reads only the boot that /proc names. A container may mount over its boot id, and
-    // then a service with a private /proc sees another one. `--merge` reads every boot.
+    // `--follow` reads only the boot whose id is in /proc. A container may mount over that id, and
+    // a service with a private /proc then sees another one. `--merge` reads every boot.
     ...(query.isFollowing ? ["--follow", "--merge"] : []),
     ...query.units.map((unit) => `--unit=${unit.replace("@.", "@*.")}`),
   ];

@@ -1,6 +1,6 @@
 /**
- * Finds the ports of one `up` before anything starts. The wanted ports must be free; the holder of
- * a taken one is named. Checks a port by listening on it for a moment.
+ * Finds the ports of one `up` before anything starts. The wanted ports must be free; the refusal
+ * names the process that uses one. Checks a port by listening on it for a moment.
  *
  * @module
  */

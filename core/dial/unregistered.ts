@@ -1,7 +1,8 @@
 /**
  * Limits the connections at the dial-in listener that have not registered yet: per address and in
- * total. A new connection always gets in. If there is no room, the oldest one of the address with
- * the most is evicted. A dial unit registers at once, so only idle connections grow old.
+ * total. A new connection is always accepted. If there is no room, the address with the most
+ * connections loses its oldest one. A dial unit registers at once, so only idle connections grow
+ * old.
  *
  * @module
  */

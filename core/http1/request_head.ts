@@ -40,7 +40,7 @@ export interface RequestHead {
 export type HeadFault = 400 | 417 | 431 | 501 | 505;
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP\/([0-9])\.([0-9])$/;
-/** A host with its port; more than that would move the path (RFC 3986, 3.2.2). */
+/** A host with its port. Other characters could change where the path begins (RFC 3986, 3.2.2). */
 const AUTHORITY = /^[A-Za-z0-9._~!$&'()*+;=%:[\]-]+$/;
 /** An absolute URL as target, as clients of a proxy send it: its host, and the rest. */
 const ABSOLUTE_TARGET = /^https?:\/\/([^/?]+)(.*)$/i;

@@ -1,7 +1,7 @@
 /**
  * The maps that roles get from the ledger at apply time: `WEBVIEW_LEDGER`, `WEBVIEW_ADMINS` and
- * `TEAMS_AGENTS`, and the settings type that reads `TEAMS_AGENTS` back. Pure and deterministic. A
- * claim that two agents share maps to neither of them.
+ * `TEAMS_AGENTS`, and the settings type that reads `TEAMS_AGENTS` back. Pure and deterministic. An
+ * e-mail address or owner that two agents claim maps to neither of them.
  *
  * @module
  */

@@ -64,7 +64,7 @@ export const START_MS = 90_000;
 /** Default of `DriverOptions.cancelMs`. */
 export const CANCEL_MS = 15_000;
 
-/** Starts the program in a separate process group; rejects with a sentence. */
+/** Starts the program in a separate process group; rejects with a message for people. */
 export async function spawnRuntime(launch: RuntimeLaunch, processes: Processes): Promise<Child> {
   try {
     return await processes.spawn({
