@@ -42,12 +42,12 @@ const LINE_BYTES_MAX = 64 * 1024;
 const LIST_BYTES_MAX = 2 * APPROVAL_LIMITS.openMax * APPROVAL_LIMITS.argumentsBytesMax;
 
 /**
- * Time limit of a short question. A dial unit answers from memory, but an agent may have put
- * another program at its socket.
+ * Time limit of a query that needs no human. A dial unit answers from memory, but an agent may have
+ * put another program at its socket.
  */
 export const ANSWER_MS_MAX = 3_000;
 
-/** Target of a short question: one that needs no human. */
+/** Target of a query that needs no human. */
 export interface QueryTarget extends Pick<ApprovalDeps, "socket" | "connect"> {
   readonly clock: Clock;
 }
@@ -148,7 +148,7 @@ async function claim(
   return used.type === "error" ? err(refusalOf(used)) : err(unexpected(used));
 }
 
-/** Sends one short question; fails if there is no answer in time. */
+/** Sends one query that needs no human; fails if there is no answer in time. */
 async function query(target: QueryTarget, request: LocalRequest): Promise<Result<LocalAnswer>> {
   const late = Promise.withResolvers<Result<LocalAnswer>>();
   const giveUp = new AbortController();

@@ -1,8 +1,8 @@
 /**
  * The rules of the runtime permission gate: which tools of one MCP are blocked, and which need a
  * human's approval. No I/O. `units/render/mcp/gate.ts` prints the file
- * `/etc/fleetctl/gate/<mcp>.json`, and this module parses it. A file that cannot be parsed refuses
- * everything.
+ * `/etc/fleetctl/gate/<mcp>.json`, and this module parses it. If the file cannot be parsed, every
+ * call is refused.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * Writes frames to a peer that may not read them. A peer that reads nothing for a while, or has
- * disconnected, is given up. The verb continues, because a half-made change is worse than lost
+ * disconnected, is dropped. The verb continues, because a half-finished change is worse than lost
  * output.
  *
  * @module
@@ -13,9 +13,9 @@ import { type DaemonFrame, frameLine } from "core/verbs/daemon_frames.ts";
 
 /** Frames to one peer. */
 export interface FrameWriter {
-  /** Resolves when the frame was sent or the peer was given up; never rejects. */
+  /** Resolves when the frame was sent or the peer was dropped; never rejects. */
   send(frame: DaemonFrame): Promise<void>;
-  /** Whether the peer was given up. */
+  /** Whether the peer was dropped. */
   isGone(): boolean;
 }
 

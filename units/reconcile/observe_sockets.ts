@@ -1,7 +1,7 @@
 /**
  * Checks whether clients can reach the sockets of active units: the file at the path, its owner and
  * mode, and its listener. A unit stays active when its socket file is removed, so the service
- * manager alone cannot detect that. Reads only; asks the kernel once for all sockets.
+ * manager alone cannot detect that. Reads only; queries the kernel once for all sockets.
  *
  * @module
  */

@@ -10,7 +10,7 @@ import { type Backoff, backoffMs } from "core/concurrency/backoff.ts";
 import { ServiceFault } from "units/manager/service_manager.ts";
 import { START_MS_DEFAULT } from "units/manager/units/service_spec.ts";
 
-/** Runs `systemctl` or `journalctl` and returns the unchanged answer. */
+/** Runs `systemctl` or `journalctl` and returns its result unchanged. */
 export type RunProgram = (
   program: "systemctl" | "journalctl",
   args: readonly string[],
