@@ -107,7 +107,7 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
   await scene.must("fleetctl", "agents", "key", "revoke", "bea");
   assert.match(await scene.must("fleetctl", "apply"), /^unchanged/);
   const [revoked] = await doctor();
-  assert.match(revoked?.message ?? "", /all were revoked: it cannot register$/);
+  assert.match(revoked?.message ?? "", /all are revoked: it cannot register$/);
   assert.match(revoked?.hint ?? "", /^fleetctl agents key enroll bea [A-Za-z0-9_-]{43}$/);
   await scene.must("sh", "-c", revoked?.hint ?? "");
   await scene.must("systemctl", "restart", DIAL_BEA);
