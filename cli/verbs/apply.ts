@@ -56,14 +56,14 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const { value: vendor } = trees;
   return await underAgentLock(
     context,
-    (awaitLater) => apply(context, options, { agent, late: awaitLater, ...defined({ vendor }) }),
+    (awaitLater) => apply(context, options, { agent, awaitLater, ...defined({ vendor }) }),
   );
 }
 
 /** A run for a single agent. */
 interface OwnRun {
   readonly agent: AgentName;
-  readonly late: OnLate;
+  readonly awaitLater: OnLate;
   readonly vendor?: Vendor;
 }
 
