@@ -147,7 +147,7 @@ function hostOf(headers: HeaderReader, isTrusted: boolean): string | undefined {
   return HOST.test(host) ? host : undefined;
 }
 
-/** The nearest proxy appends the last value. */
+/** Returns the last value, which the nearest proxy appended. */
 function lastOf(header: string | null): string | undefined {
   const last = header?.split(",").at(-1)?.trim().toLowerCase();
   return last === "" ? undefined : last;

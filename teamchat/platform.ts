@@ -21,7 +21,7 @@ export interface Platform {
   readonly tokens: AppTokens | undefined;
 }
 
-/** Derives it from the settings. */
+/** Derives both from the settings. */
 export function platformOf(
   config: TeamchatConfig,
   ports: Pick<Host, "http" | "clock" | "log"> & { readonly metrics: Metrics },

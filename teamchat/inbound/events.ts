@@ -1,6 +1,6 @@
 /**
- * Reactions to an accepted activity: a turn is sent to its agent, a new conversation gets a
- * greeting, and a person without an agent is notified once.
+ * Reactions to activities: a turn is sent to its agent, a new conversation gets a greeting, and a
+ * person without an agent gets a notice, at most once an hour.
  *
  * @module
  */
@@ -20,7 +20,7 @@ const AGENT_AWAY = "Your agent is not connected, so nothing was decided. Please 
 const STRANGER = "There is no agent for you here. An operator can give you one: " +
   "fleetctl agents add <name> --channel teamchat --owner-aad <your object id>";
 
-/** Creates it; `strangers` remembers who was notified. */
+/** Creates the reactions; `strangers` remembers who got the notice. */
 export function createInboundEvents(deps: {
   readonly agents: Pick<Agents, "wake" | "decide" | "sendOwnerEvents" | "consented" | "fetch">;
   readonly replies: Pick<Replies, "note">;

@@ -1,5 +1,5 @@
 /**
- * One connection at `/register`: the team-chat parts beside `core/dial/serve_session.ts`. The gate
+ * One connection at `/register`: what team chat adds to `core/dial/serve_session.ts`. The gate
  * has authenticated the connection; the register frame must not contradict it.
  *
  * @module

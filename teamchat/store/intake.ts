@@ -57,7 +57,7 @@ export type Stored =
     readonly kind: "new";
     readonly isNewConversation: boolean;
     readonly hasTurn: boolean;
-    /** Whether the consent counts: it is requested once, from one owner, for a day. */
+    /** Whether the consent counts: the first one, from the requested owner, within a day. */
     readonly isConsentTaken: boolean;
   }
   | { readonly kind: "duplicate"; readonly answer: string | undefined };
@@ -86,7 +86,7 @@ export function openIntake(
     readonly clock: Pick<Clock, "after">;
     readonly log: Log;
     readonly write: Writer;
-    /** Cleared after a rollback, like the rows. */
+    /** Cleared after a rollback, because its rows are gone as well. */
     readonly heard: ConversationCache;
     readonly open: OpenTurns;
   },
@@ -123,7 +123,7 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   if (known !== undefined) return ok({ kind: "duplicate", answer: known.answer });
   const { turn, conversation, edit, withdraw, block } = delivery;
   const context = conversation === undefined ? undefined : JSON.stringify(conversation.context);
-  // The same conversation, except for the thread of a channel.
+  // They differ only for a thread of a channel.
   const isSame = turn?.context.conversation === conversation?.context.conversation;
   if (turn !== undefined && !insertTurn(sql, turn, isSame ? context : undefined)) {
     // Nothing of this delivery is stored, so remove its keys: a repetition must count as new.
@@ -178,7 +178,7 @@ function seeAll(
   return undefined;
 }
 
-/** Stores the owner's latest conversation. Returns whether the owner was unknown before. */
+/** Stores a conversation as heard from now. Returns whether it is new. */
 function rememberConversation(sql: Sql, heard: Conversation, text: string): boolean {
   if (sql.heard.has(heard, text)) return false;
   const { owner, agent, context: { conversation, type }, seen } = heard;

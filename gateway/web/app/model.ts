@@ -24,7 +24,9 @@ export const agents = signal<readonly AgentCard[] | undefined>(undefined);
 export const selected = signal<string | undefined>(undefined);
 /** Whether the hosts of the fleet are open instead of an agent. */
 export const isHosts = signal(false);
-/** Hosts as the gateway sent them, for the part of the page that is loaded when they are opened. */
+/**
+ * Hosts as the gateway sent them, for the script of the hosts page, which is loaded on first use.
+ */
 export const hostsTold = signal<Readonly<Record<string, unknown>> | undefined>(undefined);
 /** Why the hosts cannot be shown; empty when they can. */
 export const hostsProblem = signal("");

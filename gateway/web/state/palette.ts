@@ -15,8 +15,8 @@ export interface PaletteItem {
 }
 
 /**
- * Finds the entries that contain every word of the query. Entries with labels that begin with the
- * words come first.
+ * Finds the entries that contain every word of the query. Entries whose label begins with the
+ * first word come first.
  */
 export function findItems<Item extends Pick<PaletteItem, "words" | "note">>(
   items: readonly Item[],

@@ -6,7 +6,7 @@
 
 import type { Manifest } from "core/catalog/manifest.ts";
 
-/** Tells whether an MCP needs no credential. */
+/** Returns whether an MCP needs no credential. */
 export function isCredentialFree(manifest: Manifest): boolean {
   return manifest.auth === "none" && manifest.requiredEnv.length === 0 &&
     manifest.userEnv.length === 0;

@@ -172,7 +172,7 @@ Deno.test({
     await host.log.next('register accepted agent="mia" (user_email "mia@example.org")');
     await render(host, { mia: [] });
     await host.clock.advance(DIAL_LIMITS.keyFilePollMs);
-    // Disconnected for everyone else at once, whatever the peer does.
+    // Everyone else sees the agent disconnected at once, whatever the peer does.
     assert.deepEqual(host.log.of("agent disconnected").map(({ fields }) => fields?.agent), ["mia"]);
     await host.clock.advance(1_000);
     const buffer = new Uint8Array(4_096);
@@ -290,7 +290,8 @@ Deno.test({
       await host.clock.advance(DIAL_LIMITS.keyForwardFirstMs);
       assert.equal(ledger.asked.length, 1);
     }
-    // The forgetting is final: if the agent is reopened by hand, its next first proof counts.
+    // The dropped key does not return: once the agent has no entry again, the next first proof
+    // counts.
     const ledger = ledgerThat();
     await render(host, {});
     await using running = await startTestGateway({ host, forwardKey: ledger.forwardKey });

@@ -207,7 +207,8 @@ Deno.test("without a lock the first list of a session is the measure", CHECKS, a
   assert.deepEqual(names(await bench.ask(5, "tools/list")), ["read"]);
   unreviewed(await bench.ask(6, "tools/call", { name: "look" }), /differs from the accepted one/);
   unreviewed(await bench.ask(7, "tools/call", { name: "extra" }), /not among the accepted tools/);
-  // With the accepted list back, nothing is withheld, also after another server has taken over.
+  // When the server lists the first definitions again, nothing is withheld. A later server is
+  // compared with them, too.
   state.pages = [[LOOK, READ]];
   assert.deepEqual(names(await bench.ask(8, "tools/list")), ["look", "read"]);
   await bench.clock.advance(60_000);

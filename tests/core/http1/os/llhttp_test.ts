@@ -77,8 +77,8 @@ function requestsOf(listener: OurListener): Compare {
     const difference = requestDifference(ours, theirs, stream.text);
     if (difference?.before !== undefined && difference.ours === ours.ending && isClosed(ours)) {
       const last = ours.messages.length - 1;
-      // Our listener dropped what followed. The other reader knows where that began: without it,
-      // nothing is left over.
+      // Our listener dropped what followed the message. The other reader knows where that began, so
+      // the message is read again without it, and must be the same.
       const message = stream.text.slice(theirs.starts[last], theirs.starts[last + 1]);
       const alone = await listener.read([bytesOf(message)]);
       assert.deepEqual(alone.messages, [difference.before], JSON.stringify(message));

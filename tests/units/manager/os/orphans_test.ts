@@ -38,8 +38,8 @@ leakless(`no server is left of ${ROUNDS} clients that come and are killed`, asyn
   for (let round = 0; round < ROUNDS; round += WIDE) {
     await Promise.all(Array.from({ length: WIDE }, async (_, index) => {
       const client = await connect(path);
-      // A third disconnects before the server sends anything, a third after it, a third in
-      // mid-message.
+      // A third disconnects before the server sends anything, a third after that, and a third in
+      // the middle of a message.
       if (index % 3 > 0) await read(client, 3);
       if (index % 3 === 2) client.write("half a mess");
       if (index % 2 === 0) client.destroy();
