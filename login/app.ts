@@ -196,7 +196,7 @@ async function leaseFor(
   return "ended";
 }
 
-/** Refuses callers that are not logged in or over their limit, and pages of other sites. */
+/** Refuses callers without a login, callers over their limit, and pages of other sites. */
 function refuse(
   login: Login,
   context: RequestContext,

@@ -57,7 +57,7 @@ export function loginPage(
   return page({ title, main }, how);
 }
 
-/** Confirms a logout that another site may have requested. */
+/** Asks the user to confirm a logout, because another site may have requested it. */
 export function logoutPage(): Response {
   return page({
     title: "Log out · fleetctl",
@@ -68,7 +68,7 @@ export function logoutPage(): Response {
   });
 }
 
-/** Confirms a logout while the user may still be signed in at the provider. */
+/** Reports a logout, after which the user may still be signed in at the provider. */
 export function signedOutPage(): Response {
   return page({
     title: "Logged out · fleetctl",
@@ -82,7 +82,7 @@ export function signedOutPage(): Response {
 /** Explains why login does not work at this address, and what does. */
 export function insecureOriginPage(at: {
   readonly host: string;
-  /** Name of the machine, for the tunnel. */
+  /** Name of the machine, for the SSH command. */
   readonly machine: string;
   /** Where the login proxy listens on that machine. */
   readonly target: string;

@@ -6,7 +6,7 @@
 
 import { type Html, html, NO_HTML, page } from "login/pages/page.ts";
 
-/** One session as shown to its owner. */
+/** One session as shown to its user. */
 export interface ShownSession {
   /** Identifies the session in the form; grants no access. */
   readonly handle: string;

@@ -1,6 +1,6 @@
 /**
- * Checks that content matches its declared type. Pure. A storage that requires a login answers 200
- * with a page, and an "image" may be anything: the agent must not get one as the other.
+ * Checks that content matches its declared type. A file host that requires a login answers 200 with
+ * a web page, and a declared image may be anything. The agent must get neither as the file. Pure.
  *
  * @module
  */

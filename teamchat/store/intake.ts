@@ -163,7 +163,7 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
 
 /**
  * Stores the keys of a delivery. If one of them is already known, stores none and returns the
- * first answer.
+ * answer stored with it.
  */
 function seeAll(
   sql: Sql,
@@ -178,7 +178,7 @@ function seeAll(
   return undefined;
 }
 
-/** Stores a conversation as heard from now. Returns whether it is new. */
+/** Stores the conversation of a delivery. Returns whether it is new. */
 function rememberConversation(sql: Sql, heard: Conversation, text: string): boolean {
   if (sql.heard.has(heard, text)) return false;
   const { owner, agent, context: { conversation, type }, seen } = heard;

@@ -60,7 +60,10 @@ export interface TeamchatStore {
   close(): void;
 }
 
-/** Writes of turns use a ninth of the time at most; only the platform's deliveries never wait. */
+/**
+ * After a batch, all writes but the platform's deliveries wait this many times its duration, up to
+ * a few milliseconds.
+ */
 const GAP_FACTOR = 8;
 
 /** Size of SQLite's page cache (`cache_size`); a smaller one reads pages again at each delivery. */
@@ -102,8 +105,8 @@ export async function openTeamchatStore(
       );
       return taken.ok && taken.value;
     },
-    // Deliveries run first in a batch: an edit reads the row of a turn, and later works buffer
-    // rows.
+    // Deliveries run first in a batch: an edit reads the row of a turn, and the writes after it
+    // change rows in memory.
     intake: openIntake(db, { clock, log, write: writeFirst, heard, open: rows.open }),
     turns: openTurnStore(db, writing, rows),
     sends: openSends(db),

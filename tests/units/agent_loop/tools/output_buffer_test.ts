@@ -1,5 +1,5 @@
 /**
- * Bounded output.
+ * The buffer of a tool's output: what it keeps when the output is too long.
  *
  * @module
  */
