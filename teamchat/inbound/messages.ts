@@ -38,7 +38,7 @@ export interface InboundEvents {
   /** Answers an owner's invoke, repeated or not; undefined keeps the default answer. */
   onInvoke(activity: Activity, delivery: Delivery): string | undefined;
   /**
-   * Called when a person without an agent wrote; that person is notified at most once in a while.
+   * Called when a person without an agent wrote; that person gets a notice, at most once an hour.
    */
   onStranger(activity: Activity, route: Extract<RouteDecision, { kind: "ignore" }>): void;
 }
@@ -239,7 +239,8 @@ export async function takeActivity(
     }
     events.onAccepted(activity, planned.delivery, stored.value);
   }
-  // Repetitions too: the first may not have reached the agent, which decides which press counts.
+  // Also for a repeated press: the first may not have reached the agent, which decides which one
+  // counts.
   const replied = planned.invoke === undefined
     ? undefined
     : events.onInvoke(activity, planned.delivery);

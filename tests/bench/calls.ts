@@ -1,8 +1,8 @@
 /**
  * A tool call through socket, proxy and gate, including its log line, against the same call
- * directly over stdio to the same server. Both run in turn in one run, with both servers kept
- * running. The proxy is the product's program; each server starts as on a host, with the connection
- * as its stdio. `./dev bench calls`
+ * directly over stdio to the same server. Both are timed alternately in one run, with both servers
+ * kept running. The proxy is the product's program; each server starts as on a host, with the
+ * connection as its stdio. `./dev bench calls`
  *
  * @module
  */
