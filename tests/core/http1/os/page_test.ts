@@ -94,7 +94,7 @@ Deno.test("the limits are those of the code", () => {
 
 Deno.test("the limits of a chunked body are those of the page", () => {
   const [, line = "", trailers = "", extensions = ""] =
-    /size has (\d+) KiB, the trailers of a body (\d+) KiB, and the extensions of a body together (\d+) KiB/
+    /chunk-size line may have (\d+) KiB, the trailers of a body (\d+) KiB, and all chunk extensions of a body together (\d+) KiB/
       .exec(page) ?? [];
   const takes = (text: string) => {
     try {
