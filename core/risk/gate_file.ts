@@ -69,7 +69,7 @@ export function createGateReader(
 }
 
 /**
- * Reads every usable gate. An unusable one is skipped; it refuses the calls of its own MCP itself.
+ * Reads every usable gate and skips the others: an MCP with an unusable gate refuses all its calls.
  */
 export async function readGates(
   files: Pick<Files, "readText" | "stat" | "list">,

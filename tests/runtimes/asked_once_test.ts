@@ -1,8 +1,8 @@
 /**
- * Dial unit, proxy and gate with each real agent program. A person is asked once about a tool of
- * ours that asks, and not about one without a mark. The model reads the reason of a denial as the
- * tool's result. A later mark applies at once. The first turn after a restart has the tools and the
- * history.
+ * Dial unit, proxy and gate with each real agent program. A person decides once about each call of
+ * a tool marked `ask`, and never about a tool without a mark. The model reads the reason of a
+ * denial as the tool's result. A later mark applies at once. The first turn after a restart has the
+ * tools and the history.
  *
  * @module
  */

@@ -23,7 +23,7 @@ export interface Options {
   readonly argv: readonly string[];
 }
 
-/** The overflow uid of the kernel, and `nobody` of Debian. An agent never has it. */
+/** The kernel's overflow uid, which Debian gives to the user `nobody`. No agent has it. */
 const NOBODY_UID = 65_534;
 const UID_MAX = 0xffff_fffe;
 

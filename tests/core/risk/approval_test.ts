@@ -56,7 +56,7 @@ const codeOf = (result: Result<unknown>) => result.ok ? "ok" : result.error.code
 const approved = (at = NOW + 1) => valueOf(decideApproval(BASE, { ...YES, at }));
 const delivered = (at = NOW + 1) => deliverApproval(approved(at));
 
-Deno.test("an approval is asked, decided, delivered, applied, in this order only", () => {
+Deno.test("an approval is requested, decided, delivered and applied, in this order only", () => {
   const use = { digest: "d1", now: NOW + 2 };
   assert.equal(codeOf(applyApproval(BASE, use)), "approval-not-given");
   assert.equal(codeOf(applyApproval(approved(), use)), "approval-not-given");

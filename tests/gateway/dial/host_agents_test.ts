@@ -49,7 +49,7 @@ async function stated(
   });
 }
 
-Deno.test("a host is informed of its own agents", async () => {
+Deno.test("a host gets the list of its agents", async () => {
   const { key, ask } = await scene();
   const answer = await ask(await stated(key));
   assert.equal(answer.status, 200);
