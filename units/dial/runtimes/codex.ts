@@ -9,7 +9,7 @@
 
 import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
-import { createCodexAsks } from "units/dial/runtimes/codex_asks.ts";
+import { type CodexAsks, createCodexAsks } from "units/dial/runtimes/codex_asks.ts";
 import { createItemReader, errorOf } from "units/dial/runtimes/codex_items.ts";
 import { refusedParameter, threadParams } from "units/dial/runtimes/codex_thread.ts";
 import {
@@ -19,7 +19,7 @@ import {
   type LineProtocol,
   type Reading,
 } from "units/dial/runtimes/line_driver.ts";
-import { createMcpWatch } from "units/dial/runtimes/mcp_watch.ts";
+import { createMcpWatch, type McpWatch } from "units/dial/runtimes/mcp_watch.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/pending_denials.ts";
@@ -28,7 +28,7 @@ import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/p
 export function codexAppServer(): LineProtocol {
   // Kept across restarts: these are denials that the model has not seen yet.
   const denials = createPendingDenials();
-  return { resumeArgs: () => [], createDialect: (deps) => createDialect(deps, denials) };
+  return { resumeArgs: () => [], createDialect: (deps) => new CodexDialect(deps, denials) };
 }
 
 interface Turn {
@@ -46,39 +46,98 @@ const NO_THREAD = /no rollout found|thread not found|invalid (session|thread) id
 /** The program's names for the states of an MCP server. */
 const MCP_STATES: Readonly<Record<string, string>> = { starting: "pending", ready: "connected" };
 
-function createDialect(deps: DialectDeps, denials: PendingDenials): Dialect {
-  const waiting = new Map<unknown, Answered>();
-  const items = createItemReader();
-  const mcpStates = new Map(deps.mcps.map((name) => [name, "pending"]));
-  const servers = () => [...mcpStates].map(([name, status]) => ({ name, status }));
-  const mcps = createMcpWatch({
-    names: deps.mcps,
-    clock: deps.clock,
-    onMcps: deps.onMcps,
-    ask: () => Promise.resolve({ mcpServers: servers() }),
-  });
-  const asks = createCodexAsks({
-    send: deps.send,
-    proxied: deps.proxied,
-    decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
-    onDenied(callId, reason) {
-      items.deny(callId);
-      if (turn?.isCancelled === false) denials.add(reason);
-    },
-  });
-  let thread = "";
-  let turn: Turn | undefined;
-  let serial = 0;
+class CodexDialect implements Dialect {
+  readonly #deps: DialectDeps;
+  readonly #denials: PendingDenials;
+  readonly #waiting = new Map<unknown, Answered>();
+  readonly #items = createItemReader();
+  readonly #mcpStates: Map<string, string>;
+  readonly #mcps: McpWatch;
+  readonly #asks: CodexAsks;
+  #thread = "";
+  #turn: Turn | undefined;
+  #serial = 0;
 
-  async function request(method: string, params: Message, answered: Answered): Promise<void> {
-    const id = ++serial;
-    waiting.set(id, answered);
-    await deps.send({ id, method, params });
+  constructor(deps: DialectDeps, denials: PendingDenials) {
+    this.#deps = deps;
+    this.#denials = denials;
+    this.#mcpStates = new Map(deps.mcps.map((name) => [name, "pending"]));
+    this.#mcps = createMcpWatch({
+      names: deps.mcps,
+      clock: deps.clock,
+      onMcps: deps.onMcps,
+      ask: () => Promise.resolve({ mcpServers: this.#servers() }),
+    });
+    this.#asks = createCodexAsks({
+      send: deps.send,
+      proxied: deps.proxied,
+      decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
+      onDenied: (callId, reason) => {
+        this.#items.deny(callId);
+        if (this.#turn?.isCancelled === false) denials.add(reason);
+      },
+    });
   }
 
-  async function ask(method: string, params: Message): Promise<Message> {
+  async open(signal: AbortSignal): Promise<void> {
+    await this.#ask("initialize", {
+      clientInfo: { name: "fleetctl", title: "fleetctl", version: "0.1.0" },
+      capabilities: { experimentalApi: false, requestAttestation: false },
+    });
+    await this.#deps.send({ method: "initialized" });
+    const opened = await this.#openThread(threadParams(this.#deps));
+    const why = refusedParameter(opened, this.#deps);
+    if (why !== undefined) throw new Error(why);
+    this.#thread = textOf(fieldsOf(opened.thread).id);
+    if (this.#thread === "") throw new Error("it reports no thread");
+    await this.#mcps.settle(signal);
+  }
+
+  async prompt(text: string): Promise<void> {
+    const begun: Turn = { id: undefined, isStarted: false, isCancelled: false };
+    this.#turn = begun;
+    const fullText = [...this.#denials.take(), text].join("\n\n");
+    const input = [{ type: "text", text: fullText }];
+    const params = { threadId: this.#thread, input };
+    await this.#request("turn/start", params, ({ result, error }) => {
+      if (this.#turn !== begun) return {};
+      const id = textOf(fieldsOf(fieldsOf(result).turn).id);
+      if (id === "") {
+        return this.#end(
+          failed("runtime-error", errorOf(error) || "The runtime did not accept the prompt"),
+        );
+      }
+      begun.id = id;
+      return {};
+    });
+  }
+
+  async cancel(): Promise<void> {
+    if (this.#turn === undefined) return;
+    this.#turn.isCancelled = true;
+    await this.#interrupt(this.#turn);
+  }
+
+  read(message: Message): Reading {
+    const { id, method } = message;
+    if (typeof method !== "string") {
+      const answered = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      return answered?.(message) ?? {};
+    }
+    if (id !== undefined) return { updates: this.#asks.take(message) };
+    return this.#readNotification(method, fieldsOf(message.params));
+  }
+
+  async #request(method: string, params: Message, answered: Answered): Promise<void> {
+    const id = ++this.#serial;
+    this.#waiting.set(id, answered);
+    await this.#deps.send({ id, method, params });
+  }
+
+  async #ask(method: string, params: Message): Promise<Message> {
     const { promise, resolve, reject } = Promise.withResolvers<Message>();
-    await request(method, params, (response) => {
+    await this.#request(method, params, (response) => {
       if (response.error === undefined) resolve(fieldsOf(response.result));
       else reject(new Error(errorOf(response.error) || `it refused ${method} without a reason`));
       return {};
@@ -86,107 +145,65 @@ function createDialect(deps: DialectDeps, denials: PendingDenials): Dialect {
     return await promise;
   }
 
-  async function openThread(params: Message): Promise<Message> {
-    const { sessionId } = deps;
-    if (sessionId === undefined) return await ask("thread/start", params);
+  async #openThread(params: Message): Promise<Message> {
+    const { sessionId } = this.#deps;
+    if (sessionId === undefined) return await this.#ask("thread/start", params);
     try {
-      return await ask("thread/resume", { threadId: sessionId, excludeTurns: true, ...params });
+      const resumed = { threadId: sessionId, excludeTurns: true, ...params };
+      return await this.#ask("thread/resume", resumed);
     } catch (error) {
       const { message } = error as Error;
       throw NO_THREAD.test(message) ? new ConversationGone(message) : error;
     }
   }
 
-  function end(outcome: TurnOutcome): Reading {
-    turn = undefined;
-    items.endTurn();
-    if (outcome.outcome !== "failed") denials.delivered();
-    return { outcome };
-  }
-
-  /** Interrupts a started turn. Before `turn/started`, the program has nothing to interrupt. */
-  async function interrupt(of: Turn): Promise<void> {
-    if (!of.isStarted) return;
-    await request("turn/interrupt", { threadId: thread, turnId: of.id }, () => ({}));
-  }
-
-  function begin(of: Turn): Reading {
-    of.isStarted = true;
-    // The program writes a thread to disk only with its first turn, so its id is stored now.
-    deps.onSession(thread);
-    if (of.isCancelled) void interrupt(of);
-    return { updates: mcps.onTurn({ mcp_servers: servers() }) };
-  }
-
-  function readNotification(method: string, params: Message): Reading {
-    if (method === "mcpServer/startupStatus/updated") readMcpState(params);
-    if (method === "serverRequest/resolved") asks.withdraw(params.requestId);
-    if (method.startsWith("item/")) asks.onItem(method, fieldsOf(params.item));
-    if (turn === undefined || params.threadId !== thread) return {};
+  #readNotification(method: string, params: Message): Reading {
+    if (method === "mcpServer/startupStatus/updated") this.#readMcpState(params);
+    if (method === "serverRequest/resolved") this.#asks.withdraw(params.requestId);
+    if (method.startsWith("item/")) this.#asks.onItem(method, fieldsOf(params.item));
+    const turn = this.#turn;
+    if (turn === undefined || params.threadId !== this.#thread) return {};
     // The program may run turns by itself; they do not belong to the prompt that was sent.
     const reported = fieldsOf(params.turn);
     if (turn.id === undefined || turn.id !== (reported.id ?? params.turnId)) return {};
-    if (method === "turn/started") return begin(turn);
-    if (method === "turn/completed") return end(outcomeOf(reported));
-    return { updates: items.read(method, params) };
+    if (method === "turn/started") return this.#begin(turn);
+    if (method === "turn/completed") return this.#end(outcomeOf(reported));
+    return { updates: this.#items.read(method, params) };
   }
 
-  function readMcpState({ name, status, failureReason }: Message): void {
-    if (!mcpStates.has(textOf(name))) return;
+  #readMcpState({ name, status, failureReason }: Message): void {
+    if (!this.#mcpStates.has(textOf(name))) return;
     const state = failureReason === "reauthenticationRequired"
       ? "needs-auth"
       : MCP_STATES[textOf(status)] ?? "failed";
-    mcpStates.set(textOf(name), state);
-    mcps.report(servers());
+    this.#mcpStates.set(textOf(name), state);
+    this.#mcps.report(this.#servers());
   }
 
-  return {
-    async open(signal) {
-      await ask("initialize", {
-        clientInfo: { name: "fleetctl", title: "fleetctl", version: "0.1.0" },
-        capabilities: { experimentalApi: false, requestAttestation: false },
-      });
-      await deps.send({ method: "initialized" });
-      const opened = await openThread(threadParams(deps));
-      const why = refusedParameter(opened, deps);
-      if (why !== undefined) throw new Error(why);
-      thread = textOf(fieldsOf(opened.thread).id);
-      if (thread === "") throw new Error("it reports no thread");
-      await mcps.settle(signal);
-    },
-    async prompt(text) {
-      const begun: Turn = { id: undefined, isStarted: false, isCancelled: false };
-      turn = begun;
-      const fullText = [...denials.take(), text].join("\n\n");
-      const input = [{ type: "text", text: fullText }];
-      await request("turn/start", { threadId: thread, input }, ({ result, error }) => {
-        if (turn !== begun) return {};
-        const id = textOf(fieldsOf(fieldsOf(result).turn).id);
-        if (id === "") {
-          return end(
-            failed("runtime-error", errorOf(error) || "The runtime did not accept the prompt"),
-          );
-        }
-        begun.id = id;
-        return {};
-      });
-    },
-    async cancel() {
-      if (turn === undefined) return;
-      turn.isCancelled = true;
-      await interrupt(turn);
-    },
-    read(message) {
-      const { id, method } = message;
-      if (typeof method !== "string") {
-        const answered = waiting.get(id);
-        waiting.delete(id);
-        return answered?.(message) ?? {};
-      }
-      if (id !== undefined) return { updates: asks.take(message) };
-      return readNotification(method, fieldsOf(message.params));
-    },
-  };
+  #servers(): readonly Message[] {
+    return [...this.#mcpStates].map(([name, status]) => ({ name, status }));
+  }
+
+  #begin(of: Turn): Reading {
+    of.isStarted = true;
+    // The program writes a thread to disk only with its first turn, so its id is stored now.
+    this.#deps.onSession(this.#thread);
+    if (of.isCancelled) void this.#interrupt(of);
+    return { updates: this.#mcps.onTurn({ mcp_servers: this.#servers() }) };
+  }
+
+  /** Interrupts a started turn. Before `turn/started`, the program has nothing to interrupt. */
+  async #interrupt(of: Turn): Promise<void> {
+    if (!of.isStarted) return;
+    await this.#request("turn/interrupt", { threadId: this.#thread, turnId: of.id }, () => ({}));
+  }
+
+  #end(outcome: TurnOutcome): Reading {
+    this.#turn = undefined;
+    this.#items.endTurn();
+    if (outcome.outcome !== "failed") this.#denials.delivered();
+    return { outcome };
+  }
 }
 
 const CODES: Readonly<Record<string, string>> = {

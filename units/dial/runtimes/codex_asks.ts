@@ -55,38 +55,81 @@ const METHOD_NOT_FOUND = -32601;
 
 /** Creates the questions. */
 export function createCodexAsks(deps: AskDeps): CodexAsks {
-  const open = new Map<unknown, AbortController>();
-  const items = new Map<string, OpenItem>();
+  return new OpenQuestions(deps);
+}
 
-  async function put(id: unknown, { ask, print }: Question): Promise<void> {
-    const over = new AbortController();
-    open.set(id, over);
-    const answer = await deps.decide(ask, over.signal);
-    if (!open.delete(id)) return;
-    if (answer.decision === "deny") deps.onDenied(ask.callId, answer.reason);
-    await deps.send({ id, result: print(answer.decision === "allow") });
+class OpenQuestions implements CodexAsks {
+  readonly #deps: AskDeps;
+  readonly #open = new Map<unknown, AbortController>();
+  readonly #items = new Map<string, OpenItem>();
+
+  constructor(deps: AskDeps) {
+    this.#deps = deps;
   }
 
-  /**
-   * Returns the call that an MCP approval is about. A server's own question can imitate one, so
-   * only a started call that has no question yet counts. The program never asks about proxied
-   * calls.
-   */
-  function callAskedAbout(params: Message): OpenItem | undefined {
-    const meta = fieldsOf(params._meta);
-    if (meta.codex_approval_kind !== "mcp_tool_call") return undefined;
-    if (deps.proxied.has(textOf(params.serverName))) return undefined;
-    return [...items.values()].find(({ item, isAsked }) =>
-      !isAsked && item.type === "mcpToolCall" && item.server === params.serverName &&
-      item.tool === meta.tool_name && isSame(item.arguments, meta.tool_params)
-    );
+  take({ id, method, params: given }: Message): readonly unknown[] {
+    const params = fieldsOf(given);
+    switch (method) {
+      case "item/commandExecution/requestApproval":
+        this.#askAboutCommand(id, params);
+        return [];
+      case "item/fileChange/requestApproval":
+        this.#askAboutFiles(id, params);
+        return [];
+      case "mcpServer/elicitation/request":
+        return this.#askAboutMcp(id, params);
+      case "item/permissions/requestApproval":
+        void this.#deps.send({ id, result: { permissions: {}, scope: "turn" } });
+        return [unanswered("The program", params.reason)];
+      case "item/tool/requestUserInput":
+        void this.#deps.send({ id, result: { answers: {} } });
+        return questionsOf(params).map((text) => unanswered("The program", text));
+      default: {
+        const message = `not supported: ${textOf(method)}`;
+        void this.#deps.send({ id, error: { code: METHOD_NOT_FOUND, message } });
+        return [];
+      }
+    }
   }
 
-  function askAboutMcp(id: unknown, params: Message): readonly unknown[] {
-    const found = callAskedAbout(params);
+  onItem(method: string, item: Message): void {
+    const id = textOf(item.id);
+    if (method === "item/completed") this.#items.delete(id);
+    else if (callOfItem(item) !== undefined && this.#items.size < OPEN_ITEMS_MAX) {
+      this.#items.set(id, { item, isAsked: this.#items.get(id)?.isAsked ?? false });
+    }
+  }
+
+  withdraw(id: unknown): void {
+    this.#open.get(id)?.abort();
+    this.#open.delete(id);
+  }
+
+  #askAboutCommand(id: unknown, params: Message): void {
+    const callId = textOf(params.itemId);
+    const known = fieldsOf(this.#items.get(callId)?.item);
+    const shown = pick({ ...pick(known, ["command", "cwd"]), ...params }, COMMAND_FIELDS);
+    const ask = { callId, tool: "exec_command", title: "", arguments: shown };
+    void this.#put(id, { ask, print: decision });
+  }
+
+  #askAboutFiles(id: unknown, params: Message): void {
+    const callId = textOf(params.itemId);
+    const call = callOfItem(this.#items.get(callId)?.item ?? {});
+    // A question must not grant a whole folder, and a change without an item cannot be shown.
+    if (call === undefined || (params.grantRoot ?? null) !== null) {
+      return void this.#deps.send({ id, result: { decision: "decline" } });
+    }
+    const given = { ...call.arguments, ...pick(params, ["reason"]) };
+    const ask = { callId, tool: call.tool, title: "", arguments: given };
+    void this.#put(id, { ask, print: decision });
+  }
+
+  #askAboutMcp(id: unknown, params: Message): readonly unknown[] {
+    const found = this.#callAskedAbout(params);
     const call = found === undefined ? undefined : callOfItem(found.item);
     if (found === undefined || call?.mcp === undefined) {
-      void deps.send({ id, result: { action: "cancel", content: null, _meta: null } });
+      void this.#deps.send({ id, result: { action: "cancel", content: null, _meta: null } });
       return [unanswered(`MCP ${JSON.stringify(textOf(params.serverName))}`, params.message)];
     }
     found.isAsked = true;
@@ -101,64 +144,33 @@ export function createCodexAsks(deps: AskDeps): CodexAsks {
       content: isAllowed ? {} : null,
       _meta: null,
     });
-    void put(id, { ask, print });
+    void this.#put(id, { ask, print });
     return [];
   }
 
-  function askAboutFiles(id: unknown, params: Message): void {
-    const callId = textOf(params.itemId);
-    const call = callOfItem(items.get(callId)?.item ?? {});
-    // A question must not grant a whole folder, and a change without an item cannot be shown.
-    if (call === undefined || (params.grantRoot ?? null) !== null) {
-      return void deps.send({ id, result: { decision: "decline" } });
-    }
-    const given = { ...call.arguments, ...pick(params, ["reason"]) };
-    const ask = { callId, tool: call.tool, title: "", arguments: given };
-    void put(id, { ask, print: decision });
+  /**
+   * Returns the call that an MCP approval is about. A server's own question can imitate one, so
+   * only a started call that has no question yet counts. The program never asks about proxied
+   * calls.
+   */
+  #callAskedAbout(params: Message): OpenItem | undefined {
+    const meta = fieldsOf(params._meta);
+    if (meta.codex_approval_kind !== "mcp_tool_call") return undefined;
+    if (this.#deps.proxied.has(textOf(params.serverName))) return undefined;
+    return [...this.#items.values()].find(({ item, isAsked }) =>
+      !isAsked && item.type === "mcpToolCall" && item.server === params.serverName &&
+      item.tool === meta.tool_name && isSame(item.arguments, meta.tool_params)
+    );
   }
 
-  return {
-    take({ id, method, params: given }) {
-      const params = fieldsOf(given);
-      switch (method) {
-        case "item/commandExecution/requestApproval": {
-          const callId = textOf(params.itemId);
-          const known = fieldsOf(items.get(callId)?.item);
-          const shown = pick({ ...pick(known, ["command", "cwd"]), ...params }, COMMAND_FIELDS);
-          const ask = { callId, tool: "exec_command", title: "", arguments: shown };
-          void put(id, { ask, print: decision });
-          return [];
-        }
-        case "item/fileChange/requestApproval":
-          askAboutFiles(id, params);
-          return [];
-        case "mcpServer/elicitation/request":
-          return askAboutMcp(id, params);
-        case "item/permissions/requestApproval":
-          void deps.send({ id, result: { permissions: {}, scope: "turn" } });
-          return [unanswered("The program", params.reason)];
-        case "item/tool/requestUserInput":
-          void deps.send({ id, result: { answers: {} } });
-          return questionsOf(params).map((text) => unanswered("The program", text));
-        default: {
-          const message = `not supported: ${textOf(method)}`;
-          void deps.send({ id, error: { code: METHOD_NOT_FOUND, message } });
-          return [];
-        }
-      }
-    },
-    onItem(method, item) {
-      const id = textOf(item.id);
-      if (method === "item/completed") items.delete(id);
-      else if (callOfItem(item) !== undefined && items.size < OPEN_ITEMS_MAX) {
-        items.set(id, { item, isAsked: items.get(id)?.isAsked ?? false });
-      }
-    },
-    withdraw(id) {
-      open.get(id)?.abort();
-      open.delete(id);
-    },
-  };
+  async #put(id: unknown, { ask, print }: Question): Promise<void> {
+    const over = new AbortController();
+    this.#open.set(id, over);
+    const answer = await this.#deps.decide(ask, over.signal);
+    if (!this.#open.delete(id)) return;
+    if (answer.decision === "deny") this.#deps.onDenied(ask.callId, answer.reason);
+    await this.#deps.send({ id, result: print(answer.decision === "allow") });
+  }
 }
 
 /** Compares arguments. Returns false for arguments that are nested too deep. */

@@ -20,12 +20,15 @@ import {
   type Reading,
 } from "units/dial/runtimes/line_driver.ts";
 import { blocksOf, fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
-import { createRpcDialogs } from "units/dial/runtimes/rpc_jsonl_dialogs.ts";
+import { createRpcDialogs, type RpcDialogs } from "units/dial/runtimes/rpc_jsonl_dialogs.ts";
 import { createRpcReader } from "units/dial/runtimes/rpc_jsonl_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 
 /** The protocol. A command resumes the conversation, so no argument is added. */
-export const RPC_JSONL: LineProtocol = { resumeArgs: () => [], createDialect };
+export const RPC_JSONL: LineProtocol = {
+  resumeArgs: () => [],
+  createDialect: (deps) => new RpcDialect(deps),
+};
 
 interface Turn {
   /** How the last run of the model ended. */
@@ -36,90 +39,98 @@ interface Turn {
 /** Handler of the response to a command. */
 type Answered = (response: Message) => Reading;
 
-function createDialect(deps: DialectDeps): Dialect {
-  const waiting = new Map<string, Answered>();
-  const reader = createRpcReader();
-  const dialogs = createRpcDialogs({
-    send: deps.send,
-    proxied: deps.proxied,
-    decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
-    onDenied: (callId) => reader.deny(callId),
-  });
-  let turn: Turn | undefined;
-  let serial = 0;
+class RpcDialect implements Dialect {
+  readonly #deps: DialectDeps;
+  readonly #waiting = new Map<string, Answered>();
+  readonly #reader = createRpcReader();
+  readonly #dialogs: RpcDialogs;
+  #turn: Turn | undefined;
+  #serial = 0;
 
-  async function command(message: Message, answered: Answered = () => ({})): Promise<void> {
-    const id = `f${++serial}`;
-    waiting.set(id, answered);
-    await deps.send({ id, ...message });
+  constructor(deps: DialectDeps) {
+    this.#deps = deps;
+    this.#dialogs = createRpcDialogs({
+      send: deps.send,
+      proxied: deps.proxied,
+      decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
+      onDenied: (callId) => this.#reader.deny(callId),
+    });
   }
 
-  function ask(message: Message): Promise<Message> {
+  async open(): Promise<void> {
+    const { sessionId, onSession } = this.#deps;
+    if (sessionId !== undefined) {
+      const switched = await this.#ask({ type: "switch_session", sessionPath: sessionId });
+      if (switched.success !== true || fieldsOf(switched.data).cancelled === true) {
+        throw new ConversationGone(textOf(switched.error) || `"${sessionId}" was not opened`);
+      }
+    }
+    const state = await this.#ask({ type: "get_state" });
+    if (state.success !== true) throw new Error(textOf(state.error) || "it reports no state");
+    const { sessionFile } = fieldsOf(state.data);
+    if (typeof sessionFile === "string") onSession(sessionFile);
+  }
+
+  async prompt(message: string): Promise<void> {
+    const begun: Turn = { ended: { outcome: "completed" }, isCancelled: false };
+    this.#turn = begun;
+    await this.#command({ type: "prompt", message }, (response) => {
+      if (this.#turn !== begun) return {};
+      if (response.success !== true) return this.#end(begun, refused(response));
+      // The runtime handled one of its own commands without the model.
+      const isDone = fieldsOf(response.data).disposition === "handled";
+      return isDone ? this.#end(begun, { outcome: "completed" }) : {};
+    });
+  }
+
+  async cancel(): Promise<void> {
+    if (this.#turn !== undefined) this.#turn.isCancelled = true;
+    // It stops only when no dialog is open.
+    await Promise.all([this.#command({ type: "abort" }), this.#dialogs.dismiss()]);
+  }
+
+  read(message: Message): Reading {
+    if (message.type === "response") return this.#readResponse(message);
+    if (this.#dialogs.take(message)) return {};
+    return { updates: this.#reader.read(message), ...this.#follow(message) };
+  }
+
+  async #command(message: Message, answered: Answered = () => ({})): Promise<void> {
+    const id = `f${++this.#serial}`;
+    this.#waiting.set(id, answered);
+    await this.#deps.send({ id, ...message });
+  }
+
+  #ask(message: Message): Promise<Message> {
     const { promise, resolve } = Promise.withResolvers<Message>();
-    void command(message, (response) => {
+    void this.#command(message, (response) => {
       resolve(response);
       return {};
     });
     return promise;
   }
 
-  function end(of: Turn, outcome: TurnOutcome): Reading {
-    turn = undefined;
+  #readResponse(message: Message): Reading {
+    const id = textOf(message.id);
+    const answered = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return answered?.(message) ?? {};
+  }
+
+  /** Updates the state of the turn; the reader handles what the event shows. */
+  #follow(event: Message): Reading {
+    const turn = this.#turn;
+    if (turn === undefined) return {};
+    if (event.type === "agent_end") turn.ended = outcomeOf(event.messages);
+    return event.type === "agent_settled" ? this.#end(turn, turn.ended) : {};
+  }
+
+  #end(of: Turn, outcome: TurnOutcome): Reading {
+    this.#turn = undefined;
     // The runtime's message about an aborted run is of no use to the person, so it is dropped.
     const isAborted = of.isCancelled && outcome.outcome !== "completed";
     return { outcome: isAborted ? { outcome: "cancelled" } : outcome };
   }
-
-  function readResponse(message: Message): Reading {
-    const id = textOf(message.id);
-    const answered = waiting.get(id);
-    waiting.delete(id);
-    return answered?.(message) ?? {};
-  }
-
-  /** Updates the state of the turn; `reader` handles what the event shows. */
-  function follow(event: Message): Reading {
-    if (turn === undefined) return {};
-    if (event.type === "agent_end") turn.ended = outcomeOf(event.messages);
-    return event.type === "agent_settled" ? end(turn, turn.ended) : {};
-  }
-
-  return {
-    async open() {
-      if (deps.sessionId !== undefined) {
-        const sessionPath = deps.sessionId;
-        const switched = await ask({ type: "switch_session", sessionPath });
-        if (switched.success !== true || fieldsOf(switched.data).cancelled === true) {
-          throw new ConversationGone(textOf(switched.error) || `"${sessionPath}" was not opened`);
-        }
-      }
-      const state = await ask({ type: "get_state" });
-      if (state.success !== true) throw new Error(textOf(state.error) || "it reports no state");
-      const { sessionFile } = fieldsOf(state.data);
-      if (typeof sessionFile === "string") deps.onSession(sessionFile);
-    },
-    async prompt(message) {
-      const begun: Turn = { ended: { outcome: "completed" }, isCancelled: false };
-      turn = begun;
-      await command({ type: "prompt", message }, (response) => {
-        if (turn !== begun) return {};
-        if (response.success !== true) return end(begun, refused(response));
-        // The runtime handled one of its own commands without the model.
-        const isDone = fieldsOf(response.data).disposition === "handled";
-        return isDone ? end(begun, { outcome: "completed" }) : {};
-      });
-    },
-    async cancel() {
-      if (turn !== undefined) turn.isCancelled = true;
-      // It stops only when no dialog is open.
-      await Promise.all([command({ type: "abort" }), dialogs.dismiss()]);
-    },
-    read(message) {
-      if (message.type === "response") return readResponse(message);
-      if (dialogs.take(message)) return {};
-      return { updates: reader.read(message), ...follow(message) };
-    },
-  };
 }
 
 function refused(response: Message): TurnOutcome {

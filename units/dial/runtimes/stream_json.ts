@@ -10,7 +10,7 @@
 
 import type { Random } from "core/ports/random.ts";
 import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
-import { decideSafely, namedTool } from "units/dial/runtimes/acp_permission.ts";
+import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
 import {
   ConversationGone,
   type Dialect,
@@ -19,8 +19,8 @@ import {
   type Reading,
 } from "units/dial/runtimes/line_driver.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
-import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
-import { createMcpWatch } from "units/dial/runtimes/mcp_watch.ts";
+import { createMcpWatch, type McpWatch } from "units/dial/runtimes/mcp_watch.ts";
+import { createStreamAsks, type StreamAsks } from "units/dial/runtimes/stream_json_asks.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 
@@ -29,7 +29,7 @@ export function streamJson(random: Random): LineProtocol {
   return {
     resumeArgs: (sessionId) => ["--resume", sessionId],
     mcpArgs,
-    createDialect: (deps) => createDialect(deps, random),
+    createDialect: (deps) => new StreamDialect(deps, random),
   };
 }
 
@@ -55,134 +55,111 @@ interface Waiter {
   readonly reject: (why: Error) => void;
 }
 
-function createDialect(deps: DialectDeps, random: Random): Dialect {
-  const waiters = new Map<string, Waiter>();
-  /** Open questions of the runtime; each is aborted when the runtime withdraws it. */
-  const openQuestions = new Map<string, AbortController>();
-  const reader = createStreamReader();
-  let isOpen = false;
-  let isInterrupted = false;
+class StreamDialect implements Dialect {
+  readonly #deps: DialectDeps;
+  readonly #random: Random;
+  readonly #waiters = new Map<string, Waiter>();
+  readonly #reader = createStreamReader();
+  readonly #asks: StreamAsks;
+  readonly #mcps: McpWatch;
+  #isOpen = false;
+  #isInterrupted = false;
 
-  const mcps = createMcpWatch({
-    names: deps.mcps,
-    clock: deps.clock,
-    onMcps: deps.onMcps,
-    ask: () => request({ subtype: "mcp_status" }),
-  });
+  constructor(deps: DialectDeps, random: Random) {
+    this.#deps = deps;
+    this.#random = random;
+    this.#asks = createStreamAsks({
+      send: deps.send,
+      proxied: deps.proxied,
+      decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
+      onDenied: (callId) => this.#reader.deny(callId),
+    });
+    this.#mcps = createMcpWatch({
+      names: deps.mcps,
+      clock: deps.clock,
+      onMcps: deps.onMcps,
+      ask: () => this.#request({ subtype: "mcp_status" }),
+    });
+  }
 
-  async function request(body: Message): Promise<Message> {
-    const id = random.uuid();
+  async open(signal: AbortSignal): Promise<void> {
+    await this.#request({ subtype: "initialize" });
+    this.#isOpen = true;
+    await this.#mcps.settle(signal);
+  }
+
+  prompt(text: string): Promise<void> {
+    this.#isInterrupted = false;
+    return this.#deps.send({
+      type: "user",
+      message: { role: "user", content: [{ type: "text", text }] },
+      parent_tool_use_id: null,
+    });
+  }
+
+  async cancel(): Promise<void> {
+    this.#isInterrupted = true;
+    try {
+      await this.#request({ subtype: "interrupt" });
+    } catch {
+      // A runtime that refuses to stop is killed after the time limit of the cancel.
+    }
+  }
+
+  read(message: Message): Reading {
+    if (typeof message.session_id === "string" && this.#isOpen) {
+      this.#deps.onSession(message.session_id);
+    }
+    switch (message.type) {
+      case "control_response":
+        this.#readResponse(message);
+        return {};
+      case "control_request":
+        this.#asks.take(message);
+        return {};
+      case "control_cancel_request":
+        this.#asks.withdraw(textOf(message.request_id));
+        return {};
+      case "result":
+        return this.#readResult(message);
+      case "system": {
+        const isStart = message.subtype === "init";
+        return { updates: isStart ? this.#mcps.onTurn(message) : this.#reader.read(message) };
+      }
+      default:
+        return { updates: this.#reader.read(message) };
+    }
+  }
+
+  async #request(body: Message): Promise<Message> {
+    const id = this.#random.uuid();
     const answered = Promise.withResolvers<Message>();
-    waiters.set(id, answered);
-    await deps.send({ type: "control_request", request_id: id, request: body });
+    this.#waiters.set(id, answered);
+    await this.#deps.send({ type: "control_request", request_id: id, request: body });
     return await answered.promise;
   }
 
-  function readResponse(message: Message): void {
+  #readResponse(message: Message): void {
     const response = fieldsOf(message.response);
-    const waiter = waiters.get(String(response.request_id));
-    waiters.delete(String(response.request_id));
+    const waiter = this.#waiters.get(String(response.request_id));
+    this.#waiters.delete(String(response.request_id));
     if (response.subtype === "success") waiter?.resolve(fieldsOf(response.response));
     else waiter?.reject(new Error(textOf(response.error) || "it refused without a reason"));
   }
 
-  async function answer(id: string, response: Message): Promise<void> {
-    // If the runtime has withdrawn its question, it waits for no answer.
-    if (!openQuestions.delete(id)) return;
-    await deps.send({ type: "control_response", response: { request_id: id, ...response } });
-  }
-
-  /** Withdraws a question: the runtime no longer waits for its answer. */
-  function withdraw(id: string): void {
-    const question = openQuestions.get(id);
-    openQuestions.delete(id);
-    question?.abort();
-  }
-
-  async function decide(id: string, ask: Message): Promise<void> {
-    const name = textOf(ask.tool_name) || "tool";
-    const answered = await decideSafely(deps.decidePermission, {
-      callId: textOf(ask.tool_use_id),
-      ...namedTool(name, mcpToolOf(name), deps.proxied),
-      title: textOf(ask.title) || textOf(ask.description),
-      arguments: ask.input,
-    }, openQuestions.get(id)?.signal);
-    if (answered.decision === "deny") reader.deny(textOf(ask.tool_use_id));
-    await answer(id, {
-      subtype: "success",
-      response: answered.decision === "allow"
-        ? { behavior: "allow", updatedInput: fieldsOf(ask.input) }
-        : { behavior: "deny", message: answered.reason },
-    });
-  }
-
-  function readRequest(message: Message): void {
-    const id = textOf(message.request_id);
-    const body = fieldsOf(message.request);
-    openQuestions.set(id, new AbortController());
-    if (body.subtype === "can_use_tool") void decide(id, body);
-    else void answer(id, { subtype: "error", error: `not supported: ${textOf(body.subtype)}` });
-  }
-
-  function readResult(message: Message): Reading {
+  #readResult(message: Message): Reading {
     const outcome = outcomeOf(message);
-    if (!isOpen && deps.sessionId !== undefined && outcome.outcome === "failed") {
+    if (!this.#isOpen && this.#deps.sessionId !== undefined && outcome.outcome === "failed") {
       const gone = new ConversationGone(outcome.reason ?? "it does not exist");
-      for (const waiter of waiters.values()) waiter.reject(gone);
+      for (const waiter of this.#waiters.values()) waiter.reject(gone);
     }
-    const updates = reader.endTurn(textOf(message.result));
+    const updates = this.#reader.endTurn(textOf(message.result));
     // The runtime's message about an interrupted turn is of no use to the person, so it is dropped.
-    const settled = isInterrupted && outcome.outcome === "failed"
+    const settled = this.#isInterrupted && outcome.outcome === "failed"
       ? { outcome: "cancelled" as const }
       : outcome;
     return outcome.outcome === "completed" ? { updates, outcome } : { outcome: settled };
   }
-
-  return {
-    async open(signal) {
-      await request({ subtype: "initialize" });
-      isOpen = true;
-      await mcps.settle(signal);
-    },
-    prompt(text) {
-      isInterrupted = false;
-      return deps.send({
-        type: "user",
-        message: { role: "user", content: [{ type: "text", text }] },
-        parent_tool_use_id: null,
-      });
-    },
-    async cancel() {
-      isInterrupted = true;
-      try {
-        await request({ subtype: "interrupt" });
-      } catch {
-        // A runtime that refuses to stop is killed after the time limit of the cancel.
-      }
-    },
-    read(message) {
-      if (typeof message.session_id === "string" && isOpen) deps.onSession(message.session_id);
-      switch (message.type) {
-        case "control_response":
-          readResponse(message);
-          return {};
-        case "control_request":
-          readRequest(message);
-          return {};
-        case "control_cancel_request":
-          withdraw(textOf(message.request_id));
-          return {};
-        case "result":
-          return readResult(message);
-        case "system":
-          return {
-            updates: message.subtype === "init" ? mcps.onTurn(message) : reader.read(message),
-          };
-        default:
-          return { updates: reader.read(message) };
-      }
-    },
-  };
 }
 
 const RESULT_CODES: Readonly<Record<string, string>> = {
