@@ -85,25 +85,12 @@ export function startGatewayLink(identity: LinkIdentity, deps: LinkDeps): Gatewa
       session.open();
       return await session.ended;
     } catch (thrown) {
-      if (thrown instanceof UpgradeFault) return refused(thrown);
+      if (thrown instanceof UpgradeFault) return refused(thrown, identity);
       log.debug("gateway does not answer", { url, error: errorText(thrown) });
       return { code: 1006, registeredMs: 0 };
     } finally {
       session = undefined;
     }
-  }
-
-  function refused({ status, text }: UpgradeFault): LastTry {
-    const reason = refusalReason(text);
-    const enroll = `fleetctl agents key enroll ${identity.agent} ${identity.key.publicKey}`;
-    const hint = reason === "key-not-enrolled"
-      ? { hint: `here, for a first key: fleetctl apply; on the gateway's host: ${enroll}` }
-      : {};
-    return {
-      code: 1006,
-      registeredMs: 0,
-      refused: { status, ...defined({ reason }), ...hint },
-    };
   }
 
   const done = keepDialing();
@@ -119,5 +106,18 @@ export function startGatewayLink(identity: LinkIdentity, deps: LinkDeps): Gatewa
       session?.leave();
       await done;
     },
+  };
+}
+
+function refused({ status, text }: UpgradeFault, { agent, key }: LinkIdentity): LastTry {
+  const reason = refusalReason(text);
+  const enroll = `fleetctl agents key enroll ${agent} ${key.publicKey}`;
+  const hint = reason === "key-not-enrolled"
+    ? { hint: `here, for a first key: fleetctl apply; on the gateway's host: ${enroll}` }
+    : {};
+  return {
+    code: 1006,
+    registeredMs: 0,
+    refused: { status, ...defined({ reason }), ...hint },
   };
 }

@@ -37,6 +37,8 @@ export interface OwnerFiles {
   resend(): void;
 }
 
+type Piece = Extract<ClientFrame, { type: "owner_file" }>;
+
 interface OpenOffer {
   readonly offer: FileOffer;
   readonly bytes: Uint8Array;
@@ -54,24 +56,14 @@ export function createOwnerFiles(deps: {
   readonly folder: string;
   readonly clock: Clock;
   readonly random: Random;
-  readonly send: (frame: Extract<ClientFrame, { type: "owner_file" }>) => void;
+  readonly send: (frame: Piece) => void;
   readonly hasTeamchat: () => boolean;
 }): OwnerFiles {
   const { files, folder, clock, random } = deps;
   const open = new Map<string, OpenOffer>();
 
   function sendPiece(id: string, pending: OpenOffer, offset: number): void {
-    const { offer: { name, description }, bytes } = pending;
-    const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
-    deps.send({
-      type: "owner_file",
-      id,
-      name,
-      description,
-      size: bytes.length,
-      offset,
-      data: piece.toBase64(),
-    });
+    deps.send(pieceAt(id, pending, offset));
     pending.stopWait();
     pending.stopWait = clock.after(MESSAGE_LIMITS.answerSeconds * 1000, () => {
       pending.resolve(err(refusal(
@@ -79,19 +71,6 @@ export function createOwnerFiles(deps: {
         "Cannot send the file: the gateway did not answer in time",
       )));
     });
-  }
-
-  async function read(name: string): Promise<Result<Uint8Array>> {
-    if (name !== fileName(name, 1)) return err(unfit(name, "its name is not a plain file name"));
-    const path = `${folder}/${name}`;
-    const stat = await files.stat(path).catch(() => undefined);
-    if (stat?.kind !== "file") return err(unfit(name, `there is no such file in ${folder}`));
-    if (stat.size === 0) return err(unfit(name, "it is empty"));
-    if (stat.size > FILE_LIMITS.fileBytesMax) {
-      return err(unfit(name, `it is larger than ${FILE_LIMITS.fileBytesMax} bytes`));
-    }
-    const bytes = await files.readBytes(path).catch(() => undefined);
-    return bytes === undefined ? err(unfit(name, "it cannot be read")) : ok(bytes);
   }
 
   return {
@@ -105,7 +84,7 @@ export function createOwnerFiles(deps: {
       if (open.size >= OPEN_MAX) {
         return err(refusal("message-busy", "Cannot send the file: others are being sent"));
       }
-      const bytes = await read(offer.name);
+      const bytes = await readOffered(files, folder, offer.name);
       if (!bytes.ok) return bytes;
       const id = offer.id ?? random.uuid();
       const { promise, resolve } = Promise.withResolvers<Result<OwnerDelivery>>();
@@ -130,6 +109,37 @@ export function createOwnerFiles(deps: {
       for (const [id, pending] of open) sendPiece(id, pending, 0);
     },
   };
+}
+
+function pieceAt(id: string, { offer, bytes }: OpenOffer, offset: number): Piece {
+  const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
+  return {
+    type: "owner_file",
+    id,
+    name: offer.name,
+    description: offer.description,
+    size: bytes.length,
+    offset,
+    data: piece.toBase64(),
+  };
+}
+
+/** Returns the content of a file of `folder`, or why it cannot be offered. */
+async function readOffered(
+  files: Files,
+  folder: string,
+  name: string,
+): Promise<Result<Uint8Array>> {
+  if (name !== fileName(name, 1)) return err(unfit(name, "its name is not a plain file name"));
+  const path = `${folder}/${name}`;
+  const stat = await files.stat(path).catch(() => undefined);
+  if (stat?.kind !== "file") return err(unfit(name, `there is no such file in ${folder}`));
+  if (stat.size === 0) return err(unfit(name, "it is empty"));
+  if (stat.size > FILE_LIMITS.fileBytesMax) {
+    return err(unfit(name, `it is larger than ${FILE_LIMITS.fileBytesMax} bytes`));
+  }
+  const bytes = await files.readBytes(path).catch(() => undefined);
+  return bytes === undefined ? err(unfit(name, "it cannot be read")) : ok(bytes);
 }
 
 function unfit(name: string, state: string) {
