@@ -7,7 +7,7 @@
  */
 
 import { canonicalName } from "core/login/basic_users.ts";
-import { createDeadlines } from "login/deadlines.ts";
+import { createDeadlines, type Deadlines } from "login/deadlines.ts";
 import { createDiskReserve, type DiskReserve, openWithReserve } from "login/disk_reserve.ts";
 import { LOGIN_LIMITS } from "core/limits/login.ts";
 import { type LoginStore, openLoginStore } from "core/login/store.ts";
@@ -104,7 +104,51 @@ export async function wireLogin(
   const { clock, random, log } = ports;
   const { store, reserve, upstream } = over;
   const deadlines = createDeadlines(clock.monotonic, clock.after);
-  // An open stream sends no request, yet the CLI may end its session. So poll the store.
+  const { sessions, leases } = await wireSessions(config, ports, { store, reserve, deadlines });
+  const onEnded = (ids: readonly string[]) => sessions.ended(ids);
+  const deps: LoginDeps = {
+    cockpit: config.cockpit,
+    upstream,
+    assertions: config.assertionKeys === undefined
+      ? undefined
+      : createAssertions(config.assertionKeys, clock),
+    trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
+    listen: { hostname: config.listen.hostname, port: over.port },
+    cookies: createCookieJar(config.cookiePrefix),
+    driver: await driverOf(config, ports, { store, onEnded }),
+    sessions,
+    leases,
+    reserve,
+    deadlines,
+    clock,
+    random,
+    log,
+  };
+  return {
+    app: createLogin(deps),
+    deps,
+    stop: () => {
+      leases.abortAll();
+      deadlines.close();
+    },
+  };
+}
+
+/**
+ * Wires sessions and leases. An open stream sends no request, yet the CLI may end its session. So
+ * the store is polled while a lease is open, and while an end is not stored.
+ */
+async function wireSessions(
+  config: LoginConfig,
+  { clock, random }: Pick<LoginPorts, "clock" | "random">,
+  over: {
+    readonly store: LoginStore;
+    readonly reserve: DiskReserve;
+    readonly deadlines: Deadlines;
+  },
+): Promise<Pick<LoginDeps, "sessions" | "leases">> {
+  const { store, reserve, deadlines } = over;
   let isWatching = false;
   const watch = () => {
     if (isWatching) return;
@@ -132,33 +176,7 @@ export async function wireLogin(
     clock,
     random,
   });
-  const deps: LoginDeps = {
-    cockpit: config.cockpit,
-    upstream,
-    assertions: config.assertionKeys === undefined
-      ? undefined
-      : createAssertions(config.assertionKeys, clock),
-    trustedProxies: config.trustedProxies,
-    publicUrl: config.publicUrl,
-    listen: { hostname: config.listen.hostname, port: over.port },
-    cookies: createCookieJar(config.cookiePrefix),
-    driver: await driverOf(config, ports, { store, onEnded: sessions.ended }),
-    sessions,
-    leases,
-    reserve,
-    deadlines,
-    clock,
-    random,
-    log,
-  };
-  return {
-    app: createLogin(deps),
-    deps,
-    stop: () => {
-      leases.abortAll();
-      deadlines.close();
-    },
-  };
+  return { sessions, leases };
 }
 
 async function driverOf(
