@@ -6,7 +6,6 @@
  */
 
 import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
-import { defined } from "core/defined.ts";
 import { HOUR_MS } from "core/text/duration.ts";
 import type { DiskReserve } from "login/disk_reserve.ts";
 import type { Clock } from "core/ports/clock.ts";
@@ -14,9 +13,11 @@ import type { Random } from "core/ports/random.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { createTtlCache } from "core/ttl_cache.ts";
 import { LOGIN_LIMITS } from "core/limits/login.ts";
-import { type Signer, toBase64Url, type VerifiedFields } from "core/crypto/signed_value.ts";
+import { type Signer, toBase64Url } from "core/crypto/signed_value.ts";
+import { SessionEnds } from "login/session/ends.ts";
 import type { Fingerprints } from "login/session/fingerprint.ts";
 import type { Leases } from "login/session/leases.ts";
+import { type SessionToken, SessionTokens } from "login/session/tokens.ts";
 import type { LoginStore, SessionRow } from "core/login/store.ts";
 
 /** Purpose of the token, its first field. */
@@ -42,12 +43,6 @@ export interface SessionOrigin {
   readonly client: string;
   readonly agent: string;
   readonly family?: string;
-}
-
-/** The browser's part of a session. */
-export interface SessionToken {
-  readonly token: string;
-  readonly maxAgeSeconds: number;
 }
 
 /** A session whose row is not stored yet. */
@@ -115,59 +110,57 @@ const TOUCH_MS = 300_000;
 
 /** Creates the sessions over a store. */
 export function createSessions(deps: SessionDeps): Sessions {
-  const { store, signer, leases, reserve, fingerprints, clock, random, ttlMs, idleMs } = deps;
-  /** Sessions that ended here and whose rows are still in the store. */
-  const unstored = new Set<string>();
-  const find = (id: string) => unstored.has(id) ? undefined : store.find(id);
-  let sweptAt = -Infinity;
-  // A valid signature stays valid: keys do not change at run time. The row is checked separately.
-  const verifiedCache = createTtlCache<VerifiedFields>(LOGIN_LIMITS.signaturesKept);
-  const verify = async (token: string) => {
-    const now = clock.now();
-    const known = verifiedCache.get(token, now);
-    if (known !== undefined) return ok(known);
-    const fields = await signer.verify(token, now);
-    if (fields.ok) verifiedCache.keep(token, fields.value, fields.value.expiresAt * 1000);
-    return fields;
-  };
+  return new StoredSessions(deps);
+}
+
+/** A session that was active at the last check. */
+interface CheckedSession {
+  readonly session: Session;
+  /** Time of the check. */
+  readonly at: number;
+}
+
+class StoredSessions implements Sessions {
+  readonly #deps: SessionDeps;
+  readonly #tokens: SessionTokens;
+  readonly #ends: SessionEnds;
   // A session stays active for `storePollMs` after a check, unless this process ends it.
-  const activeCache = createTtlCache<{ readonly session: Session; readonly at: number }>(
-    LOGIN_LIMITS.signaturesKept,
-  );
-  const isFingerprintCurrent = async ({ principal, fingerprint }: SessionRow) => {
-    const wanted = await fingerprints(principal);
-    return wanted !== undefined && isEqualInConstantTime(fingerprint, wanted);
-  };
-  let version = store.version();
-  const syncWithStore = () => {
-    const now = store.version();
-    if (now === version) return;
-    version = now;
-    // A cached session could get a new lease that nothing would abort.
-    activeCache.clear();
-    for (const id of leases.sessions()) {
-      const row = find(id);
-      if (row === undefined) leases.abort(id);
-      else void isFingerprintCurrent(row).then((isSo) => isSo ? undefined : leases.abort(id));
+  readonly #activeCache = createTtlCache<CheckedSession>(LOGIN_LIMITS.signaturesKept);
+  #sweptAt = -Infinity;
+  #version: number;
+
+  constructor(deps: SessionDeps) {
+    const { store, signer, reserve, onUnstored, clock } = deps;
+    this.#deps = deps;
+    this.#tokens = new SessionTokens(signer, clock);
+    const onEnded = (ids: readonly string[]) => this.ended(ids);
+    this.#ends = new SessionEnds({ store, reserve, onEnded, onUnstored });
+    this.#version = store.version();
+  }
+
+  async open(principal: string, from: SessionOrigin): Promise<Result<SessionToken>> {
+    const { store, reserve, clock } = this.#deps;
+    const now = clock.now();
+    if (now - this.#sweptAt >= SWEEP_MS) {
+      this.#sweptAt = now;
+      const swept = store.sweep(now);
+      if (!swept.ok) return swept;
     }
-  };
-  const expiryOfRow = (row: SessionRow) =>
-    Math.min(row.expires, idleMs === undefined ? Infinity : row.seen + idleMs);
-  /** Records a request as a use. Traffic on an open stream is not a use. */
-  const recordUse = (row: SessionRow, now: number): SessionRow => {
-    const pace = idleMs === undefined ? TOUCH_MS : Math.min(TOUCH_MS, idleMs / TOUCH_PART);
-    if (now - row.seen < pace) return row;
-    // If it cannot be stored the session ends sooner, which is safe.
-    return store.touch(row.id, now).ok ? { ...row, seen: now } : row;
-  };
-  const prepare = async (
-    principal: string,
-    from: SessionOrigin,
-  ): Promise<Result<PreparedSession>> => {
+    const made = await this.prepare(principal, from);
+    if (!made.ok) return made;
+    const added = store.add(made.value.row);
+    if (!added.ok) return added;
+    this.ended(added.value);
+    void reserve.fill();
+    return made;
+  }
+
+  async prepare(principal: string, from: SessionOrigin): Promise<Result<PreparedSession>> {
+    const { fingerprints, clock, random, ttlMs } = this.#deps;
     const now = clock.now();
     const id = toBase64Url(random.bytes(ID_BYTES));
     const expiresAt = Math.ceil((now + ttlMs) / 1000);
-    const token = await signer.sign({ expiresAt, principal, id });
+    const token = await this.#tokens.sign({ expiresAt, principal, id });
     if (!token.ok) return token;
     const row = {
       id,
@@ -180,133 +173,120 @@ export function createSessions(deps: SessionDeps): Sessions {
       family: from.family ?? "",
       seen: now,
     };
-    return ok({ row, token: token.value, maxAgeSeconds: expiresAt - Math.floor(now / 1000) });
-  };
-  const ended = (ids: readonly string[]) => {
+    return ok({ row, ...token.value });
+  }
+
+  ended(ids: readonly string[]): void {
     for (const id of ids) {
-      activeCache.forget(id);
-      leases.abort(id);
+      this.#activeCache.forget(id);
+      this.#deps.leases.abort(id);
     }
-  };
-  return {
-    prepare,
-    ended,
-    open: async (principal, from) => {
-      const now = clock.now();
-      if (now - sweptAt >= SWEEP_MS) {
-        sweptAt = now;
-        const swept = store.sweep(now);
-        if (!swept.ok) return swept;
+  }
+
+  async read(token: string): Promise<Result<Session, SessionFault>> {
+    const fields = await this.#tokens.verify(token);
+    if (!fields.ok) return err(fields.error === "expired" ? "expired" : "token");
+    const { id, principal, expiresAt } = fields.value;
+    if (id === undefined) return err("unknown");
+    const now = this.#deps.clock.now();
+    const known = this.#activeCache.get(id, now);
+    // Skip entries from the future, which exist after the clock was set back.
+    if (known !== undefined && known.session.principal === principal && known.at <= now) {
+      return ok(known.session);
+    }
+    const row = this.#find(id);
+    if (row === undefined || row.principal !== principal) return err("unknown");
+    if (row.expires <= now) return err("expired");
+    if (this.#expiryOfRow(row) <= now) return err("idle");
+    if (!await this.#isFingerprintCurrent(row)) return err("password-changed");
+    // It may have ended concurrently; then its leases and cache entry are gone already.
+    if (this.#find(id) === undefined) return err("unknown");
+    const end = this.#expiryOfRow(this.#recordUse(row, now));
+    const session = { id: row.id, principal, expires: Math.min(end, expiresAt * 1000) };
+    const until = Math.min(session.expires, now + LOGIN_LIMITS.storePollMs);
+    this.#activeCache.keep(id, { session, at: now }, until);
+    return ok(session);
+  }
+
+  async isActive(session: Session): Promise<boolean> {
+    const now = this.#deps.clock.now();
+    if (this.#activeCache.get(session.id, now)?.session === session) return true;
+    const row = this.#find(session.id);
+    return row !== undefined && this.#expiryOfRow(row) > now &&
+      await this.#isFingerprintCurrent(row);
+  }
+
+  renew(token: string): Promise<SessionToken | undefined> {
+    return this.#tokens.renew(token);
+  }
+
+  // Session ids contain no colon, so this id is never in the store. A change of the store by
+  // another program therefore aborts the lease, and the client authenticates again.
+  leaseTargetOfBasic(principal: string): { readonly id: string; readonly expires: number } {
+    const { clock, ttlMs } = this.#deps;
+    return { id: `basic:${principal}`, expires: clock.now() + ttlMs };
+  }
+
+  expiryOf(id: string): number | undefined {
+    const row = this.#find(id);
+    return row === undefined ? undefined : this.#expiryOfRow(row);
+  }
+
+  list(principal: string): readonly SessionRow[] {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    return store.list(principal)
+      .filter((row) => !this.#ends.isUnstored(row.id) && this.#expiryOfRow(row) > now);
+  }
+
+  end({ id }: Session): Promise<Result<void>> {
+    return this.#ends.end(id);
+  }
+
+  endAll(principal: string): Promise<Result<void>> {
+    return this.#ends.endAll(principal);
+  }
+
+  storePendingEnds(): number {
+    return this.#ends.storePending();
+  }
+
+  syncWithStore(): void {
+    const { store, leases } = this.#deps;
+    const now = store.version();
+    if (now === this.#version) return;
+    this.#version = now;
+    // A cached session could get a new lease that nothing would abort.
+    this.#activeCache.clear();
+    for (const id of leases.sessions()) {
+      const row = this.#find(id);
+      if (row === undefined) leases.abort(id);
+      else {
+        void this.#isFingerprintCurrent(row).then((isSo) => isSo ? undefined : leases.abort(id));
       }
-      const made = await prepare(principal, from);
-      if (!made.ok) return made;
-      const added = store.add(made.value.row);
-      if (!added.ok) return added;
-      ended(added.value);
-      void reserve.fill();
-      return made;
-    },
-    read: async (token) => {
-      const fields = await verify(token);
-      if (!fields.ok) return err(fields.error === "expired" ? "expired" : "token");
-      const { id, principal, expiresAt } = fields.value;
-      if (id === undefined) return err("unknown");
-      const now = clock.now();
-      const known = activeCache.get(id, now);
-      // Skip entries from the future, which exist after the clock was set back.
-      if (known !== undefined && known.session.principal === principal && known.at <= now) {
-        return ok(known.session);
-      }
-      const row = find(id);
-      if (row === undefined || row.principal !== principal) return err("unknown");
-      if (row.expires <= now) return err("expired");
-      if (expiryOfRow(row) <= now) return err("idle");
-      if (!await isFingerprintCurrent(row)) return err("password-changed");
-      // It may have ended concurrently; then its leases and cache entry are gone already.
-      if (find(id) === undefined) return err("unknown");
-      const end = expiryOfRow(recordUse(row, now));
-      const session = { id: row.id, principal, expires: Math.min(end, expiresAt * 1000) };
-      const until = Math.min(session.expires, now + LOGIN_LIMITS.storePollMs);
-      activeCache.keep(id, { session, at: now }, until);
-      return ok(session);
-    },
-    isActive: async (session) => {
-      const now = clock.now();
-      if (activeCache.get(session.id, now)?.session === session) return true;
-      const row = find(session.id);
-      return row !== undefined && expiryOfRow(row) > now && await isFingerprintCurrent(row);
-    },
-    renew: async (token) => {
-      const fields = await verify(token);
-      if (!fields.ok || !fields.value.isOldKey) return undefined;
-      const { expiresAt, principal, id } = fields.value;
-      const signed = await signer.sign({
-        expiresAt,
-        principal,
-        ...defined({ id }),
-      });
-      if (!signed.ok) return undefined;
-      return {
-        token: signed.value,
-        maxAgeSeconds: expiresAt - Math.floor(clock.now() / 1000),
-      };
-    },
-    // Session ids contain no colon, so this id is never in the store. A change of the store by
-    // another program therefore aborts the lease, and the client authenticates again.
-    leaseTargetOfBasic: (principal) => ({ id: `basic:${principal}`, expires: clock.now() + ttlMs }),
-    syncWithStore,
-    expiryOf: (id) => {
-      const row = find(id);
-      return row === undefined ? undefined : expiryOfRow(row);
-    },
-    list: (principal) => {
-      const now = clock.now();
-      return store.list(principal).filter((row) => !unstored.has(row.id) && expiryOfRow(row) > now);
-    },
-    end: async (session) => {
-      const { id } = session;
-      // Before the first await, so that no new lease is acquired.
-      unstored.add(id);
-      ended([id]);
-      const done = await reserve.retry(() => store.end(id));
-      if (!done.ok) {
-        deps.onUnstored?.();
-        return done;
-      }
-      unstored.delete(id);
-      ended(done.value);
-      return ok(undefined);
-    },
-    endAll: async (principal) => {
-      const ids = new Set<string>();
-      const note = () => {
-        const rows = store.list(principal).filter(({ id }) => !ids.has(id));
-        for (const { id } of rows) {
-          ids.add(id);
-          unstored.add(id);
-        }
-        ended(rows.map(({ id }) => id));
-      };
-      const done = await reserve.retry(() => {
-        // A session may have opened while the reserve was deleted.
-        note();
-        return store.endAll(principal);
-      });
-      if (!done.ok) {
-        deps.onUnstored?.();
-        return done;
-      }
-      for (const id of ids) unstored.delete(id);
-      return ok(undefined);
-    },
-    storePendingEnds: () => {
-      for (const id of unstored) {
-        const done = store.end(id);
-        if (!done.ok) break;
-        unstored.delete(id);
-        ended(done.value);
-      }
-      return unstored.size;
-    },
-  };
+    }
+  }
+
+  #find(id: string): SessionRow | undefined {
+    return this.#ends.isUnstored(id) ? undefined : this.#deps.store.find(id);
+  }
+
+  async #isFingerprintCurrent({ principal, fingerprint }: SessionRow): Promise<boolean> {
+    const wanted = await this.#deps.fingerprints(principal);
+    return wanted !== undefined && isEqualInConstantTime(fingerprint, wanted);
+  }
+
+  #expiryOfRow({ expires, seen }: SessionRow): number {
+    const { idleMs } = this.#deps;
+    return Math.min(expires, idleMs === undefined ? Infinity : seen + idleMs);
+  }
+
+  /** Records a request as a use. Traffic on an open stream is not a use. */
+  #recordUse(row: SessionRow, now: number): SessionRow {
+    const { store, idleMs } = this.#deps;
+    const pace = idleMs === undefined ? TOUCH_MS : Math.min(TOUCH_MS, idleMs / TOUCH_PART);
+    if (now - row.seen < pace) return row;
+    // If it cannot be stored the session ends sooner, which is safe.
+    return store.touch(row.id, now).ok ? { ...row, seen: now } : row;
+  }
 }

@@ -115,7 +115,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "the password behind a session",
     file: "login/session/sessions.ts",
-    from: 'if (!await isFingerprintCurrent(row)) return err("password-changed");',
+    from: 'if (!await this.#isFingerprintCurrent(row)) return err("password-changed");',
     to: "",
     tests: [SESSIONS],
   },
@@ -150,7 +150,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "the memory of sessions that another process ends",
     file: "login/session/sessions.ts",
-    from: "activeCache.clear();",
+    from: "this.#activeCache.clear();",
     to: "",
     tests: [ENDED],
   },
@@ -164,7 +164,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "a session that ends while it is looked up",
     file: "login/session/sessions.ts",
-    from: 'if (find(id) === undefined) return err("unknown");',
+    from: 'if (this.#find(id) === undefined) return err("unknown");',
     to: "",
     tests: [ENDED],
   },
@@ -319,7 +319,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: "the idle time of a session",
     file: "login/session/sessions.ts",
-    from: 'if (expiryOfRow(row) <= now) return err("idle");',
+    from: 'if (this.#expiryOfRow(row) <= now) return err("idle");',
     to: "",
     tests: [IDLE],
   },
