@@ -12,17 +12,10 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Random } from "core/ports/random.ts";
 import type { RefreshStore, SessionRow } from "core/login/store.ts";
 import { ok, type Result } from "core/result.ts";
-import {
-  deriveKeyBytes,
-  fromBase64Url,
-  type KeyRing,
-  toBase64Url,
-} from "core/crypto/signed_value.ts";
+import { type KeyRing, toBase64Url } from "core/crypto/signed_value.ts";
+import { openTokenSeal } from "login/oidc/token_seal.ts";
 
-/** Purpose of the keys that refresh tokens are encrypted with. */
-const SEAL_PURPOSE = "refresh-token";
 const REFERENCE_BYTES = 32;
-const NONCE_BYTES = 12;
 const REFERENCE = /^[A-Za-z0-9_-]{43}$/;
 
 /** A valid reference. */
@@ -69,45 +62,12 @@ export async function createRefreshes(
   },
 ): Promise<Refreshes> {
   const { store, clock, random, onEnded } = deps;
+  const { seal, unseal } = await openTokenSeal(ring, random);
   const endFamily = (family: string): Result<void> => {
     const ended = store.endFamily(family);
     if (!ended.ok) return ended;
     onEnded(ended.value);
     return ok(undefined);
-  };
-  const keys = await Promise.all(
-    ring.map(async (key) =>
-      await crypto.subtle.importKey(
-        "raw",
-        await deriveKeyBytes(key, SEAL_PURPOSE),
-        "AES-GCM",
-        false,
-        [
-          "encrypt",
-          "decrypt",
-        ],
-      )
-    ),
-  );
-  const seal = async (token: string, digest: string): Promise<string> => {
-    const iv = random.bytes(NONCE_BYTES);
-    const [key] = keys;
-    if (key === undefined) throw new TypeError("a key ring contains at least one key");
-    const sealed = await crypto.subtle.encrypt(algorithm(iv, digest), key, bytesOf(token));
-    return `${toBase64Url(iv)}.${toBase64Url(new Uint8Array(sealed))}`;
-  };
-  const unseal = async (sealed: string, digest: string): Promise<string | undefined> => {
-    const [iv, data] = sealed.split(".").map(fromBase64Url);
-    if (iv === undefined || data === undefined) return undefined;
-    for (const key of keys) {
-      try {
-        const plain = await crypto.subtle.decrypt(algorithm(iv, digest), key, data);
-        return new TextDecoder().decode(plain);
-      } catch {
-        // Encrypted with another key of the ring, or with a removed one.
-      }
-    }
-    return undefined;
   };
   const make = async ({ family, principal, token }: Refresh) => {
     const reference = toBase64Url(random.bytes(REFERENCE_BYTES));
@@ -157,17 +117,10 @@ export async function createRefreshes(
   };
 }
 
-/** Binds the digest, so that a sealed token decrypts in its own row only. */
-function algorithm(iv: Uint8Array<ArrayBuffer>, digest: string): AesGcmParams {
-  return { name: "AES-GCM", iv, additionalData: bytesOf(digest) };
-}
-
-function bytesOf(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text);
-}
-
 async function digestOf(reference: string): Promise<string> {
   return toBase64Url(
-    new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(`refresh/${reference}`))),
+    new Uint8Array(
+      await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`refresh/${reference}`)),
+    ),
   );
 }
