@@ -151,7 +151,10 @@ async function readServers(options: RuntimeOptions, host: Host) {
   return parsed.ok ? parsed.value : unusable(parsed.error);
 }
 
-/** Loads the model once, in the first turn. If that fails, later turns fail with the same error. */
+/**
+ * Loads the model once, in the first turn. A turn fails with unusable settings or a failed load.
+ * After a failed load the next turn loads again.
+ */
 function modelSource(
   settings: Result<RuntimeSettings>,
   options: RuntimeOptions,
@@ -175,8 +178,17 @@ function modelSource(
     async model() {
       if (!settings.ok) return settings;
       const { model } = settings.value;
-      if (model.provider === "demo") demo ??= startDemo(settings.value);
-      loaded ??= loadModel(model, host.http, await demo);
+      if (model.provider === "demo") {
+        demo ??= startDemo(settings.value).catch((fault) => {
+          demo = undefined;
+          throw fault;
+        });
+      }
+      const endpoint = await demo;
+      loaded ??= loadModel(model, host.http, endpoint).catch((fault) => {
+        loaded = undefined;
+        throw fault;
+      });
       return ok({ loaded: await loaded, settings: model });
     },
     async close() {
