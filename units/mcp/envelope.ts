@@ -37,122 +37,149 @@ const KEYS_MAX = 64;
 /** Maximum number of bytes kept of a key, an `id` or a `method`. */
 const TEXT_BYTES_MAX = 256;
 
+/** Scans the pieces of one message, in order. */
+export interface EnvelopeScanner {
+  /** Scans the next piece. */
+  feed(bytes: Uint8Array): void;
+  /** Returns the envelope so far; complete after the last piece. */
+  result(): Envelope;
+}
+
 /** Creates a scanner; feed it the pieces of the message in order. */
-export function createEnvelopeScanner() {
-  const keys: EnvelopeKey[] = [];
-  const kept: number[] = [];
-  let hasMoreKeys = false;
-  let depth = 0;
-  let inString = false;
-  let escaped = false;
+export function createEnvelopeScanner(): EnvelopeScanner {
+  return new ByteScanner();
+}
+
+class ByteScanner implements EnvelopeScanner {
+  readonly #keys: EnvelopeKey[] = [];
+  readonly #kept: number[] = [];
+  #hasMoreKeys = false;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
   /** Whether the next string at this depth is a key; only for depths 1 and 2. */
-  let wantsKey = false;
-  let readsKey = false;
+  #wantsKey = false;
+  #readsKey = false;
   /** Name of the last key at depth 1. */
-  let parent = "";
+  #parent = "";
   /** The value that is being kept: `id` or `method` at depth 1. */
-  let keeps: "id" | "method" | undefined;
-  const isObject = [false, false, false];
-  const found: { id?: string | number; method?: string } = {};
+  #keeps: "id" | "method" | undefined;
+  readonly #isObject = [false, false, false];
+  readonly #found: { id?: string | number; method?: string } = {};
 
-  const keep = (byte: number) => {
-    if (kept.length <= TEXT_BYTES_MAX) kept.push(byte);
-  };
-  const isLooked = () => depth === 1 || depth === 2 && parent === "params";
-
-  const endString = () => {
-    inString = false;
-    if (!readsKey) return;
-    readsKey = false;
-    wantsKey = false;
-    const name = readText(kept, true);
-    if (keys.length >= KEYS_MAX) hasMoreKeys = true;
-    else if (name !== undefined && (depth === 1 || depth === 2)) keys.push({ depth, name });
-    if (depth === 1) {
-      parent = name ?? "";
-      keeps = name === "id" || name === "method" ? name : undefined;
+  feed(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      if (this.#inString) this.#inText(byte);
+      else if (byte === QUOTE) this.#beginString();
+      else this.#structural(byte);
     }
-    kept.length = 0;
-  };
+  }
 
-  const endValue = () => {
-    if (keeps !== undefined) {
-      const value = readText(kept, false);
-      if (keeps === "id" && (typeof value === "string" || typeof value === "number")) {
-        found.id = value;
-      }
-      if (keeps === "method" && typeof value === "string") found.method = value;
-    }
-    keeps = undefined;
-    kept.length = 0;
-  };
+  result(): Envelope {
+    const { id, method } = this.#found;
+    return { keys: this.#keys, hasMoreKeys: this.#hasMoreKeys, id, method };
+  }
 
-  const open = (object: boolean) => {
-    keeps = undefined;
-    depth++;
-    if (depth <= 2) isObject[depth] = object;
-    wantsKey = object && isLooked();
-  };
+  #beginString(): void {
+    this.#inString = true;
+    this.#readsKey = this.#wantsKey;
+    if (this.#readsKey) this.#kept.length = 0;
+    else this.#keepScalar(QUOTE);
+  }
 
-  const close = () => {
-    if (depth === 1) endValue();
-    depth--;
-    wantsKey = false;
-  };
-
-  const structural = (byte: number) => {
-    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) open(byte === OPEN_OBJECT);
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) close();
-    else if (byte === COMMA) {
-      if (depth === 1) endValue();
-      wantsKey = depth <= 2 && isObject[depth] === true && isLooked();
-    } else if (byte !== COLON && byte > SPACE && keeps !== undefined && depth === 1) keep(byte);
-  };
-
-  const inText = (byte: number) => {
-    if (escaped) escaped = false;
-    else if (byte === BACKSLASH) escaped = true;
+  #inText(byte: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (byte === BACKSLASH) this.#escaped = true;
     else if (byte === QUOTE) {
-      if (!readsKey && keeps !== undefined && depth === 1) keep(byte);
-      return endString();
+      if (!this.#readsKey) this.#keepScalar(byte);
+      return this.#endString();
     }
-    if (readsKey || keeps !== undefined && depth === 1) keep(byte);
-  };
+    if (this.#readsKey) this.#keep(byte);
+    else this.#keepScalar(byte);
+  }
 
-  return {
-    /** Scans the next piece. */
-    feed(bytes: Uint8Array): void {
-      for (let at = 0; at < bytes.length; at++) {
-        const byte = bytes[at] ?? 0;
-        if (inString) {
-          inText(byte);
-        } else if (byte === QUOTE) {
-          inString = true;
-          readsKey = wantsKey;
-          if (readsKey) kept.length = 0;
-          else if (keeps !== undefined && depth === 1) keep(byte);
-        } else {
-          structural(byte);
-        }
+  #endString(): void {
+    this.#inString = false;
+    if (!this.#readsKey) return;
+    this.#readsKey = false;
+    this.#wantsKey = false;
+    const name = readKey(this.#kept);
+    const depth = this.#depth;
+    if (this.#keys.length >= KEYS_MAX) this.#hasMoreKeys = true;
+    else if (name !== undefined && (depth === 1 || depth === 2)) this.#keys.push({ depth, name });
+    if (depth === 1) {
+      this.#parent = name ?? "";
+      this.#keeps = name === "id" || name === "method" ? name : undefined;
+    }
+    this.#kept.length = 0;
+  }
+
+  #structural(byte: number): void {
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT);
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.#close();
+    else if (byte === COMMA) {
+      if (this.#depth === 1) this.#endValue();
+      const inObject = this.#depth <= 2 && this.#isObject[this.#depth] === true;
+      this.#wantsKey = inObject && this.#isLooked();
+    } else if (byte !== COLON && byte > SPACE) this.#keepScalar(byte);
+  }
+
+  #open(object: boolean): void {
+    this.#keeps = undefined;
+    this.#depth++;
+    if (this.#depth <= 2) this.#isObject[this.#depth] = object;
+    this.#wantsKey = object && this.#isLooked();
+  }
+
+  #close(): void {
+    if (this.#depth === 1) this.#endValue();
+    this.#depth--;
+    this.#wantsKey = false;
+  }
+
+  #endValue(): void {
+    if (this.#keeps !== undefined) {
+      const value = readScalar(this.#kept);
+      if (this.#keeps === "id" && (typeof value === "string" || typeof value === "number")) {
+        this.#found.id = value;
       }
-    },
-    /** Returns the envelope so far; complete after the last piece. */
-    result(): Envelope {
-      return { keys, hasMoreKeys, id: found.id, method: found.method };
-    },
-  };
-
-  /** Returns the kept bytes as text: the inside of a key's quotes, or a whole scalar. */
-  function readText(bytes: readonly number[], isKey: true): string | undefined;
-  function readText(bytes: readonly number[], isKey: false): unknown;
-  function readText(bytes: readonly number[], isKey: boolean): unknown {
-    if (bytes.length > TEXT_BYTES_MAX) return undefined;
-    const text = new TextDecoder().decode(new Uint8Array(bytes));
-    try {
-      return JSON.parse(isKey ? `"${text}"` : text);
-    } catch {
-      return undefined;
+      if (this.#keeps === "method" && typeof value === "string") this.#found.method = value;
     }
+    this.#keeps = undefined;
+    this.#kept.length = 0;
+  }
+
+  #isLooked(): boolean {
+    return this.#depth === 1 || this.#depth === 2 && this.#parent === "params";
+  }
+
+  #keepScalar(byte: number): void {
+    if (this.#keeps !== undefined && this.#depth === 1) this.#keep(byte);
+  }
+
+  #keep(byte: number): void {
+    if (this.#kept.length <= TEXT_BYTES_MAX) this.#kept.push(byte);
+  }
+}
+
+/** Returns the text of a key from the bytes inside its quotes. */
+function readKey(bytes: readonly number[]): string | undefined {
+  return parseKept(bytes, '"') as string | undefined;
+}
+
+function readScalar(bytes: readonly number[]): unknown {
+  return parseKept(bytes, "");
+}
+
+/** Returns undefined when there are too many bytes, or when they are not JSON. */
+function parseKept(bytes: readonly number[], quote: '"' | ""): unknown {
+  if (bytes.length > TEXT_BYTES_MAX) return undefined;
+  const text = new TextDecoder().decode(new Uint8Array(bytes));
+  try {
+    return JSON.parse(quote + text + quote);
+  } catch {
+    return undefined;
   }
 }
 

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { createEnvelopeScanner, type Envelope } from "units/mcp/envelope.ts";
+import { createEnvelopeScanner, type Envelope, type EnvelopeScanner } from "units/mcp/envelope.ts";
 
 /** One line as it arrived. */
 export type Frame =
@@ -28,7 +28,7 @@ export interface LineFramer {
 export function createLineFramer(lineBytesMax: number): LineFramer {
   let parts: Uint8Array[] = [];
   let size = 0;
-  let scanner: ReturnType<typeof createEnvelopeScanner> | undefined;
+  let scanner: EnvelopeScanner | undefined;
 
   const take = (piece: Uint8Array) => {
     size += piece.length;

@@ -42,6 +42,8 @@ export interface PendingTable {
 
 /** Maximum number of open requests per client. */
 export const PENDING_MAX = 1024;
+/** From the request, or its last progress, to its deadline. */
+const CALL_MS = MCP_LIMITS.callSeconds * 1000;
 /** Methods without a deadline. */
 const OPEN_ENDED: ReadonlySet<string> = new Set(["subscriptions/listen"]);
 
@@ -53,77 +55,94 @@ export function createPendingTable(
   clock: Pick<Clock, "after" | "monotonic">,
   onExpired: (entry: Pending) => void,
 ): PendingTable {
-  /** In the order of their deadlines. */
-  const entries = new Map<MessageId, Entry>();
-  const byToken = new Map<MessageId, Entry>();
-  const limitMs = MCP_LIMITS.callSeconds * 1000;
-  let stop: (() => void) | undefined;
-  let isHeld = false;
+  return new DeadlineTable(clock, onExpired);
+}
 
-  const check = () => {
-    stop = undefined;
-    if (isHeld) return;
-    const now = clock.monotonic();
-    for (const entry of [...entries.values()]) {
+class DeadlineTable implements PendingTable {
+  readonly #clock: Pick<Clock, "after" | "monotonic">;
+  readonly #onExpired: (entry: Pending) => void;
+  /** In the order of their deadlines. */
+  readonly #entries = new Map<MessageId, Entry>();
+  readonly #byToken = new Map<MessageId, Entry>();
+  #stop: (() => void) | undefined;
+  #isHeld = false;
+
+  constructor(clock: Pick<Clock, "after" | "monotonic">, onExpired: (entry: Pending) => void) {
+    this.#clock = clock;
+    this.#onExpired = onExpired;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  has(id: MessageId): boolean {
+    return this.#entries.has(id);
+  }
+
+  add({ id, method, params }: Extract<Message, { kind: "request" }>): void {
+    const tool = method === "tools/call" && typeof params["name"] === "string"
+      ? params["name"]
+      : undefined;
+    const progressToken = tokenOf(params);
+    const entry: Entry = { id, method, tool, progressToken, due: Infinity };
+    this.#entries.set(id, entry);
+    if (progressToken !== undefined) this.#byToken.set(progressToken, entry);
+    this.#arm(entry);
+  }
+
+  take(id: MessageId): Pending | undefined {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(id);
+    if (entry.progressToken !== undefined) this.#byToken.delete(entry.progressToken);
+    return entry;
+  }
+
+  takeAll(): readonly Pending[] {
+    this.#stop?.();
+    this.#stop = undefined;
+    return [...this.#entries.keys()].flatMap((id) => this.take(id) ?? []);
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  resume(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    for (const entry of this.#entries.values()) this.#arm(entry);
+  }
+
+  onProgress(token: unknown): void {
+    const entry = isId(token) ? this.#byToken.get(token) : undefined;
+    if (entry === undefined) return;
+    this.#entries.delete(entry.id);
+    this.#entries.set(entry.id, entry);
+    this.#arm(entry);
+  }
+
+  #arm(entry: Entry): void {
+    if (OPEN_ENDED.has(entry.method)) return;
+    entry.due = this.#clock.monotonic() + CALL_MS;
+    this.#stop ??= this.#clock.after(CALL_MS, () => this.#check());
+  }
+
+  /** Expires the entries that are due, and waits for the next one. */
+  #check(): void {
+    this.#stop = undefined;
+    if (this.#isHeld) return;
+    const now = this.#clock.monotonic();
+    for (const entry of [...this.#entries.values()]) {
       if (entry.due === Infinity) continue;
       if (entry.due > now) {
-        stop = clock.after(entry.due - now, check);
+        this.#stop = this.#clock.after(entry.due - now, () => this.#check());
         break;
       }
-      if (take(entry.id) !== undefined) onExpired(entry);
+      if (this.take(entry.id) !== undefined) this.#onExpired(entry);
     }
-  };
-  const arm = (entry: Entry) => {
-    if (OPEN_ENDED.has(entry.method)) return;
-    entry.due = clock.monotonic() + limitMs;
-    stop ??= clock.after(limitMs, check);
-  };
-  const take = (id: MessageId): Pending | undefined => {
-    const entry = entries.get(id);
-    if (entry === undefined) return undefined;
-    entries.delete(id);
-    if (entry.progressToken !== undefined) byToken.delete(entry.progressToken);
-    return entry;
-  };
-
-  return {
-    get size() {
-      return entries.size;
-    },
-    has: (id) => entries.has(id),
-    add(request) {
-      const { id, method, params } = request;
-      const tool = method === "tools/call" && typeof params["name"] === "string"
-        ? params["name"]
-        : undefined;
-      const progressToken = tokenOf(params);
-      const entry: Entry = { id, method, tool, progressToken, due: Infinity };
-      entries.set(id, entry);
-      if (progressToken !== undefined) byToken.set(progressToken, entry);
-      arm(entry);
-    },
-    take,
-    hold() {
-      isHeld = true;
-    },
-    resume() {
-      if (!isHeld) return;
-      isHeld = false;
-      for (const entry of entries.values()) arm(entry);
-    },
-    takeAll() {
-      stop?.();
-      stop = undefined;
-      return [...entries.keys()].flatMap((id) => take(id) ?? []);
-    },
-    onProgress(token) {
-      const entry = isId(token) ? byToken.get(token) : undefined;
-      if (entry === undefined) return;
-      entries.delete(entry.id);
-      entries.set(entry.id, entry);
-      arm(entry);
-    },
-  };
+  }
 }
 
 function tokenOf(params: Readonly<Record<string, unknown>>): MessageId | undefined {
