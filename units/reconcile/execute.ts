@@ -57,84 +57,119 @@ const UNIT_CHANGES = {
   stop: "stopped",
 } as const;
 
+/** What the steps are executed for, and who follows them. */
+interface ExecuteContext {
+  readonly paths: Paths;
+  readonly onStep: (step: Step, index: number, state: "begin" | "done" | "failed") => void;
+  /** Without it, the run waits for every step. */
+  readonly patience?: UnitPatience | undefined;
+}
+
 /** Executes the steps in order. */
 export async function execute(
   steps: readonly Step[],
   ports: ExecutePorts,
-  context: {
-    readonly paths: Paths;
-    readonly onStep: (step: Step, index: number, state: "begin" | "done" | "failed") => void;
-    /** Without it, the run waits for every step. */
-    readonly patience?: UnitPatience | undefined;
-  },
+  context: ExecuteContext,
 ): Promise<Result<Executed>> {
-  const units: UnitLine[] = [];
-  const faults: Refusal[] = [];
-  const failed = new Set<string>();
-  const late = new Set<string>();
-  const isInTime = waitFor(context.patience);
-  const finishLater = (step: UnitStep, work: Promise<ServiceFault | undefined | void>) => {
-    late.add(step.unit);
-    context.patience?.onLate(outcomeOf(step, work, ports.services, context.paths));
-  };
-  const fail = (step: Step, fault: ServiceFault | FileFault) => {
-    failed.add(stepSubject(step));
-    faults.push(faultOfOne(step, fault, { services: ports.services, paths: context.paths }));
-  };
-  const note = (step: Step) => {
-    if (!("unit" in step) || !(step.kind in UNIT_CHANGES)) return;
-    const change = UNIT_CHANGES[step.kind as keyof typeof UNIT_CHANGES];
-    units.push({ unit: step.unit, change });
-  };
-  // A unit that could not be enabled is not started; one that could not be stopped is not removed.
-  const isOff = (step: Step) =>
-    failed.has("unit" in step ? step.unit : stepSubject(step).split("/").at(-1) ?? "");
-  const one = async ([step, index]: IndexedStep): Promise<Refusal | undefined> => {
-    if (isOff(step)) return undefined;
-    context.onStep(step, index, "begin");
+  return await new Execution(ports, context).run(batchesOf(steps));
+}
+
+class Execution {
+  readonly #ports: ExecutePorts;
+  readonly #context: ExecuteContext;
+  readonly #isInTime: (work: Promise<void>) => Promise<boolean>;
+  readonly #units: UnitLine[] = [];
+  readonly #faults: Refusal[] = [];
+  readonly #failed = new Set<string>();
+  readonly #late = new Set<string>();
+
+  constructor(ports: ExecutePorts, context: ExecuteContext) {
+    this.#ports = ports;
+    this.#context = context;
+    this.#isInTime = waitFor(context.patience);
+  }
+
+  async run(batches: readonly Batch[]): Promise<Result<Executed>> {
+    for (const batch of batches) {
+      if (batch.how === "combined") {
+        await this.#runCombined(batch);
+        continue;
+      }
+      const stopped = await Promise.all(batch.steps.map((step) => this.#runOne(step)));
+      const refused = stopped.find((each) => each !== undefined);
+      if (refused !== undefined) return err(refused);
+    }
+    return ok({
+      units: this.#units,
+      faults: this.#faults,
+      failed: this.#failed,
+      late: this.#late,
+    });
+  }
+
+  async #runOne([step, index]: IndexedStep): Promise<Refusal | undefined> {
+    if (this.#isOff(step)) return undefined;
+    const { onStep, paths } = this.#context;
+    onStep(step, index, "begin");
     try {
-      const work = act(step, ports, context.paths);
+      const work = act(step, this.#ports, paths);
       if (!("unit" in step)) await work;
-      else if (!await isInTime(work)) finishLater(step, work);
-      note(step);
-      context.onStep(step, index, "done");
+      else if (!await this.#isInTime(work)) this.#finishLater(step, work);
+      this.#note(step);
+      onStep(step, index, "done");
       return undefined;
     } catch (thrown) {
-      context.onStep(step, index, "failed");
-      if (!isOfOne(step, thrown)) return stopsAll(step, thrown, context.paths);
-      fail(step, thrown as ServiceFault | FileFault);
+      onStep(step, index, "failed");
+      if (!isOfOne(step, thrown)) return stopsAll(step, thrown, paths);
+      this.#fail(step, thrown as ServiceFault | FileFault);
       return undefined;
     }
-  };
-  const runCombined = async (batch: Batch & { readonly how: "combined" }) => {
-    const todo = batch.steps.filter(([step]) => !isOff(step));
-    for (const [step, index] of todo) context.onStep(step, index, "begin");
+  }
+
+  async #runCombined(batch: Batch & { readonly how: "combined" }): Promise<void> {
+    const { onStep } = this.#context;
+    const todo = batch.steps.filter(([step]) => !this.#isOff(step));
+    for (const [step, index] of todo) onStep(step, index, "begin");
     const bad = new Map<string, ServiceFault>();
     const work = (async () => {
       for (const verb of batch.verbs) {
         const left = todo.map(([step]) => step.unit).filter((unit) => !bad.has(unit));
-        for (const fault of await ports.services.each(verb, left)) bad.set(fault.unit, fault);
+        for (const fault of await this.#ports.services.each(verb, left)) bad.set(fault.unit, fault);
       }
     })();
-    const isOver = await isInTime(work);
+    const isOver = await this.#isInTime(work);
     for (const [step, index] of todo) {
       const fault = isOver ? bad.get(step.unit) : undefined;
-      if (!isOver) finishLater(step, work.then(() => bad.get(step.unit)));
-      if (fault === undefined) note(step);
-      else fail(step, fault);
-      context.onStep(step, index, fault === undefined ? "done" : "failed");
+      if (!isOver) this.#finishLater(step, work.then(() => bad.get(step.unit)));
+      if (fault === undefined) this.#note(step);
+      else this.#fail(step, fault);
+      onStep(step, index, fault === undefined ? "done" : "failed");
     }
-  };
-  for (const batch of batchesOf(steps)) {
-    if (batch.how === "combined") {
-      await runCombined(batch);
-      continue;
-    }
-    const stopped = await Promise.all(batch.steps.map(one));
-    const refused = stopped.find((each) => each !== undefined);
-    if (refused !== undefined) return err(refused);
   }
-  return ok({ units, faults, failed, late });
+
+  /** A unit that could not be enabled is not started; one that could not be stopped, not removed. */
+  #isOff(step: Step): boolean {
+    const subject = "unit" in step ? step.unit : stepSubject(step).split("/").at(-1) ?? "";
+    return this.#failed.has(subject);
+  }
+
+  #note(step: Step): void {
+    if (!("unit" in step) || !(step.kind in UNIT_CHANGES)) return;
+    const change = UNIT_CHANGES[step.kind as keyof typeof UNIT_CHANGES];
+    this.#units.push({ unit: step.unit, change });
+  }
+
+  #fail(step: Step, fault: ServiceFault | FileFault): void {
+    this.#failed.add(stepSubject(step));
+    const { services } = this.#ports;
+    this.#faults.push(faultOfOne(step, fault, { services, paths: this.#context.paths }));
+  }
+
+  #finishLater(step: UnitStep, work: Promise<ServiceFault | undefined | void>): void {
+    this.#late.add(step.unit);
+    const { patience, paths } = this.#context;
+    patience?.onLate(outcomeOf(step, work, this.#ports.services, paths));
+  }
 }
 
 /** Returns a function that resolves with whether a step finished within the remaining patience. */
