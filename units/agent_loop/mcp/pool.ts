@@ -82,14 +82,7 @@ export function mcpPool(
     const attempts = servers.filter((server) => !ready.has(server.name)).map(open);
     if (!isFirst) return;
     isFirst = false;
-    const enough = new AbortController();
-    const onAbort = () => enough.abort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    const all = Promise.all(attempts).then(onAbort);
-    await Promise.race([all, clock.sleep(SLOW_MS, enough.signal)]);
-    signal.removeEventListener("abort", onAbort);
-    enough.abort();
+    await waitBriefly(Promise.all(attempts), signal, clock);
     for (const name of opening.keys()) reasons.set(name, "it is still starting");
   }
 
@@ -106,6 +99,21 @@ export function mcpPool(
       await Promise.all(servers.map((server) => server.close()));
     },
   };
+}
+
+/** Waits for the servers until the time limit, or until `signal` aborts. */
+async function waitBriefly(
+  opened: Promise<unknown>,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<void> {
+  const enough = new AbortController();
+  const onAbort = () => enough.abort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  await Promise.race([opened.then(onAbort), clock.sleep(SLOW_MS, enough.signal)]);
+  signal.removeEventListener("abort", onAbort);
+  enough.abort();
 }
 
 function toolOf(server: McpServer, tool: ServerTool): Tool {

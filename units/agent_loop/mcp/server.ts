@@ -62,92 +62,113 @@ export function mcpServer(
   ports: ServerPorts,
   cache?: ToolsCache,
 ): McpServer {
-  let current: Promise<Result<Connection, string>> | undefined;
-  let known: readonly ServerTool[] = [];
-  let isClosed = false;
-  let isRecalled = false;
-  let calls = 0;
-  let stopIdle = () => {};
+  return new LazyServer(config, ports, cache);
+}
 
-  const visible = (tools: readonly ServerTool[]) =>
-    tools.filter((each) => !config.isHidden(each.name));
-  /** Requests the list of tools again, and caches it for the next process. */
-  async function list(of: Connection): Promise<Result<readonly ServerTool[], string>> {
-    const listed = await listTools(of);
-    if (!listed.ok) return listed;
-    known = visible(listed.value);
-    await cache?.save(listed.value);
-    return ok(known);
+class LazyServer implements McpServer {
+  readonly name: string;
+  readonly #config: ServerConfig;
+  readonly #ports: ServerPorts;
+  readonly #cache: ToolsCache | undefined;
+  #current: Promise<Result<Connection, string>> | undefined;
+  #known: readonly ServerTool[] = [];
+  #isClosed = false;
+  #isRecalled = false;
+  #calls = 0;
+  #stopIdle = () => {};
+
+  constructor(config: ServerConfig, ports: ServerPorts, cache: ToolsCache | undefined) {
+    this.name = config.name;
+    this.#config = config;
+    this.#ports = ports;
+    this.#cache = cache;
   }
-  function armIdle(): void {
-    stopIdle();
-    if (calls > 0 || isClosed) return;
-    stopIdle = ports.clock.after(IDLE_MS, () => {
-      const idle = current;
-      current = undefined;
+
+  tools(): readonly ServerTool[] {
+    return this.#known;
+  }
+
+  async open(): Promise<Result<readonly ServerTool[], string>> {
+    if (this.#isClosed) return err("the runtime is ending");
+    const connected = await this.#connection();
+    if (!connected.ok) return connected;
+    return await this.#list(connected.value);
+  }
+
+  async recall(): Promise<boolean> {
+    const found = await this.#cache?.load();
+    if (found === undefined) return false;
+    this.#known = this.#visible(found);
+    this.#isRecalled = true;
+    return true;
+  }
+
+  async call(tool: string, input: unknown, signal: AbortSignal): Promise<ToolOutcome> {
+    if (this.#isClosed) return failed("The runtime is ending");
+    this.#calls++;
+    this.#stopIdle();
+    try {
+      const connected = await this.#connection();
+      if (!connected.ok) return failed(unavailable(this.name, connected.error));
+      // The cached list may be outdated; refresh it for the next step.
+      if (this.#isRecalled) void this.#list(connected.value);
+      this.#isRecalled = false;
+      return await callTool(connected.value, { server: this.name, tool, input, signal });
+    } finally {
+      this.#calls--;
+      this.#armIdle();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopIdle();
+    const connected = await this.#current;
+    if (connected?.ok) await connected.value.client.close().catch(() => {});
+  }
+
+  #connection(): Promise<Result<Connection, string>> {
+    if (this.#current !== undefined) return this.#current;
+    const attempt = connect(this.#config, this.#ports, {
+      onLost: () => {
+        if (this.#current === attempt) this.#current = undefined;
+      },
+      onListChanged: () => {
+        void attempt.then((connected) => connected.ok ? this.#list(connected.value) : undefined);
+      },
+    });
+    this.#current = attempt;
+    void attempt.then((connected) => {
+      // A failed attempt is not kept, so the next call connects again.
+      if (!connected.ok && this.#current === attempt) this.#current = undefined;
+      this.#armIdle();
+    });
+    return attempt;
+  }
+
+  #armIdle(): void {
+    this.#stopIdle();
+    if (this.#calls > 0 || this.#isClosed) return;
+    this.#stopIdle = this.#ports.clock.after(IDLE_MS, () => {
+      const idle = this.#current;
+      this.#current = undefined;
       void idle?.then((connected) => connected.ok ? connected.value.client.close() : undefined)
         .catch(() => {/* it ended by itself */});
     });
   }
 
-  function connection(): Promise<Result<Connection, string>> {
-    if (current !== undefined) return current;
-    const attempt = connect(config, ports, {
-      onLost: () => {
-        if (current === attempt) current = undefined;
-      },
-      onListChanged: () => {
-        void attempt.then((connected) => connected.ok ? list(connected.value) : undefined);
-      },
-    });
-    current = attempt;
-    void attempt.then((connected) => {
-      // A failed attempt is not kept, so the next call connects again.
-      if (!connected.ok && current === attempt) current = undefined;
-      armIdle();
-    });
-    return attempt;
+  /** Requests the list of tools again, and caches it for the next process. */
+  async #list(of: Connection): Promise<Result<readonly ServerTool[], string>> {
+    const listed = await listTools(of);
+    if (!listed.ok) return listed;
+    this.#known = this.#visible(listed.value);
+    await this.#cache?.save(listed.value);
+    return ok(this.#known);
   }
 
-  return {
-    name: config.name,
-    tools: () => known,
-    async open() {
-      if (isClosed) return err("the runtime is ending");
-      const connected = await connection();
-      if (!connected.ok) return connected;
-      return await list(connected.value);
-    },
-    async recall() {
-      const found = await cache?.load();
-      if (found === undefined) return false;
-      known = visible(found);
-      isRecalled = true;
-      return true;
-    },
-    async call(tool, input, signal) {
-      if (isClosed) return failed("The runtime is ending");
-      calls++;
-      stopIdle();
-      try {
-        const connected = await connection();
-        if (!connected.ok) return failed(unavailable(config.name, connected.error));
-        // The cached list may be outdated; refresh it for the next step.
-        if (isRecalled) void list(connected.value);
-        isRecalled = false;
-        return await callTool(connected.value, { server: config.name, tool, input, signal });
-      } finally {
-        calls--;
-        armIdle();
-      }
-    },
-    async close() {
-      isClosed = true;
-      stopIdle();
-      const connected = await current;
-      if (connected?.ok) await connected.value.client.close().catch(() => {});
-    },
-  };
+  #visible(tools: readonly ServerTool[]): readonly ServerTool[] {
+    return tools.filter((each) => !this.#config.isHidden(each.name));
+  }
 }
 
 /**
