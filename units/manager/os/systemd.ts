@@ -48,30 +48,10 @@ export function systemdServices(
 ): ServiceManager {
   const run: Run = (program, args) =>
     processes.run({ command: program, args, env: ENV, timeoutMs: COMMAND_MS_MAX });
-  const journal = async (unit: string, lines: number): Promise<readonly string[]> => {
-    const answer = await run("journalctl", [
-      "--no-pager",
-      "--quiet",
-      "--output=cat",
-      `--lines=${Math.max(0, Math.trunc(lines))}`,
-      `--unit=${checkUnit(unit)}`,
-    ]);
-    if (answer.code !== 0) {
-      throw new ServiceFault(unit, `Cannot read the journal of ${unit}: ${reasonOf(answer)}`);
-    }
-    return answer.stdout.split("\n").filter((line) => line !== "");
-  };
+  const journal = (unit: string, lines: number) => readJournal(unit, lines, run);
   const status = (units: readonly string[]) => readStatus(units, run, folders.units);
-  // A reload costs PID 1 milliseconds for each loaded unit, so `enable` and `disable` do not
-  // reload; the caller reloads once.
   const systemctl = (verb: UnitVerb | "restart", units: readonly string[]) =>
-    run("systemctl", [
-      "--no-ask-password",
-      ...(verb === "enable" || verb === "disable" ? ["--no-reload"] : []),
-      verb,
-      "--",
-      ...units,
-    ]);
+    changeUnits(verb, units, run);
   const act = async (verb: UnitVerb | "restart", unit: string): Promise<void> => {
     const answer = await systemctl(verb, [checkUnit(unit)]);
     const isStart = verb === "start" || verb === "restart";
@@ -112,6 +92,38 @@ export function systemdServices(
     listeners: () => readUnixListeners(processes),
     journal,
   };
+}
+
+/**
+ * Changes units with one command. A reload costs PID 1 milliseconds for each loaded unit, so
+ * `enable` and `disable` do not reload; the caller reloads once.
+ */
+function changeUnits(
+  verb: UnitVerb | "restart",
+  units: readonly string[],
+  run: Run,
+): ReturnType<Run> {
+  return run("systemctl", [
+    "--no-ask-password",
+    ...(verb === "enable" || verb === "disable" ? ["--no-reload"] : []),
+    verb,
+    "--",
+    ...units,
+  ]);
+}
+
+async function readJournal(unit: string, lines: number, run: Run): Promise<readonly string[]> {
+  const answer = await run("journalctl", [
+    "--no-pager",
+    "--quiet",
+    "--output=cat",
+    `--lines=${Math.max(0, Math.trunc(lines))}`,
+    `--unit=${checkUnit(unit)}`,
+  ]);
+  if (answer.code !== 0) {
+    throw new ServiceFault(unit, `Cannot read the journal of ${unit}: ${reasonOf(answer)}`);
+  }
+  return answer.stdout.split("\n").filter((line) => line !== "");
 }
 
 /** Reads one list for all units, then properties only for the units that need them. */
