@@ -47,11 +47,11 @@ function foldersOf(paths: Paths): ReadonlyMap<string, string> {
   const ofUnits = paths.root === "/" ? [paths.at("/tmp"), paths.at("/var/tmp")] : [];
   return new Map([
     ...ofUnits.map((each) =>
-      [each, "units that start get their own there, read-only without room"] as const
+      [each, "a unit that starts while the disk is full gets a read-only one"] as const
     ),
-    [paths.state, "ledger, secrets, transcripts and trees of MCPs are there"],
-    [paths.logs, "nothing is logged without room there"],
-    [paths.run, "sockets are there"],
+    [paths.state, "contains the ledger, the secrets, the transcripts and the installed MCPs"],
+    [paths.logs, "contains the logs; a full disk stops logging"],
+    [paths.run, "contains the sockets"],
   ]);
 }
 
@@ -103,7 +103,7 @@ function problemsOf(disk: Disk, purposes: ReadonlyMap<string, string>): readonly
   const { target, bytes, entries, folders } = disk;
   const bytesWanted = Math.min(BYTES_LEFT_MIN, bytes.all * PART_LEFT_MIN);
   const entriesWanted = Math.ceil(Math.min(ENTRIES_LEFT_MIN, entries.all * PART_LEFT_MIN));
-  const details = folders.map((each) => `${each}: ${purposes.get(each) ?? "it is on that disk"}`);
+  const details = folders.map((each) => `${each}: ${purposes.get(each) ?? "is on this disk"}`);
   const at = quoteShell(target);
   const found: Refusal[] = [];
   const measure = `du -xd2 -m ${at} | sort -n | tail -n 20`;

@@ -70,7 +70,7 @@ function verbHelp(verb: Verb): string {
     "Options of every verb:",
     ...aligned(GLOBAL_OPTIONS.map(optionRow)),
     "",
-    `Who may: ${SCOPES[verb.scope]}`,
+    `Allowed for: ${SCOPES[verb.scope]}`,
     "",
     "Example:",
     `  ${verb.example}`,

@@ -9,10 +9,10 @@ import { GLOBAL_OPTIONS, type Option } from "core/verbs/verb.ts";
 
 const FILES = [
   ["/etc/fleetctl/roles.yaml", "Roles of this host; written by the install and remove verbs."],
-  ["/etc/fleetctl/host.yaml", "Markers that name the gateway hosts."],
-  ["/etc/fleetctl/host.key", "Key of this host; opens the secret store."],
+  ["/etc/fleetctl/host.yaml", "Names the hosts of the gateways."],
+  ["/etc/fleetctl/host.key", "This host's key to the secret store."],
   ["/var/lib/fleetctl/repo", "The ledger: agents, catalog and secret store."],
-  ["/var/backups/fleetctl-*.age", "What a purge left, sealed to the recovery keys."],
+  ["/var/backups/fleetctl-*.age", "Backups made by a purge, encrypted to the recovery keys."],
 ] as const;
 
 /** Returns the manual page. */
@@ -38,18 +38,18 @@ export function manPage(version: string): string {
   }
   lines.push(
     ".SH EXIT STATUS",
-    "0 done, 1 refused or failed, 2 usage or settings, 4 denied.",
+    "0 success, 1 refused or failed, 2 wrong usage or settings, 4 permission denied.",
     ".SH ENVIRONMENT",
     ".TP",
     ".B FLEETCTL_ROOT",
-    "Folder that holds the whole host; / when not set.",
+    "Root folder of the installation; default /.",
     ".TP",
     ".B NO_COLOR",
-    "No colour when set to anything but the empty string.",
+    "If set and not empty, the output has no colour.",
     ".SH FILES",
     ...FILES.flatMap(([path, what]) => [".TP", `.I ${roff(path)}`, roff(what)]),
     ".SH SEE ALSO",
-    "The documents below",
+    "The documents in",
     ".IR /usr/share/doc/fleetctl .",
   );
   return `${lines.join("\n")}\n`;

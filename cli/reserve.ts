@@ -64,7 +64,7 @@ export async function giveUpReserve(ports: ReservePorts, paths: Paths): Promise<
 }
 
 function notMade({ reserve }: Paths, why: string): Refusal {
-  return refusal("reserve-not-made", `Cannot hold room back in "${reserve}": ${why}`, {
-    details: ["On a full disk fleetctl gc may have no room to begin."],
+  return refusal("reserve-not-made", `Cannot reserve disk space in "${reserve}": ${why}`, {
+    details: ["On a full disk, fleetctl gc may not have enough space to start."],
   });
 }

@@ -55,8 +55,8 @@ export async function teamchatRole(
       ok: false,
       error: refusal(
         "cloud-file-invalid",
-        `Cannot read the cloud file "${teamchat.cloud}": it is not there, must be a cloud or a ` +
-          "file",
+        `Cannot read the cloud file "${teamchat.cloud}": there is no such file, ` +
+          "must be the name of a cloud or the path of a file",
       ),
     };
   }

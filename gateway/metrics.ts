@@ -22,7 +22,7 @@ export type CounterName = keyof typeof COUNTERS;
 const GAUGES = {
   ...DIAL_GAUGES,
   streams_open: "Event streams open.",
-  fullest_share: "Part of its share of the disk that the fullest agent has; 1 is all of it.",
+  fullest_share: "Largest fraction of its disk share that any agent uses; 1 is full.",
 } as const;
 /** Name of a gauge without its prefix. */
 export type GaugeName = keyof typeof GAUGES;

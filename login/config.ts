@@ -66,7 +66,7 @@ export const LOGIN_SETTINGS = {
   }),
   driver: defaulted("WEBVIEW_AUTH_DRIVER", oneOf(["basic", "oidc", "entra", "google"]), {
     fallback: "oidc",
-    doc: "How people log in; entra and google are other spellings of oidc.",
+    doc: "How people log in; entra and google are aliases of oidc.",
   }),
   issuer: optional("WEBVIEW_OIDC_ISSUER", url({ schemes: ["https", "http"] }), {
     wanted: "must be an issuer URL",
@@ -74,12 +74,12 @@ export const LOGIN_SETTINGS = {
     requiredWhen: usesOidc,
   }),
   clientId: optional("WEBVIEW_OIDC_CLIENT_ID", text(), {
-    doc: "Id of this application at the provider.",
+    doc: "Client id of this application at the provider.",
     requiredWhen: usesOidc,
   }),
   clientSecret: optional("WEBVIEW_OIDC_CLIENT_SECRET", text(), {
     isSecret: true,
-    doc: "Its secret; most providers require one.",
+    doc: "Client secret of this application; most providers require one.",
   }),
   claims: defaulted("WEBVIEW_OIDC_CLAIMS", list(oneOf(PRINCIPAL_CLAIMS)), {
     fallback: PRINCIPAL_CLAIMS.join(","),

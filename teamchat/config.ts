@@ -43,18 +43,18 @@ export const TEAMCHAT_SETTINGS = {
     doc: "Client secret of the application, for answers.",
     requiredWhen: {
       test: (env) => (env.TEAMS_APP_ID ?? "") !== "",
-      words: "when TEAMS_APP_ID is",
+      words: "when TEAMS_APP_ID is set",
     },
   }),
   secretExpires: optional("TEAMS_APP_PASSWORD_EXPIRES", { ...text(), wanted: "must be a date" }, {
-    doc: "Day on which the client secret ends, such as 2027-03-31; reported in time.",
+    doc: "Expiry date of the client secret, such as 2027-03-31; a warning comes before it.",
   }),
   tenantId: optional("TEAMS_APP_TENANT_ID", parsed(parseObjectId), {
     doc: "Tenant of the bot and of its users; without it any tenant's users may be owners.",
   }),
   aliases: defaulted("TEAMS_APP_ALIASES", list(text()), {
     fallback: "",
-    doc: "Further audiences that the connector may name, such as api://botid-<id>; exact texts.",
+    doc: "Additional audiences to accept in tokens, such as api://botid-<id>; compared exactly.",
   }),
   agents: required("TEAMS_AGENTS", teamsAgentsType(), {
     doc: "JSON object: object id of an owner to agent.",
@@ -70,25 +70,25 @@ export const TEAMCHAT_SETTINGS = {
   ),
   fileHosts: defaulted("TEAMS_FILE_HOSTS", list(text()), {
     fallback: "",
-    doc: "Hosts where the tenant stores files, such as contoso-my.sharepoint.com; exact names.",
+    doc: "Hosts where the tenant stores files, such as contoso-my.sharepoint.com; no wildcards.",
   }),
   listen: defaulted("TEAMS_LISTEN", listenAddress(), {
     fallback: "127.0.0.1:3978",
-    doc: "Where the HTTPS front brings /api/messages.",
+    doc: "Address to which the HTTPS front forwards /api/messages.",
   }),
   registerListen: optional("TEAMS_REGISTER_LISTEN", listenAddress(), {
     doc: "Where agents register; port 3978 of this host's private address when unset.",
   }),
   registerNames: defaulted("TEAMS_REGISTER_NAMES", list(text()), {
     fallback: "",
-    doc: "Further host names under which agents reach /register.",
+    doc: "Additional host names under which agents reach /register.",
   }),
   registerToken: optional("TEAMS_REGISTER_TOKEN", text(), {
     isSecret: true,
-    doc: "Shared token that lets any agent in; for clients without a key of their own.",
+    doc: "Shared token with which any agent can register; for clients that have no key.",
   }),
   receiver: optional("TEAMS_RECEIVER", oneOf(["apart"]), {
-    doc: "apart: a separate process receives; this one has no public listener.",
+    doc: "apart: a separate process receives messages; this one has no public listener.",
   }),
   sendsPerSecond: defaulted("TEAMS_SENDS_PER_SECOND", integer(1, 10_000), {
     fallback: "40",
@@ -237,7 +237,7 @@ function jointFaults(values: Values, ends: number | undefined, env: Env): readon
     const given = ["TEAMS_APP_PASSWORD", "TEAMS_APP_TENANT_ID", "TEAMS_APP_ALIASES"]
       .filter((name) => (env[name] ?? "") !== "");
     if (given.length > 0) {
-      faults.push(`TEAMS_APP_ID: not set, must be set when ${given.join(" and ")} is`);
+      faults.push(`TEAMS_APP_ID: not set, must be set together with ${given.join(" and ")}`);
     } else if (!isLoopbackName(values.listen.hostname)) {
       faults.push(
         `TEAMS_LISTEN: value is "${values.listen.hostname}:${values.listen.port}", must be ` +

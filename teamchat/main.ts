@@ -44,7 +44,9 @@ await serveUntilStopped(host.log, async () => {
   const { messages, register } = teamchat;
   host.log.info("ready", {
     mode: config.mode.kind,
-    messages: messages === undefined ? "apart" : `${messages.hostname}:${messages.port}`,
+    messages: messages === undefined
+      ? "received by a separate process"
+      : `${messages.hostname}:${messages.port}`,
     register: `${register.hostname}:${register.port}`,
     agents: config.agents.size,
   });

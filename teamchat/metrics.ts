@@ -24,10 +24,10 @@ export type CounterName = keyof typeof COUNTERS;
 const GAUGES = {
   ...DIAL_GAUGES,
   turns_open: "Turns that have not ended.",
-  replies_open: "Answers on their way.",
+  replies_open: "Answers being delivered.",
   sends_waiting: "Requests to the platform that wait for their turn.",
   spooled: "Activities that wait for the sender.",
-  accept_seconds_max: "Longest time from a request to its durable write since the last reading.",
+  accept_seconds_max: "Longest time from a request to its durable write since the last scrape.",
 } as const;
 /** Name of a gauge without its prefix. */
 export type GaugeName = keyof typeof GAUGES;

@@ -63,8 +63,8 @@ async function measure(context: VerbContext, agent: AgentName): Promise<Result<n
   const bytesMax = Math.floor(free * FREE_SHARE_MAX);
   return used <= bytesMax ? ok(bytesMax) : err(tooLarge(
     agent,
-    `it holds ${megabytes(used)}, must be at most ${megabytes(bytesMax)}, ` +
-      `${FREE_SHARE_MAX * 100} % of what is free in "${paths.archiveDir}"`,
+    `its size is ${megabytes(used)}, must be at most ${megabytes(bytesMax)}, ` +
+      `${FREE_SHARE_MAX * 100} % of the free space in "${paths.archiveDir}"`,
   ));
 }
 
@@ -89,7 +89,7 @@ export async function archiveHome(
   const stat = await ports.files.stat(home);
   if (stat === undefined) return ok(undefined);
   if (stat.kind !== "directory") {
-    return err(failed(agent, `"${home}" is no folder`, []));
+    return err(failed(agent, `"${home}" is not a folder`, []));
   }
   const bytesMax = await measure(context, agent);
   if (!bytesMax.ok) return bytesMax;

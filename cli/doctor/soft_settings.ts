@@ -65,8 +65,8 @@ function gatewaySettings({ roles, markers, agents }: SoftInputs): readonly SoftS
       ? [{
         setting: "WEBVIEW_TRUST",
         value: "header",
-        means: "any local process can be any user of the cockpit: for a site whose own proxy " +
-          "signs users in and alone reaches it",
+        means: "any local process can act as any user of the cockpit: safe only if your own " +
+          "proxy signs users in and nothing else can reach the cockpit",
         run: ["fleetctl webview-gateway install --trust assertion"],
       }]
       : []),
@@ -74,8 +74,8 @@ function gatewaySettings({ roles, markers, agents }: SoftInputs): readonly SoftS
       setting: "host.dial_require_key",
       value: "false",
       means: keyless.length === 0
-        ? "an agent whose first key was not seen yet is let in on its address alone"
-        : `let in on their address alone until their first key is seen: ${
+        ? "an agent without a recorded key is admitted by its address alone"
+        : `admitted by their address alone until their first key is recorded: ${
           names(keyless.map(({ name }) => name))
         }`,
       run: ["fleetctl agents key list", "fleetctl host set dial_require_key true"],
@@ -84,8 +84,8 @@ function gatewaySettings({ roles, markers, agents }: SoftInputs): readonly SoftS
       ? [{
         setting: "gateway.dial_listen",
         value: gateway.dialListen,
-        means: "agents dial in without TLS; what they say can be read on the way, " +
-          "a private network or a TLS front must keep it",
+        means: "agents connect without TLS, so the traffic can be read on the network: " +
+          "use a private network or a TLS front",
         run: [`ss -ltn 'sport = :${gateway.dialListen.split(":").at(-1)}'`],
       }]
       : []),
@@ -103,7 +103,7 @@ function loginSettings(
   return [
     ...(plain.length === 0 ? [] : [{
       setting: "WEBVIEW_BASIC_USERS",
-      value: `${plain.length} in clear`,
+      value: `${plain.length} in plain text`,
       means: `anyone who can read the store or the env file sees the passwords of ` +
         names(plain),
       run: plain.map((name) => `fleetctl webview-login users set ${name}`),
@@ -124,13 +124,13 @@ function agentSettings({ agents, hosts, hostname }: SoftInputs): readonly SoftSe
     ...(admins.length === 0 ? [] : [{
       setting: "admin",
       value: "true",
-      means: `as good as root on their hosts: ${names(admins)}`,
+      means: `equivalent to root on their hosts: ${names(admins)}`,
       run: ["fleetctl agents list"],
     }]),
     ...(hosts < 2 || unpinned.length === 0 ? [] : [{
       setting: "run_on",
       value: "empty",
-      means: `run on each of ${hosts} hosts at once, as duplicate pollers: ${names(unpinned)}`,
+      means: `run on all ${hosts} hosts at once and poll in parallel: ${names(unpinned)}`,
       run: unpinned.map((name) => `fleetctl agents set ${name} --run-on ${hostname}`),
     }]),
   ];

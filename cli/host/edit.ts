@@ -36,7 +36,7 @@ export async function changeMarker(
     return ok(linesReport(
       { marker, value: value ?? null, changed: isChanged },
       isChanged
-        ? [`${did}  ${what}`, "the host follows with:", "  fleetctl apply"]
+        ? [`${did}  ${what}`, "apply it to this host with:", "  fleetctl apply"]
         : [`unchanged  ${what}`],
     ));
   });

@@ -95,10 +95,10 @@ function unknown(word: string, context: LogContext) {
   ].sort();
   return refusal(
     "log-subject-unknown",
-    `Cannot show the logs of ${JSON.stringify(word)}: no role, agent or MCP of that name was ` +
-      "rendered on this host, must be one",
+    `Cannot show the logs of ${JSON.stringify(word)}: this host has no role, ` +
+      "agent or MCP of that name",
     {
-      details: [`there are: ${[...Object.keys(ROLE_UNITS), ...names].join(", ")}`],
+      details: [`known names: ${[...Object.keys(ROLE_UNITS), ...names].join(", ")}`],
       hints: ["fleetctl status"],
     },
   );

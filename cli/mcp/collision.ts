@@ -44,7 +44,7 @@ export async function collisionOf(
   return refusal(
     "mcp-names-collide",
     `${of.cannot(lost.mcp)}: its unit "${lost.unit}" belongs to ` +
-      `${isTold ? ownerText(lost.owner) : "another MCP"}, must be its own`,
+      `${isTold ? ownerText(lost.owner) : "another MCP"}, must belong to this MCP`,
     { hints: [isTold ? collisionHint(lost) : "fleetctl mcp catalog list"] },
   );
 }

@@ -36,13 +36,13 @@ export function checkCredentials(
   const missing = missingKeys(shards, agent, manifest);
   if (missing.length === 0) return ok(undefined);
   const isShared = manifest.sharing === "shared";
-  const count = missing.length === 1 ? "1 required key does" : `${missing.length} required keys do`;
+  const count = missing.length === 1 ? "1 required key is" : `${missing.length} required keys are`;
   return err(refusal(
     "keys-unresolved",
-    `Cannot add MCP "${manifest.name}" to agent "${agent}": ${count} not resolve`,
+    `Cannot add MCP "${manifest.name}" to agent "${agent}": ${count} not set`,
     {
       details: isShared
-        ? ["Its server runs for every agent of the host: an operator seeds its keys, once."]
+        ? ["Its server serves every agent of this host, so an operator sets its keys once."]
         : [],
       hints: missing.map((key) =>
         `fleetctl secret set ${key}${isShared ? "" : ` --agent ${agent}`}`

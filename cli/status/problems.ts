@@ -88,9 +88,15 @@ export function hostKeyProblem(context: VerbContext, gathered: Gathered): readon
   const enrolled = hosts.hosts.get(hostname)?.dialKeys;
   if (facts.roles.host === undefined || key === undefined || enrolled?.includes(key)) return [];
   const found = enrolled?.length === 0 ? "its keys are revoked" : "its key is not enrolled";
-  return [refusal("host-key-not-enrolled", `Host "${hostname}" is not let in: ${found}`, {
-    hints: [`fleetctl host key enroll ${hostname} ${key}`],
-  })];
+  return [
+    refusal(
+      "host-key-not-enrolled",
+      `Host "${hostname}" is not admitted by the gateway: ${found}`,
+      {
+        hints: [`fleetctl host key enroll ${hostname} ${key}`],
+      },
+    ),
+  ];
 }
 
 /** Returns the problems of an agent that does not run, and of its MCPs that do not answer. */
@@ -131,7 +137,7 @@ export function agentProblem(
     } else if (mcp.fault === "not loaded") {
       problems.push(notLoaded(mcp, { agent: name, paths }));
     } else if (mcp.state === "wired" && mcp.load === undefined && isUp) {
-      problems.push(refusal("restart-pending", `${at} is live only after the agent restarts`, {
+      problems.push(refusal("restart-pending", `${at} takes effect only after the agent restarts`, {
         hints: [`fleetctl agents restart ${name}`],
       }));
     }

@@ -106,7 +106,7 @@ async function connect(
   );
   if (!report.ok) return report;
   const text = modelText({ provider, model: id, base_url: baseUrl ?? null });
-  say(partLine("model", `${agent} talks to ${text}`));
+  say(partLine("model", `${agent} uses ${text}`));
   return ok(undefined);
 }
 

@@ -37,7 +37,7 @@ export interface Options {
 
 /** Printed once, when the store is created. After that only `secret list` prints it. */
 const RECOVERY_KEY_HINT = [
-  "the secret store is new, and only this host can open it; for the day its key is lost:",
+  "the secret store is new, and only this host's key opens it; create a recovery key:",
   "  fleetctl secret recovery add > recovery.key",
 ];
 

@@ -65,7 +65,7 @@ function softBlock(soft: readonly SoftSetting[]): Block {
     title: "soft settings",
     columns: ["setting", "value", "means"],
     rows: soft.map(({ setting, value, means }) => [setting, value, means]),
-    empty: "no setting of this host could be harder",
+    empty: "no setting of this host could be stricter",
   };
 }
 
@@ -73,5 +73,5 @@ function commandsBlock(soft: readonly SoftSetting[]): Block {
   const lines = soft.flatMap((
     { setting, run },
   ) => [`${setting}:`, ...run.map((each) => `  ${each}`)]);
-  return { kind: "lines", lines: lines.length === 0 ? [] : ["to look or to harden:", ...lines] };
+  return { kind: "lines", lines: lines.length === 0 ? [] : ["to inspect or harden:", ...lines] };
 }

@@ -141,8 +141,8 @@ function installRefusal(
   if (/integrity|checksum/i.test(output)) {
     return refusal(
       "package-altered",
-      `${start}: what the registry serves for ${pinned} or one of its dependencies is not what ` +
-        `the lock names; nothing was installed`,
+      `${start}: what the registry serves for ${pinned} or one of its dependencies does ` +
+        `not match the lock; nothing was installed`,
       { details, hints: registry },
     );
   }

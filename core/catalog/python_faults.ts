@@ -64,8 +64,8 @@ const MEANINGS: readonly (readonly [
     /do not match the hashes|hashes are required|versions pinned with ==/i,
     "package-altered",
     (pinned) =>
-      `what the index serves for ${pinned} or one of its dependencies is not what the lock ` +
-      `names; nothing was installed`,
+      `what the index serves for ${pinned} or one of its dependencies does not match ` +
+      `the lock; nothing was installed`,
     () => ["fleetctl mcp catalog list"],
   ],
   [

@@ -84,7 +84,7 @@ function bad(name: string, state: string) {
   return refusal("setting-invalid", `Cannot set variable ${JSON.stringify(shown)}: it ${state}`, {
     kind: "usage",
     ...(KEY_NAME.test(name) || state.includes("password")
-      ? { details: ["a secret is named by --env, and its value is stored by `secret set`"] }
+      ? { details: ["name a secret with --env, and store its value with `secret set`"] }
       : {}),
     hints: ["fleetctl mcp catalog add --help"],
   });

@@ -99,7 +99,7 @@ export function stateOnHost(seen: {
     case "activating":
       return unit.reason === undefined
         ? state("starting", undefined, unit.since)
-        : state("failed", `${unit.reason}, starts again`, unit.since);
+        : state("failed", `${unit.reason}, restarting`, unit.since);
     case "deactivating":
       return state("stopping", undefined, unit.since);
     case "failed":

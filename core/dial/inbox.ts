@@ -73,7 +73,7 @@ export function createInboxes<Appended extends AppendedEvents>(
     const isOver = inbox.events.length > DIAL_LIMITS.unstoredEventsMax ||
       inbox.bytes > DIAL_LIMITS.unstoredBytesMax;
     if (isOver) {
-      deps.log.warning("agent ignores the window", { agent: session.agent });
+      deps.log.warning("agent exceeds the limit of unstored events", { agent: session.agent });
       inbox.events = [];
       return session.close(CLOSE.policyViolation, "too many events");
     }

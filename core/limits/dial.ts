@@ -43,7 +43,7 @@ export const DIAL_LIMITS = {
   socketBufferBytesMax: MIB,
   /** Unacknowledged durable events in flight; more wait in the outbox. */
   unacknowledgedEventsMax: 256,
-  /** Frames of one connection that wait to be stored; a peer with more ignores the window. */
+  /** Frames of one connection that wait to be stored; a peer with more exceeds the limit. */
   unstoredEventsMax: 1024,
   /** The same in bytes. */
   unstoredBytesMax: 16 * MIB,

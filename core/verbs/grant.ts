@@ -61,7 +61,7 @@ export async function checkGrant(
     await crypto.subtle.verify("HMAC", await importKey(key, "verify"), mac, data);
   if (!isGenuine) return err(badGrant("its signature does not match"));
   const isTimely = now <= grant.expiresAt && grant.expiresAt <= now + GRANT_SECONDS * 1000;
-  return isTimely ? ok(undefined) : err(badGrant("it is out of its time"));
+  return isTimely ? ok(undefined) : err(badGrant("it has expired or is not valid yet"));
 }
 
 /** Returns the refusal of an unusable grant; it reveals nothing about keys. */

@@ -182,7 +182,7 @@ function bind(verb: Verb, tokens: readonly ArgumentToken[]): Result<Invocation> 
   faults.push(...bound.faults);
   if (faults.length > 0) {
     const [only] = faults;
-    const found = faults.length === 1 ? only : `${faults.length} faults in what was typed`;
+    const found = faults.length === 1 ? only : `${faults.length} errors in the arguments`;
     return err(refusal("usage", `Cannot run "${verbName(verb)}": ${found}`, {
       kind: "usage",
       details: faults.length === 1 ? [] : faults,
@@ -261,7 +261,7 @@ function bindArguments(rows: readonly Argument[], words: readonly string[]) {
       faults.push(`<${row.name}> is "${word}", must be ${choiceText(row.choices)}`);
     } else args[row.name] = word;
   }
-  if (used < words.length) faults.push(`"${words[used]}" is one argument too many`);
+  if (used < words.length) faults.push(`unexpected argument "${words[used]}"`);
   return { args, rest, faults };
 }
 

@@ -41,7 +41,7 @@ export const MCP_VERBS: readonly Verb[] = [
     path: ["mcp", "add"],
     args: [MCP, TARGET],
     options: [
-      { name: "force", summary: "Wire it even if required keys do not resolve" },
+      { name: "force", summary: "Wire it even if required keys are not set" },
       DRY_RUN,
     ],
     scope: "self",

@@ -119,7 +119,7 @@ export interface Verb {
 /** Options that every verb accepts. */
 export const GLOBAL_OPTIONS: readonly Option[] = [
   { name: "json", summary: "Print one JSON document instead of text" },
-  { name: "as", value: "agent", summary: "Act as this agent; only downwards" },
+  { name: "as", value: "agent", summary: "Act as this agent, with no more rights than your own" },
   { name: "help", summary: "Show help of this verb" },
 ];
 

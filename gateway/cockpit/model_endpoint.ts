@@ -97,9 +97,9 @@ function away({ what }: VerbCall): Refusal {
 }
 
 function busy({ what }: VerbCall): Refusal {
-  return refusal("model-desk-busy", `Cannot ${what}: another change is running, must end first`);
+  return refusal("model-desk-busy", `Cannot ${what}: another change is running and must end first`);
 }
 
 function unreadable({ what }: VerbCall): Refusal {
-  return refusal("verb-failed", `Cannot ${what}: the command's answer is not readable`);
+  return refusal("verb-failed", `Cannot ${what}: the command's answer cannot be parsed`);
 }

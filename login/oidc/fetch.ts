@@ -24,7 +24,7 @@ type Fetch = (
 
 /** The provider did not answer, or its answer was too long, or was 429 or 5xx. */
 export class ProviderUnavailable extends Error {
-  override readonly name = "ProviderAway";
+  override readonly name = "ProviderUnavailable";
 }
 
 /** Returns a bounded `fetch`; rejects with `ProviderUnavailable`. */

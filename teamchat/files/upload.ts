@@ -43,7 +43,7 @@ export async function uploadFile(
 ): Promise<Uploaded> {
   const [to, shown] = [place.uploadUrl, place.contentUrl].map((url) => checkFileUrl(url, origins));
   if (to?.ok !== true || shown?.ok !== true) {
-    return { ok: false, why: "its place is at a host that is not in TEAMS_FILE_HOSTS" };
+    return { ok: false, why: "the upload URL is on a host that is not in TEAMS_FILE_HOSTS" };
   }
   for (let tries = 1;; tries++) {
     if (signal.aborted) return "stopping";
@@ -85,9 +85,9 @@ async function put(
 }
 
 function refusalOf(status: number | undefined): string {
-  if (status === undefined) return "its host did not answer in time";
-  if (status >= 300 && status < 400) return "its place leads elsewhere";
+  if (status === undefined) return "the file host did not answer in time";
+  if (status >= 300 && status < 400) return "the upload URL redirects to another address";
   return status === 404 || status === 410
-    ? "the time in which it could be brought is over"
-    : `its host answered ${status}`;
+    ? "the upload URL has expired"
+    : `the file host answered ${status}`;
 }

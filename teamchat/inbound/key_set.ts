@@ -144,7 +144,7 @@ async function fetchKeys(deps: KeySetDeps, before: Loaded | undefined) {
     if (kty !== "RSA" || kid === undefined || n === undefined || e === undefined) continue;
     if (use !== undefined && use !== "sig") continue;
     // Two keys with one id are ambiguous: tokens would be checked by the wrong one.
-    if (byKid.has(kid)) throw new Error("two keys have one name");
+    if (byKid.has(kid)) throw new Error("two keys have the same id");
     if (n.length * 6 < MODULUS_BITS_MIN) continue;
     const print = JSON.stringify([n, e, endorsements]);
     const old = before?.byKid.get(kid);
@@ -154,7 +154,7 @@ async function fetchKeys(deps: KeySetDeps, before: Loaded | undefined) {
       byKid.set(kid, { kid, key, endorsements, print });
     }
   }
-  if (byKid.size === 0) throw new Error("there is no usable key");
+  if (byKid.size === 0) throw new Error("none of its keys is usable");
   return byKid;
 }
 

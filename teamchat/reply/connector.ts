@@ -121,7 +121,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
       if (outcome.kind !== "ok") {
         const { kind } = outcome;
         const why = "why" in outcome ? outcome.why : undefined;
-        log.info("send refused", { what: call.what, outcome: kind, reason: why });
+        log.info("send failed", { what: call.what, outcome: kind, reason: why });
       }
       return outcome;
     },

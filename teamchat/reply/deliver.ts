@@ -83,7 +83,7 @@ class Delivery {
     const { text, citations } = parseCitations(this.#deps.text);
     this.#citations = citations;
     if (turn.progress.isSending) {
-      this.#doubt = "the gateway was restarted while it was sent";
+      this.#doubt = "the gateway restarted while it sent the answer";
       await this.#keepSent(undefined);
     }
     let messages = cutAnswer(text, this.#cuts);

@@ -56,7 +56,7 @@ Deno.test("diskProblems() distinguishes bytes and entries, and names the folders
   ]);
   const [entries, bytes] = found;
   assert.deepEqual(entries?.details, [
-    "/tmp: units that start get their own there, read-only without room",
+    "/tmp: a unit that starts while the disk is full gets a read-only one",
   ]);
   assert.deepEqual(entries?.hints, ["fleetctl gc", "du -xd2 --inodes /tmp | sort -n | tail -n 20"]);
   assert.deepEqual(bytes?.details.map((line) => line.split(":")[0]), [

@@ -24,7 +24,7 @@ Deno.test("up without a terminal says what it found, and uses nothing of it", as
   assert.match(line, /, not used; to use it: \.\/dev up --root \S+ --model-from anthropic$/);
   await up.line(/^try, in another terminal/);
   const shown = await runVerb(root, ["agents", "model", "show", "ada"]);
-  assert.match(shown.stdout, /talks to the built-in demo model/);
+  assert.match(shown.stdout, /uses the built-in demo model/);
   assert.ok(!(await agentEnv(root)).includes(KEY));
   assert.ok(!up.text().includes(KEY));
 });
@@ -48,7 +48,7 @@ Deno.test("up --model-from connects what it names, and a turn is answered by it"
   try {
     const root = await makeRoot();
     await using up = startUp(root, ["--model-from", endpoint.baseUrl]);
-    await up.line(/model +ada talks to m at http:/);
+    await up.line(/model +ada uses m at http:/);
     await up.line(/^try, in another terminal/);
     const turn = await runDev(["up", "--root", root, "--turn", "who are you?"]);
     assert.match(turn.stdout, /I am the local server\./, turn.stderr);

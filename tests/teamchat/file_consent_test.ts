@@ -204,7 +204,7 @@ for (const [name, wrong] of PLACES) {
     assert.deepEqual(await told(at, agent), {
       name: "report.pdf",
       result: "failed",
-      reason: "its place is at a host that is not in TEAMS_FILE_HOSTS",
+      reason: "the upload URL is on a host that is not in TEAMS_FILE_HOSTS",
     });
     assert.deepEqual(at.kit.files.requests, []);
     assert.deepEqual(at.kit.violations(), []);
@@ -216,11 +216,11 @@ const UPLOADS: readonly (readonly [string, () => readonly Response[], object])[]
   ["503 and 429", () => [status(503), status(429, { "retry-after": "3" })], { result: "accepted" }],
   ["a redirect", () => [status(302, { location: "https://evil.test/" })], {
     result: "failed",
-    reason: "its place leads elsewhere",
+    reason: "the upload URL redirects to another address",
   }],
   ["a session that ended", () => [status(404)], {
     result: "failed",
-    reason: "the time in which it could be brought is over",
+    reason: "the upload URL has expired",
   }],
   ["500 for ever", () => Array.from({ length: 9 }, () => status(500)), {
     result: "failed",

@@ -15,7 +15,7 @@ import { startDaemon } from "units/daemon/daemon.ts";
 
 const PROGRAM = "fleetctld";
 await helpOrRefuse(PROGRAM, {
-  purpose: "runs the verbs that need root, for those who may run them",
+  purpose: "runs verbs that need root, for callers with permission",
   settings: DAEMON_SETTINGS,
 });
 const host = openHost({ log: { program: PROGRAM } });

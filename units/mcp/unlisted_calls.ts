@@ -55,7 +55,9 @@ export function createUnlistedCalls(
       );
       if (!answer.ok) return answer;
       const { result } = answer.value;
-      if (!isRecord(result) || !Array.isArray(result["tools"])) return err("it refused to");
+      if (!isRecord(result) || !Array.isArray(result["tools"])) {
+        return err("it answered without a list of tools");
+      }
       await onPage(answer.value);
       cursor = nextCursor(result);
       if (cursor === undefined) return ok(undefined);

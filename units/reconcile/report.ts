@@ -68,7 +68,9 @@ export function printReport(report: Report): readonly string[] {
     lines.push(`dry run: the changes above ${would}made, ${unchanged} files are unchanged`);
   }
   for (const agent of report.restartPending) {
-    lines.push(`live only after a restart of agent "${agent}": fleetctl agents restart ${agent}`);
+    lines.push(
+      `takes effect only after agent "${agent}" restarts: fleetctl agents restart ${agent}`,
+    );
   }
   return lines;
 }

@@ -95,7 +95,7 @@ export function namesCollide(claim: LostClaim): Refusal {
   return refusal(
     "mcp-names-collide",
     `Cannot render ${ownerText({ mcp, agent })}: its unit "${unit}" belongs to ` +
-      `${ownerText(owner)}, must be its own`,
+      `${ownerText(owner)}, must belong to this MCP`,
     { hints: [collisionHint(claim)] },
   );
 }

@@ -10,7 +10,7 @@ import { type ModelCard, modelText } from "core/runtimes/model_choice.ts";
 export function modelLines(agent: string, card: ModelCard): readonly string[] {
   const end = card.key_ends_with === null ? "" : `, ends with ${card.key_ends_with}`;
   return [
-    `agent "${agent}" talks to ${modelText(card)}`,
+    `agent "${agent}" uses ${modelText(card)}`,
     ...(card.provider === "demo"
       ? []
       : [`address  ${card.base_url}`, `key      ${card.key === "set" ? `set${end}` : "not set"}`]),

@@ -66,17 +66,17 @@ export async function addedPackage(
       lines: [
         `added  ${mcp} at ${source} to the ${layer}`,
         names === undefined
-          ? { text: "tools  unknown: it could not be tried out", tone: "warn" }
+          ? { text: "tools  unknown: the trial run of its server failed", tone: "warn" }
           : `tools  ${names.length}: ${names.join(", ")}`,
         ...seenLines(seen),
         ...markLines(mcp, proposed),
         ...undeclared.map((key) =>
           closedKey(key) === undefined
-            ? `key    it looked for ${key}, which is not declared: add it with --env ${key}`
-            : `key    it looked for ${key}, which no MCP server sees`
+            ? `key    its server read ${key}, which is not declared: add it with --env ${key}`
+            : `key    its server read ${key}, which no MCP server may see`
         ),
         ...tried.requested.refused.slice(0, SHOWN_MAX).map((text) =>
-          `never  ${text}: outside what can be granted`
+          `never  ${text}: no grant can permit it`
         ),
         ...await heldLines(mcp, toolLock),
         `wire it with: fleetctl mcp add ${mcp} <agent>`,
@@ -125,13 +125,13 @@ export function markLines(mcp: string, proposed: readonly ProposedMark[]): reado
   if (first === undefined) return [];
   const review = `fleetctl mcp catalog review ${mcp} --risk`;
   return [
-    { text: "marks  these ask a human before each call:", tone: "warn" },
+    { text: "marks  these tools ask a human before each call:", tone: "warn" },
     ...proposed.map(({ tool, why }) => `  ask  ${tool === "*" ? "every tool" : tool}: ${why}`),
     ...(first.tool === "*"
       ? [`let every tool run without asking: ${review} ${quoteShell("*=allow")}`]
       : [
         `let one run without asking: ${review} ${quoteShell(`${first.tool}=allow`)}`,
-        `let one never run: ${review} ${quoteShell(`${first.tool}=block`)}`,
+        `never let one run: ${review} ${quoteShell(`${first.tool}=block`)}`,
       ]),
   ];
 }
@@ -143,7 +143,7 @@ export function markLines(mcp: string, proposed: readonly ProposedMark[]): reado
 export function everyLines(mcp: string, everyAsks: boolean): readonly Cell[] {
   if (!everyAsks) return [];
   const lift = `fleetctl mcp catalog review ${mcp} --risk ${quoteShell("*=allow")}`;
-  return [`every tool still asks; leave it to the marks of single tools: ${lift}`];
+  return [`every tool still asks a human; to let the tools' own marks decide: ${lift}`];
 }
 
 /** Returns the proposed marks as JSON. */

@@ -48,7 +48,9 @@ export async function applyEntry(
   return ok({
     agents,
     faults: report.value.faults,
-    lines: [`in place for ${names}: running servers were ended, the next call starts the new one`],
+    lines: [
+      `active for ${names}: running servers were stopped, and the next call starts the new version`,
+    ],
   });
 }
 
@@ -80,14 +82,16 @@ export async function heldLines(
   if (!isHeld(held)) return [];
   const isWhole = held.findings.length > 0;
   return [
-    { text: "held back until it is reviewed:", tone: "warn" },
+    { text: "held back until a review:", tone: "warn" },
     ...held.findings.map((text) => `  version     ${text}`),
-    ...(isWhole ? ["  tools       all of them, whatever they are called"] : []),
+    ...(isWhole ? ["  tools       all of them, whatever their names"] : []),
     ...[...held.tools].flatMap(([tool, { why }]) =>
       why.map((text) => `  tool        ${tool}: ${text}`)
     ),
     ...proposeForReview(held.tools, lock.tools, new Map()).map(({ tool, why }) =>
-      `  mark        ${tool === "*" ? "every tool" : tool}: asks a human once accepted, ${why}`
+      `  mark        ${
+        tool === "*" ? "every tool" : tool
+      }: once accepted, asks a human before each call: ${why}`
     ),
     ...grantLines(held.permissions).map((text) => `  permission  ${text}`),
     ...grantHint(mcp, lock),

@@ -68,7 +68,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   faults.push(...wrong, ...emptied.map((field) => `--${textOption(field)}: is empty`));
   const hasLogin = invocation.switches.has("login");
   if (hasLogin && options["user-email"] === undefined) {
-    faults.push("--login: --user-email is missing, must name who logs in");
+    faults.push("--login: --user-email is missing, must be the owner's address");
   }
   const given = readLimitOptions(options);
   faults.push(...given.faults);

@@ -52,7 +52,7 @@ export async function run(context: VerbContext, { commit }: Options): Promise<Re
     return ok(linesReport(json, [
       `reverted  ${subject}`,
       ...changed.map((file) => `updated  ${file}`),
-      "the host follows with:",
+      "apply it to this host with:",
       "  fleetctl apply",
     ]));
   });
@@ -82,7 +82,7 @@ async function readFaults(
 function invalid(commit: string, details: readonly string[]) {
   return refusal(
     "revert-invalid",
-    `Cannot revert "${commit}": the ledger would not be sound afterwards; nothing was changed`,
+    `Cannot revert "${commit}": the resulting ledger would be invalid; nothing was changed`,
     { details, hints: ["fleetctl ledger log"] },
   );
 }

@@ -180,7 +180,7 @@ function lastLines(options: Options, { name }: AgentRecord, isLive: boolean): re
   }
   return [
     `MCP "${mcp}" ${isDryRun ? "would be" : "is"} wired to agent "${name}"`,
-    `it is live only after the agent restarts: fleetctl agents restart ${name}`,
+    `it takes effect only after the agent restarts: fleetctl agents restart ${name}`,
   ];
 }
 

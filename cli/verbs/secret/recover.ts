@@ -42,7 +42,7 @@ export async function run(
     if (!done.ok) return done;
     return ok(linesReport({ commit: done.value.commit }, [
       `recovered  host "${ports.hostname}" opens the secret store with a new key, ${paths.hostKey}`,
-      "the lost key opens the store no longer; now run:",
+      "the lost key no longer opens the store; now run:",
       "  fleetctl apply",
     ]));
   });

@@ -23,8 +23,8 @@ export interface Options {
 /** What becomes invalid with each key, in words for people. */
 const EFFECTS: Readonly<Record<Rotation, string>> = {
   "hmac": "every browser session of this host has ended",
-  "assertion": "requests that were on their way to the cockpit are refused",
-  "host-op": "verbs that were granted and not begun are refused",
+  "assertion": "requests in flight to the cockpit are refused",
+  "host-op": "verbs that were granted but not yet started are refused",
 };
 
 /** Parses the argument. Refuses `--revoke` for a key whose old value is never kept. */
@@ -49,8 +49,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       const done = await rotateHostKey(ports, paths, { ...author, hostname: ports.hostname });
       return done.ok
         ? ok(linesReport({ what, commit: done.value.commit }, [
-          `rotated  the key of this host to the secret store, ${paths.hostKey}`,
-          "copies of the old key still open the older stores in the history of the ledger;",
+          `rotated  this host's key to the secret store, ${paths.hostKey}`,
+          "copies of the old key still open older versions of the store in the ledger's history;",
           "if a copy may have leaked, replace the secrets too: fleetctl secret list",
         ]))
         : done;
@@ -66,7 +66,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       last: [
         isVoid
           ? `rotated  ${what}: ${EFFECTS[what]}`
-          : `rotated  ${what}: the key before still verifies, until the next rotation`,
+          : `rotated  ${what}: the previous key still verifies until the next rotation`,
       ],
     }));
   });

@@ -40,12 +40,12 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     return err(refusal(
       "activity-file-invalid",
       `Cannot explain "${options.file}": it is ${
-        isFile ? `${size} bytes long` : "no file"
+        isFile ? `${size} bytes long` : "not a file"
       }, must ` +
         `be a file of at most ${TEAMCHAT_LIMITS.bodyBytesMax} bytes`,
       {
         kind: "usage",
-        details: isFile ? ["the gateway answers 413 to what is longer, and reads none of it"] : [],
+        details: isFile ? ["the gateway answers a longer body with 413 and does not read it"] : [],
       },
     ));
   }
@@ -94,7 +94,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         }`,
       ]
       : []),
-    "a good token for this activity is assumed",
+    "the token of this activity is assumed to be valid",
   ];
   const { base: _base, ...shown } = { base: "", ...decision };
   return ok(linesReport({ ...shown, delivery_key: key }, lines));

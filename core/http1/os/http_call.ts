@@ -254,7 +254,7 @@ class Pool {
 
   async connect(target: Target, timeoutMs: number): Promise<Link> {
     if (this.#making >= HTTP_CALL_LIMITS.idleConnectionsMax) {
-      throw new HttpCallFault("unmade", "too many connections are being made");
+      throw new HttpCallFault("unmade", "too many connections are being opened");
     }
     this.#making++;
     const connecting = openConnection(target, this.#options).finally(() => this.#making--);
@@ -309,7 +309,7 @@ async function openConnection(
     // Verify the certificate first, so that a failure means that nothing was sent.
     const { alpnProtocol } = await secured.handshake();
     if (alpnProtocol !== null && alpnProtocol !== "http/1.1") {
-      throw new Error("it speaks no HTTP/1.1");
+      throw new Error("the server does not offer HTTP/1.1");
     }
     return secured;
   } catch (thrown) {

@@ -25,7 +25,7 @@ export const AGENT_ROUTES: readonly Route[] = [
     gate: "viewer",
     answers: [{
       status: 200,
-      description: "Cards in the order of their names",
+      description: "Cards, sorted by name",
       mediaType: "application/json",
       schema: z.object({ agents: z.array(agentCard) }),
     }],

@@ -54,7 +54,7 @@ const jobWish = z.object({
   job: z.enum(["apply", "restart"]),
   agent: z.string().min(1).max(64).optional(),
 }).refine(({ job, agent }) => (job === "restart") === (agent !== undefined), {
-  message: "must be there for restart, and for nothing else",
+  message: "is required for restart and not accepted for other jobs",
   path: ["agent"],
 });
 const appliedShape = z.object({
@@ -75,7 +75,7 @@ export const HOST_ROUTES: readonly Route[] = [
     gate: "fleetView",
     answers: [{
       status: 200,
-      description: "Hosts in the order of their names",
+      description: "Hosts, sorted by name",
       mediaType: "application/json",
       schema: hostsShape,
     }],

@@ -53,7 +53,7 @@ export function openUpstream(at: ListenAddress): Upstream {
     const link = await openLink(at);
     if (abortHandle.reason !== undefined) {
       link.close();
-      throw new UpstreamFault("aborted", "the request was given up");
+      throw new UpstreamFault("aborted", "the request was aborted");
     }
     open.add(link);
     return link;
@@ -62,7 +62,7 @@ export function openUpstream(at: ListenAddress): Upstream {
     send: async (request) => {
       const { abortHandle } = request;
       if (abortHandle.reason !== undefined) {
-        throw new UpstreamFault("aborted", "the request was given up");
+        throw new UpstreamFault("aborted", "the request was aborted");
       }
       // A server may close a kept connection at any time. So use one only for repeatable requests.
       const isRepeatable = request.body === null && REPEATABLE.has(request.method);
@@ -105,7 +105,7 @@ async function exchange(
       ignore();
       owner.drop(link);
       if (abortHandle.reason !== undefined) {
-        throw new UpstreamFault("aborted", "the request was given up");
+        throw new UpstreamFault("aborted", "the request was aborted");
       }
       return undefined;
     }
@@ -121,7 +121,7 @@ async function exchange(
     ignore();
     owner.drop(link);
     if (abortHandle.reason !== undefined) {
-      throw new UpstreamFault("aborted", "the request was given up");
+      throw new UpstreamFault("aborted", "the request was aborted");
     }
     throw thrown;
   }

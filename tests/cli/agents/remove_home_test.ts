@@ -84,7 +84,7 @@ Deno.test("agents remove refuses a home that does not fit before it changes anyt
     assert.equal(refused.code, 1);
     assert.match(
       refused.stderr,
-      /Cannot archive the home of agent "ada": it holds 8000 MB, must be at most 7200 MB/,
+      /Cannot archive the home of agent "ada": its size is 8000 MB, must be at most 7200 MB/,
     );
     assert.match(refused.stderr, /hint: fleetctl agents remove ada --yes --home keep/);
     assert.equal((await run(["agents", "show", "ada"])).code, 0);

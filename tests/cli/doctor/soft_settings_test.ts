@@ -66,7 +66,7 @@ const ROWS: readonly (readonly [setting: string, soft: Partial<SoftInputs>, says
   [
     "admin",
     { agents: [agent("root-like", { runOn: ATLAS, dialKeys: ["k"], isAdmin: true })] },
-    /as good as root/,
+    /equivalent to root/,
   ],
   ["run_on", { agents: [agent("ada", { dialKeys: ["k"] })] }, /on each of 2 hosts at once.*"ada"/],
   ["run_as", { wired: [manifest("x", { sharing: "shared", runAs: "root" })] }, /"x"/],

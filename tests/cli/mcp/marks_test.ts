@@ -43,7 +43,7 @@ Deno.test("a tool not known as read-only asks, and the report says how to change
   assert.equal(ended.code, 0, ended.stderr);
   assert.match(
     ended.stdout,
-    /^marks {2}these ask a human before each call:\n {2}ask {2}write_page: /m,
+    /^marks {2}these tools ask a human before each call:\n {2}ask {2}write_page: /m,
   );
   assert.doesNotMatch(ended.stdout, /ask {2}(read_page|wipe_page|send_page)/);
   assert.deepEqual(await risks(host), { wipe_page: "block", write_page: "ask" });
@@ -84,7 +84,10 @@ Deno.test("an upgrade keeps marks, grants, variables, and a review marks what is
   const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
   assert.equal(upgraded.code, 0, upgraded.stderr);
   assert.match(upgraded.stdout, /^tools {3}1 changes$/m);
-  assert.match(upgraded.stdout, /mark {8}send_page: asks a human once accepted, does not claim/);
+  assert.match(
+    upgraded.stdout,
+    /mark {8}send_page: once accepted, asks a human before each call: does not claim/,
+  );
   const after = await manifestOf(host);
   for (const key of ["environment", "permissions", "tools"]) {
     assert.deepEqual(after[key], before[key], key);
@@ -135,7 +138,10 @@ Deno.test("once a version can be tried out, its tools get marks beside '*'", asy
   const upgraded = await host.json("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
   const { hash } = upgraded["held"] as { hash: string };
   const accepted = await host.run("mcp", "catalog", "review", "wiki", "--accept", hash);
-  assert.match(accepted.stdout, /^every tool still asks; .*review wiki --risk '\*=allow'$/m);
+  assert.match(
+    accepted.stdout,
+    /^every tool still asks a human; .*review wiki --risk '\*=allow'$/m,
+  );
   assert.deepEqual(await risks(host), { "*": "ask", write_page: "ask" });
   await host.run("mcp", "catalog", "review", "wiki", "--risk", "*=allow");
   assert.deepEqual(await risks(host), { write_page: "ask" });

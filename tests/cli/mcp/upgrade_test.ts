@@ -57,7 +57,7 @@ Deno.test("an upgrade that adds a tool shows and holds it, and gives the rest", 
   assert.equal(upgraded.code, 0, upgraded.stderr);
   assert.match(upgraded.stdout, /pinned {2}wiki from 1\.0\.0 to 1\.1\.0 in the overlay/);
   assert.match(upgraded.stdout, /new-tool +delete_page +is new/);
-  assert.match(upgraded.stdout, /held back until it is reviewed/);
+  assert.match(upgraded.stdout, /held back until a review/);
   assert.match(upgraded.stdout, /fleetctl mcp catalog review wiki --accept sha256-/);
   assert.deepEqual(await riskOf(host, "wiki"), { delete_page: "block" });
   const gate = JSON.parse(await Deno.readTextFile(host.paths.gate("wiki")));
@@ -103,7 +103,7 @@ Deno.test("replay of postmark-mcp: a version that copies every mail is held whol
   assert.equal(upgraded.code, 0, "it pins, and says so");
   assert.match(upgraded.stdout, /tools +unchanged/, "no definition changed: only the code did");
   assert.match(upgraded.stdout, /its code names the new address "phan@giftshop\.club"/);
-  assert.match(upgraded.stdout, /tools +all of them, whatever they are called/);
+  assert.match(upgraded.stdout, /tools +all of them, whatever their names/);
   assert.deepEqual(await riskOf(host, "mail"), { "*": "block", send_email: "ask" });
 });
 
@@ -177,7 +177,7 @@ Deno.test("a version that cannot be tried out is held whole until it is reviewed
   const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", "1.1.0");
   assert.equal(upgraded.code, 0, upgraded.stderr);
   assert.match(upgraded.stdout, /it could not be tried out: \S/);
-  assert.match(upgraded.stdout, /tools +all of them, whatever they are called/);
+  assert.match(upgraded.stdout, /tools +all of them, whatever their names/);
   assert.doesNotMatch(upgraded.stdout, /removed-tool/, "nobody knows what is gone");
   assert.match(upgraded.stderr, /hint: fleetctl mcp catalog review wiki\n/);
   assert.deepEqual(await riskOf(host, "wiki"), { "*": "block" });
@@ -199,7 +199,7 @@ Deno.test("a first add that cannot be tried out says so, and every tool of it as
   await using host = await catalogHost([version("1.0.0", { atStart: "process.exit(3);" })]);
   const added = await host.run("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal(added.code, 0, added.stderr);
-  assert.match(added.stdout, /tools {2}unknown: it could not be tried out/);
+  assert.match(added.stdout, /tools {2}unknown: the trial run of its server failed/);
   assert.match(added.stdout, /ask {2}every tool: its tools are unknown/);
   assert.deepEqual(await riskOf(host, "wiki"), { "*": "ask" });
 });

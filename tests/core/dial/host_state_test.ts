@@ -75,7 +75,7 @@ const ROWS: readonly Row[] = [
   {
     name: "a unit that waits after a fault",
     unit: { active: "activating", reason: "exit-code 1" },
-    want: ["failed", "exit-code 1, starts again", 900_000],
+    want: ["failed", "exit-code 1, restarting", 900_000],
   },
   {
     name: "a unit that ends",

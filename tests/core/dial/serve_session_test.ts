@@ -1,6 +1,7 @@
 /**
  * One served connection with a fake clock and a scripted peer: one that does not complete the
- * closing handshake, one that disconnects early or during its look-up, one that ignores the window.
+ * closing handshake, one that disconnects early or during its look-up, one that sends too many
+ * events.
  *
  * @module
  */
@@ -189,13 +190,13 @@ Deno.test("createInboxes() acknowledges nothing that is not stored", async () =>
   assert.equal(log.of("event not stored").length, 1);
 });
 
-Deno.test("createInboxes() disconnects an agent that ignores the window", () => {
+Deno.test("createInboxes() disconnects an agent that exceeds the limit of unstored events", () => {
   const { log, said, session, writes, take } = inboxes(() => ok(STORED));
   for (let seq = 1; seq <= DIAL_LIMITS.unstoredEventsMax + 1; seq++) {
     take(session, { ...EVENT, seq });
   }
   assert.deepEqual(said, [[CLOSE.policyViolation, "too many events"]]);
-  assert.equal(log.of("agent ignores the window").length, 1);
+  assert.equal(log.of("agent exceeds the limit of unstored events").length, 1);
   assert.equal(writes.length, 1);
 });
 

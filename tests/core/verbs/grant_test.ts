@@ -77,7 +77,7 @@ Deno.test("checkGrant() refuses a grant with another nonce or expiry", async () 
   assert.equal(await codeOf(SUBJECT, { ...GRANT, expiresAt: NOW + 1e9 }), "grant-invalid");
 });
 
-Deno.test("checkGrant() refuses a grant out of its time", async () => {
+Deno.test("checkGrant() refuses a grant that has expired or is not valid yet", async () => {
   const end = NOW + GRANT_SECONDS * 1000;
   assert.equal(await codeOf(SUBJECT, GRANT, { now: end }), "ok");
   assert.equal(await codeOf(SUBJECT, GRANT, { now: end + 1 }), "grant-invalid");

@@ -89,7 +89,7 @@ const BAD: readonly [argv: string, code: string, says: RegExp, hint?: string][] 
   ["browser status ada", "verb-not-available", /"browser status"/, "fleetctl help"],
   ["browser status --help", "verb-not-available", /"browser status"/],
   ["mcp add git", "usage", /<agent> is missing/, "fleetctl mcp add --help"],
-  ["mcp add git ada bea", "usage", /"bea" is one argument too many/],
+  ["mcp add git ada bea", "usage", /unexpected argument "bea"/],
   ["mcp add git ada --forse", "usage", /no option "--forse", did you mean "--force"/],
   ["mcp add git ada --force=yes", "usage", /"--force" has a value, must have none/],
   ["mcp add git ada --force --force", "usage", /"--force" is given twice/],
@@ -102,7 +102,7 @@ const BAD: readonly [argv: string, code: string, says: RegExp, hint?: string][] 
   ["--as=", "usage", /"--as": it has no value, must be <agent>/, "fleetctl --help"],
   ["mcp --as", "usage", /"--as": it has no value, must be <agent>/, "fleetctl mcp --help"],
   ["--as --json", "usage", /"--as": it has no value, must be <agent>/, "fleetctl --help"],
-  ["mcp read", "usage", /2 faults in what was typed/],
+  ["mcp read", "usage", /2 errors in the arguments/],
 ];
 
 for (const [argv, code, says, hint] of BAD) {

@@ -53,7 +53,7 @@ by \`./dev test conformance\`) against every step of a call: proxy, gate and soc
 both revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes this page. The
 list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
 
-**As a server.** The suite speaks HTTP. A front of the test gives each of its clients a proxy
+**As a server.** The suite speaks HTTP. The test's HTTP front gives each client a proxy
 (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that
 the suite validates against the schema of the revision has passed framing, admission and gate.
 

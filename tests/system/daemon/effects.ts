@@ -171,7 +171,7 @@ const ROLE_VERBS: readonly Effect[] = [
   {
     first: `echo '${ACTIVITY}' > /srv/activity.json`,
     line: "teams-gateway explain /srv/activity.json",
-    says: /a good token for this activity is assumed/,
+    says: /the token of this activity is assumed to be valid/,
   },
   { line: "teams-gateway remove", seen: [UNITS, /^(?![^]*fleetctl-teamchat)/] },
   { line: "webview-login remove", seen: [UNITS, /^(?![^]*fleetctl-login)/] },

@@ -113,7 +113,7 @@ async function checkSelfServe(boreas: BootedHost): Promise<void> {
   const ada = as(boreas, "ada");
   const refused = await ada("mcp add keyed self");
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /1 required key does not resolve/);
+  assert.match(refused.err, /1 required key is not set/);
   assert.match(
     refused.err,
     /^hint: fleetctl secret set KEYED_TOKEN --agent ada$/m,
@@ -121,7 +121,7 @@ async function checkSelfServe(boreas: BootedHost): Promise<void> {
   assert.equal(await wiringOf(boreas, "ada", "keyed"), "absent");
   accepted(await ada("secret set KEYED_TOKEN --value - --agent self", OWN_KEY), "secret set");
   const added = accepted(await ada("mcp add keyed self"), "mcp add");
-  assert.match(added, /it is live only after the agent restarts: \S+ agents restart ada\n$/);
+  assert.match(added, /it takes effect only after the agent restarts: \S+ agents restart ada\n$/);
   assert.equal(await wiringOf(boreas, "ada", "keyed"), "wired, sound");
   accepted(await ada("agents restart self"), "restart");
   assert.equal(await wiringOf(boreas, "ada", "keyed"), "live, sound");
@@ -153,7 +153,7 @@ async function checkOrganisation(boreas: BootedHost): Promise<void> {
   const ada = as(boreas, "ada");
   const refused = await ada("mcp add org self");
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /an operator seeds its keys, once/);
+  assert.match(refused.err, /an operator sets its keys once/);
   assert.match(refused.err, /^hint: fleetctl secret set ORG_TOKEN$/m);
   const seeding = await ada("secret set ORG_TOKEN --value -", "mine");
   assert.equal(seeding.code, 4);

@@ -94,7 +94,7 @@ export async function checkTmpWithoutEntries(scene: PackagedHost): Promise<void>
   assert.match(told.err, /The disk at "\/tmp" has no entries \(inodes\) left of 200, must have/);
   assert.match(
     told.err,
-    /^ *\/tmp: units that start get their own there, read-only without room$/m,
+    /^ *\/tmp: a unit that starts while the disk is full gets a read-only one$/m,
   );
   assert.equal(told.code, 1);
   await scene.must("umount", "-l", "/tmp");

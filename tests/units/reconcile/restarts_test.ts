@@ -16,7 +16,7 @@ test("reconcile() states a restart instead of doing it when an MCP is added", as
   const added = await rig.done(facts({ ada: ["git"] }));
   assert.deepEqual(added.restartPending, ["ada"]);
   assert.deepEqual(unitChanges(added), ["started mcp-git-ada.socket"]);
-  assert.match(printReport(added).at(-1) ?? "", /live only after a restart of agent "ada"/);
+  assert.match(printReport(added).at(-1) ?? "", /takes effect only after agent "ada" restarts/);
   const again = await rig.done(facts({ ada: ["git"] }));
   assert.deepEqual(again.restartPending, ["ada"], "still running with the old config");
   const applied = await rig.done(facts({ ada: ["git"] }), { restartAgents: true });

@@ -37,7 +37,7 @@ export async function run(context: VerbContext): Promise<Result<VerbReport>> {
       kind: "table",
       columns: ["host", "state", "key"],
       rows: hosts.flatMap((host) => rowsOf(host, ownKey)),
-      empty: "No host has a dial key yet: fleetctl apply makes that of this host",
+      empty: "No host has a dial key yet; fleetctl apply creates the key of this host",
     }],
     faults: [...ledger.value.faults, ...(own.ok ? [] : [own.error])],
   });

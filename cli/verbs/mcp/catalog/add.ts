@@ -102,10 +102,10 @@ export function parseOptions(invocation: Invocation): Result<Options> {
 function secretArgument(): Refusal {
   return refusal(
     "argument-secret",
-    "Cannot add to the catalog: an --arg holds a URL with a password, must hold no secret",
+    "Cannot add to the catalog: an --arg contains a URL with a password, must contain no secret",
     {
       kind: "usage",
-      details: ["a secret is named by --env, and its value is stored by `secret set`"],
+      details: ["name a secret with --env, and store its value with `secret set`"],
       hints: ["fleetctl mcp catalog add --help"],
     },
   );
