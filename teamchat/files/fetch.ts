@@ -45,12 +45,12 @@ export async function fetchFile(
   if (!checked.ok) {
     return fault(
       checked.why === "file-host-foreign"
-        ? "it is stored at a host that is not in TEAMS_FILE_HOSTS"
-        : "its address cannot be read",
+        ? "it is stored on a host that is not in TEAMS_FILE_HOSTS"
+        : "its URL is invalid",
     );
   }
   const headers = file.kind === "download" ? {} : await tokenFor(base, deps);
-  if (headers === undefined) return fault("there is no token for it");
+  if (headers === undefined) return fault("the gateway got no token for it");
   try {
     return await withinTime(
       deps.clock,
@@ -105,10 +105,10 @@ async function request(
 const TOO_LARGE = `it is larger than ${FILE_LIMITS.fileBytesMax / 1024 / 1024} MiB`;
 
 function refusalOf(status: number): string {
-  if (status >= 300 && status < 400) return "its address leads elsewhere";
+  if (status >= 300 && status < 400) return "its URL redirects to another address";
   return [401, 403, 404, 410].includes(status)
-    ? "its address is not good any more"
-    : `its host answered ${status}`;
+    ? "its URL is no longer valid"
+    : `the file host answered ${status}`;
 }
 
 function fault(why: string): Fetched {

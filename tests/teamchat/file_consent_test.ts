@@ -224,7 +224,7 @@ const UPLOADS: readonly (readonly [string, () => readonly Response[], object])[]
   }],
   ["500 for ever", () => Array.from({ length: 9 }, () => status(500)), {
     result: "failed",
-    reason: "its host answered 500",
+    reason: "the file host answered 500",
   }],
 ];
 for (const [name, responses, want] of UPLOADS) {

@@ -89,22 +89,22 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
   ["a final dot", () => attached(`https://${FILE_HOST}./x`), /not in TEAMS_FILE_HOSTS/],
   ["plain http", () => attached(`http://${FILE_HOST}/x`), /not in TEAMS_FILE_HOSTS/],
   ["another port", () => attached(`https://${FILE_HOST}:444/x`), /not in TEAMS_FILE_HOSTS/],
-  ["an address of this machine", () => attached("https://127.0.0.1/x"), /not in TEAMS_FILE_HOSTS/],
-  ["a backslash", () => attached(`https://${FILE_HOST}\\@evil.test/`), /cannot be read/],
-  ["no address at all", () => attached("x"), /cannot be read/],
+  ["a loopback address", () => attached("https://127.0.0.1/x"), /not in TEAMS_FILE_HOSTS/],
+  ["a backslash", () => attached(`https://${FILE_HOST}\\@evil.test/`), /its URL is invalid/],
+  ["text that is no URL", () => attached("x"), /its URL is invalid/],
   ["the connector as a file's host", (at) => attached(`${at.kit.serviceUrl}v3/x`), /not in/],
   [
     "a redirect",
     (at) => attached(at.kit.files.answer(() => Response.redirect("https://evil.test/"))),
-    /leads elsewhere/,
+    /redirects to another address/,
   ],
-  ["an address that ended", (at) => {
+  ["a URL that has expired", (at) => {
     const url = at.kit.files.keep(bytesOf("x"));
     at.kit.files.forget();
     return attached(url);
-  }, /not good any more/],
+  }, /no longer valid/],
   [
-    "a host that is broken",
+    "a failing host",
     (at) => attached(at.kit.files.answer(() => new Response(null, { status: 500 }))),
     /answered 500/,
   ],

@@ -37,7 +37,7 @@ const ROWS: readonly (readonly [setting: string, soft: Partial<SoftInputs>, says
   [
     "WEBVIEW_TRUST",
     { roles: { ...HARD.roles, gateway: { ...GATEWAY, trust: "header" } } },
-    /any local process can be any user/,
+    /any local process can act as any user/,
   ],
   [
     "host.dial_require_key",
@@ -45,7 +45,7 @@ const ROWS: readonly (readonly [setting: string, soft: Partial<SoftInputs>, says
       markers: { isDialKeyRequired: false },
       agents: [agent("bea", { runOn: ATLAS, dialKeys: undefined as never })],
     },
-    /until their first key is seen: "bea"/,
+    /until their first key is recorded: "bea"/,
   ],
   [
     "gateway.dial_listen",
@@ -68,7 +68,7 @@ const ROWS: readonly (readonly [setting: string, soft: Partial<SoftInputs>, says
     { agents: [agent("root-like", { runOn: ATLAS, dialKeys: ["k"], isAdmin: true })] },
     /equivalent to root/,
   ],
-  ["run_on", { agents: [agent("ada", { dialKeys: ["k"] })] }, /on each of 2 hosts at once.*"ada"/],
+  ["run_on", { agents: [agent("ada", { dialKeys: ["k"] })] }, /on all 2 hosts at once.*"ada"/],
   ["run_as", { wired: [manifest("x", { sharing: "shared", runAs: "root" })] }, /"x"/],
   ["permissions.net", {
     wired: [manifest("x", { permissions: { ...NO_PERMISSIONS, net: ["*"] } })],
@@ -78,12 +78,12 @@ const ROWS: readonly (readonly [setting: string, soft: Partial<SoftInputs>, says
   }, /starts programs/],
 ];
 
-Deno.test("softSettings() has nothing to say about a hard host", () => {
+Deno.test("softSettings() returns nothing for a host with strict settings", () => {
   assert.deepEqual(softSettings(HARD), []);
 });
 
 for (const [setting, soft, says] of ROWS) {
-  Deno.test(`softSettings() lists ${setting} while it is soft`, () => {
+  Deno.test(`softSettings() lists ${setting} when its value is less strict`, () => {
     const found = softSettings({ ...HARD, ...soft });
     assert.deepEqual(found.map((each) => each.setting), [setting]);
     assert.match(found[0]?.means ?? "", says);
