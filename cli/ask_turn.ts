@@ -11,7 +11,7 @@ import {
   refusalOf,
   unexpected,
   unreachable,
-} from "core/dial/ask_human.ts";
+} from "core/dial/local_query.ts";
 import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
 import { connectLocal, type LocalConnection } from "core/dial/local_connection.ts";
 import { type Refusal, refusal } from "core/errors.ts";

@@ -5,15 +5,13 @@
  * @module
  */
 
-import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
+import { agentsToAsk, stateOf } from "cli/dial_units.ts";
 import { listApprovals } from "core/dial/ask_human.ts";
 import type { ApprovalView } from "core/dial/local_frames.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { readLedger } from "core/ledger/ledger.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { callerAgent, isOperator } from "core/verbs/caller.ts";
 import { dialUnit } from "units/render/unit_name.ts";
 
 /** The approvals that were found. */
@@ -52,24 +50,6 @@ export async function readApprovals(context: VerbContext): Promise<Result<FoundA
     unread,
     approvals: found.flatMap(({ listed }) => listed.ok ? listed.value : []),
   });
-}
-
-/** Includes agents whose shard cannot be read, because they may still run. */
-async function agentsToAsk(context: VerbContext): Promise<Result<readonly AgentName[]>> {
-  const { ports, paths, caller, target } = context;
-  const ledger = await readLedger(ports.files, paths);
-  if (!ledger.ok) return ledger;
-  const { agents, unreadable } = ledger.value;
-  if (target.kind === "agent") {
-    if (unreadable.has(target.agent)) return ok([target.agent]);
-    const here = await agentHere(context, ledger.value);
-    return here.ok ? ok([here.value.name]) : here;
-  }
-  const here = [...agents.values()]
-    .filter(({ runOn }) => runOn === undefined || runOn === ports.hostname)
-    .map(({ name }) => name);
-  const own = callerAgent(caller);
-  return ok([...here, ...unreadable.keys()].filter((name) => isOperator(caller) || name === own));
 }
 
 async function askAgent({ ports, paths }: VerbContext, name: AgentName) {
@@ -124,11 +104,6 @@ export async function findApproval(
       details: [...unread.values()].map((fault) => fault.message),
     },
   ));
-}
-
-/** Returns the part of a refusal that describes the state found. */
-function stateOf({ message }: Refusal): string {
-  return message.replace(/^Cannot [^:]*: /, "");
 }
 
 function unreadApprovals(agent: AgentName, state: string): Refusal {

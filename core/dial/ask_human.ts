@@ -7,12 +7,12 @@
  * @module
  */
 
-import type { ApprovalView, LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
+import type { ApprovalView, LocalRequest } from "core/dial/local_frames.ts";
 import { connectLocal, type LocalConnection } from "core/dial/local_connection.ts";
-import { errorText, type Refusal, refusal } from "core/errors.ts";
+import { query, type QueryTarget, refusalOf, unexpected } from "core/dial/local_query.ts";
+import { errorText } from "core/errors.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { CallOrigin } from "core/mcp/call_origin.ts";
-import type { Clock } from "core/ports/clock.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { AskHuman } from "core/risk/admission.ts";
@@ -41,17 +41,6 @@ const LINE_BYTES_MAX = 64 * 1024;
 /** A list of approvals includes their arguments. */
 const LIST_BYTES_MAX = 2 * APPROVAL_LIMITS.openMax * APPROVAL_LIMITS.argumentsBytesMax;
 
-/**
- * Time limit of a query that needs no human. A dial unit answers from memory, but an agent may have
- * put another program at its socket.
- */
-export const ANSWER_MS_MAX = 3_000;
-
-/** Target of a query that needs no human. */
-export interface QueryTarget extends Pick<ApprovalDeps, "socket" | "connect"> {
-  readonly clock: Clock;
-}
-
 /** Creates the function that an endpoint uses to request approval. */
 export function createApprovalRequest(deps: ApprovalDeps): AskHuman {
   return async (call) => {
@@ -78,7 +67,7 @@ export function createApprovalRequest(deps: ApprovalDeps): AskHuman {
 export async function listApprovals(
   target: QueryTarget,
 ): Promise<Result<readonly ApprovalView[]>> {
-  const answer = await query(target, { type: "approvals" });
+  const answer = await query(target, { type: "approvals" }, LIST_BYTES_MAX);
   if (!answer.ok) return answer;
   return answer.value.type === "approvals_result"
     ? ok(answer.value.approvals)
@@ -90,7 +79,7 @@ export async function sendDecision(
   target: QueryTarget,
   decision: Omit<Extract<LocalRequest, { type: "approval_decide" }>, "type">,
 ): Promise<Result<ApprovalView>> {
-  const answer = await query(target, { type: "approval_decide", ...decision });
+  const answer = await query(target, { type: "approval_decide", ...decision }, LIST_BYTES_MAX);
   if (!answer.ok) return answer;
   return answer.value.type === "approval_result"
     ? ok(answer.value.approval)
@@ -146,60 +135,4 @@ async function claim(
   const used = await connection.receive();
   if (used.type === "approval_used" && used.id === id) return ok(undefined);
   return used.type === "error" ? err(refusalOf(used)) : err(unexpected(used));
-}
-
-/** Sends one query that needs no human; fails if there is no answer in time. */
-async function query(target: QueryTarget, request: LocalRequest): Promise<Result<LocalAnswer>> {
-  const late = Promise.withResolvers<Result<LocalAnswer>>();
-  const giveUp = new AbortController();
-  const cancel = target.clock.after(ANSWER_MS_MAX, () => {
-    giveUp.abort();
-    late.resolve(err(unreachable(`it did not answer within ${ANSWER_MS_MAX / 1_000} s`)));
-  });
-  try {
-    return await Promise.race([late.promise, exchange(target, request, giveUp.signal)]);
-  } finally {
-    cancel();
-  }
-}
-
-/** Sends a request and returns its answer. Never rejects, because the caller may have timed out. */
-async function exchange(
-  target: QueryTarget,
-  request: LocalRequest,
-  giveUp: AbortSignal,
-): Promise<Result<LocalAnswer>> {
-  const connection = await connectLocal(target.socket, target.connect, LIST_BYTES_MAX);
-  if (!connection.ok) return err(unreachable(connection.error));
-  giveUp.addEventListener("abort", () => connection.value.close(), { once: true });
-  try {
-    giveUp.throwIfAborted();
-    await connection.value.send(request);
-    const answer = await connection.value.receive();
-    return answer.type === "error" ? err(refusalOf(answer)) : ok(answer);
-  } catch (thrown) {
-    return err(unreachable(errorText(thrown)));
-  } finally {
-    connection.value.close();
-  }
-}
-
-/** Returns the refusal that a dial unit answered with. */
-export function refusalOf(answer: Extract<LocalAnswer, { type: "error" }>): Refusal {
-  const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";
-  const kind = code.endsWith("-not-yours") ? "denied" : "refused";
-  const hints = code.startsWith("approval-") ? ["fleetctl approvals list"] : [];
-  return { ...refusal("dial-refused", answer.message, { kind, hints }), code };
-}
-
-/** Returns the refusal for an answer that belongs to another request. */
-export function unexpected(answer: LocalAnswer): Refusal {
-  return unreachable(`it answered with ${answer.type}`);
-}
-
-/** Returns the refusal for a dial unit that cannot be reached. */
-export function unreachable(state: string): Refusal {
-  return refusal("dial-unreachable", `Cannot reach the agent's dial unit: ${state}`, {
-    hints: ["fleetctl status"],
-  });
 }

@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { listApprovals, type QueryTarget, sendDecision } from "core/dial/ask_human.ts";
+import { listApprovals, sendDecision } from "core/dial/ask_human.ts";
+import type { QueryTarget } from "core/dial/local_query.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 import type { Result } from "core/result.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
