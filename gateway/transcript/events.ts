@@ -74,63 +74,53 @@ export function insertInto(db: Database): InsertEvent {
   };
 }
 
-/** Opens the log of a prepared database. */
-export function openEventLog(
-  db: Database,
-  epoch: string,
-  deps: {
-    readonly insert: InsertEvent;
-    readonly applyToTurn: ApplyToTurn;
-    readonly applyToApproval: ApplyToApproval;
-    readonly hasRoom: (agent: string) => boolean;
-  },
-): EventLog {
-  const cursor = db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?");
-  const moveCursor = db.prepare(
-    "insert into cursors (agent, agent_epoch, acked_seq) values (?, ?, ?) " +
-      "on conflict do update set acked_seq = excluded.acked_seq",
-  );
-  const remember = db.prepare(
-    "insert into agents (agent, state, reason, since) values (?, ?, ?, ?) " +
-      "on conflict do update set state = excluded.state, reason = excluded.reason, " +
-      "since = excluded.since",
-  );
-  const ackedSeq = (agent: string, agentEpoch: string) =>
-    Number(cursor.get(agent, agentEpoch)?.acked_seq ?? 0);
+/** Dependencies of the log. */
+interface EventLogDeps {
+  readonly insert: InsertEvent;
+  readonly applyToTurn: ApplyToTurn;
+  readonly applyToApproval: ApplyToApproval;
+  readonly hasRoom: (agent: string) => boolean;
+}
 
-  /**
-   * An agent may only report on its own turns. An event that names another agent's turn is stored
-   * without that turn, or dropped if it means nothing without one.
-   */
-  function storeOne(agent: string, agentEpoch: string, event: DurableEvent) {
-    const { kind, payload } = readAgentEvent(event);
-    const turn = deps.applyToTurn(agent, { kind, turnId: event.turn_id, at: event.at });
-    const { isForeign } = turn;
-    if (turn.isRepeated || (isForeign && TURN_MOVES.has(kind))) {
-      return { added: turn.before, isForeign };
-    }
-    if (kind === "agent_state") {
-      const state = payload as { state: string; reason?: string; since: number };
-      remember.run(agent, state.state, state.reason ?? null, Math.round(state.since));
-    }
-    const turnId = isForeign ? undefined : event.turn_id;
-    deps.applyToApproval(agent, { kind, turnId, at: event.at, payload });
-    const draft = { agent, at: event.at, turnId, kind, payload };
-    const source = { epoch: agentEpoch, seq: event.seq };
-    return { added: [...turn.before, deps.insert({ ...draft, source })], isForeign };
+/** Opens the log of a prepared database. */
+export function openEventLog(db: Database, epoch: string, deps: EventLogDeps): EventLog {
+  const events = new AgentEvents(db, deps);
+  return {
+    epoch,
+    ...openReads(db),
+    ...openTurnPages(db),
+    hasRoom: (agent) => Promise.resolve(deps.hasRoom(agent)),
+    appendFromAgent: (agent, agentEpoch, sent) =>
+      Promise.resolve(events.append(agent, agentEpoch, sent)),
+    ackedSeq: (agent, agentEpoch) => Promise.resolve(events.ackedSeq(agent, agentEpoch)),
+  };
+}
+
+/** Stores agents' events in the order of their sequence numbers. */
+class AgentEvents {
+  readonly #db: Database;
+  readonly #deps: EventLogDeps;
+  readonly #sql: ReturnType<typeof agentStatements>;
+
+  constructor(db: Database, deps: EventLogDeps) {
+    this.#db = db;
+    this.#deps = deps;
+    this.#sql = agentStatements(db);
   }
 
-  function append(
-    agent: string,
-    agentEpoch: string,
-    events: readonly DurableEvent[],
-  ): Result<Appended> {
-    const there = ackedSeq(agent, agentEpoch);
-    if (!deps.hasRoom(agent) && events.some(({ seq }) => seq > there)) {
+  /** Returns the number up to which the events of an epoch are stored. */
+  ackedSeq(agent: string, agentEpoch: string): number {
+    return Number(this.#sql.cursor.get(agent, agentEpoch)?.acked_seq ?? 0);
+  }
+
+  /** Stores the next events; stops at a gap and skips repeated ones. */
+  append(agent: string, agentEpoch: string, events: readonly DurableEvent[]): Result<Appended> {
+    const there = this.ackedSeq(agent, agentEpoch);
+    if (!this.#deps.hasRoom(agent) && events.some(({ seq }) => seq > there)) {
       return err(agentStorageFull("the event", agent));
     }
-    return writeSql(db, "the event", () => {
-      const before = ackedSeq(agent, agentEpoch);
+    return writeSql(this.#db, "the event", () => {
+      const before = this.ackedSeq(agent, agentEpoch);
       let acked = before;
       const stored: StoredEvent[] = [];
       let hasGap = false;
@@ -145,24 +135,53 @@ export function openEventLog(
           hasGap = true;
           break;
         }
-        const { added, isForeign } = storeOne(agent, agentEpoch, event);
+        const { added, isForeign } = this.#storeOne(agent, agentEpoch, event);
         stored.push(...added);
         if (isForeign) otherAgents++;
         acked = event.seq;
       }
-      if (acked !== before) moveCursor.run(agent, agentEpoch, acked);
+      if (acked !== before) this.#sql.moveCursor.run(agent, agentEpoch, acked);
       return { stored, ackedSeq: acked, repeated, otherAgents, hasGap };
     });
   }
 
+  /**
+   * An agent may only report on its own turns. An event that names another agent's turn is stored
+   * without that turn, or dropped if it means nothing without one.
+   */
+  #storeOne(agent: string, agentEpoch: string, event: DurableEvent) {
+    const { insert, applyToTurn, applyToApproval } = this.#deps;
+    const { kind, payload } = readAgentEvent(event);
+    const turn = applyToTurn(agent, { kind, turnId: event.turn_id, at: event.at });
+    const { isForeign } = turn;
+    if (turn.isRepeated || (isForeign && TURN_MOVES.has(kind))) {
+      return { added: turn.before, isForeign };
+    }
+    if (kind === "agent_state") {
+      const state = payload as { state: string; reason?: string; since: number };
+      const since = Math.round(state.since);
+      this.#sql.remember.run(agent, state.state, state.reason ?? null, since);
+    }
+    const turnId = isForeign ? undefined : event.turn_id;
+    applyToApproval(agent, { kind, turnId, at: event.at, payload });
+    const draft = { agent, at: event.at, turnId, kind, payload };
+    const source = { epoch: agentEpoch, seq: event.seq };
+    return { added: [...turn.before, insert({ ...draft, source })], isForeign };
+  }
+}
+
+function agentStatements(db: Database) {
   return {
-    epoch,
-    ...openReads(db),
-    ...openTurnPages(db),
-    hasRoom: (agent) => Promise.resolve(deps.hasRoom(agent)),
-    appendFromAgent: (agent, agentEpoch, events) =>
-      Promise.resolve(append(agent, agentEpoch, events)),
-    ackedSeq: (agent, agentEpoch) => Promise.resolve(ackedSeq(agent, agentEpoch)),
+    cursor: db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?"),
+    moveCursor: db.prepare(
+      "insert into cursors (agent, agent_epoch, acked_seq) values (?, ?, ?) " +
+        "on conflict do update set acked_seq = excluded.acked_seq",
+    ),
+    remember: db.prepare(
+      "insert into agents (agent, state, reason, since) values (?, ?, ?, ?) " +
+        "on conflict do update set state = excluded.state, reason = excluded.reason, " +
+        "since = excluded.since",
+    ),
   };
 }
 
