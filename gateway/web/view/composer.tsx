@@ -45,17 +45,7 @@ export function Composer({ agent }: { readonly agent: string }) {
     <div class="composer">
       <ApprovalCards />
       <Queue />
-      {stopFault.value === ""
-        ? null
-        : <p class="composer-note is-fault" role="alert">{stopFault}</p>}
-      {isKept.value ? null : (
-        <p class="composer-note">
-          This browser stores nothing: unsent messages are lost when the page closes.
-        </p>
-      )}
-      {isTooLong
-        ? <p class="composer-note is-fault" role="alert">Too long: at most 256 KiB can be sent.</p>
-        : null}
+      <Notes isTooLong={isTooLong} />
       <form
         class="composer-box"
         onSubmit={(event) => {
@@ -80,17 +70,7 @@ export function Composer({ agent }: { readonly agent: string }) {
             send();
           }}
         />
-        {running.value === undefined ? null : (
-          <button
-            type="button"
-            class="square stop"
-            aria-label="Stop"
-            title="Stop"
-            onClick={() => void stopTurn()}
-          >
-            <Icon name="stop" />
-          </button>
-        )}
+        <StopButton />
         <button
           type="submit"
           class="square send"
@@ -102,6 +82,41 @@ export function Composer({ agent }: { readonly agent: string }) {
         </button>
       </form>
     </div>
+  );
+}
+
+/** What the person must know before sending. */
+function Notes({ isTooLong }: { readonly isTooLong: boolean }) {
+  return (
+    <>
+      {stopFault.value === ""
+        ? null
+        : <p class="composer-note is-fault" role="alert">{stopFault}</p>}
+      {isKept.value ? null : (
+        <p class="composer-note">
+          This browser stores nothing: unsent messages are lost when the page closes.
+        </p>
+      )}
+      {isTooLong
+        ? <p class="composer-note is-fault" role="alert">Too long: at most 256 KiB can be sent.</p>
+        : null}
+    </>
+  );
+}
+
+/** Stops the running turn; renders nothing without one. */
+function StopButton() {
+  if (running.value === undefined) return null;
+  return (
+    <button
+      type="button"
+      class="square stop"
+      aria-label="Stop"
+      title="Stop"
+      onClick={() => void stopTurn()}
+    >
+      <Icon name="stop" />
+    </button>
   );
 }
 

@@ -21,25 +21,8 @@ export function HoldButton(
     readonly onDone: () => void;
   },
 ) {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const wasHeld = useRef(false);
-  const [phase, setPhase] = useState<"rest" | "holding" | "armed">("rest");
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const begin = () => {
-    wasHeld.current = true;
-    clearTimeout(timer.current);
-    setPhase("holding");
-    timer.current = setTimeout(() => {
-      setPhase("rest");
-      onDone();
-    }, HOLD_MS);
-  };
-  const cancel = () => {
-    clearTimeout(timer.current);
-    setPhase((found) => found === "holding" ? "rest" : found);
-  };
+  const { phase, begin, cancel, click } = useHold(onDone);
   const words = `${phase === "armed" ? "Press again" : "Hold"} to ${label.toLowerCase()}`;
-  const isKey = (event: KeyboardEvent) => event.key === "Enter" || event.key === " ";
   if (!isHeld) {
     return (
       <button
@@ -70,16 +53,43 @@ export function HoldButton(
       onKeyUp={cancel}
       onBlur={cancel}
       onContextMenu={(event) => event.preventDefault()}
-      onClick={() => {
-        const byHold = wasHeld.current;
-        wasHeld.current = false;
-        if (byHold) return;
-        // A click without key or pointer, as assistive programs send it.
-        if (phase === "armed") onDone();
-        setPhase(phase === "armed" ? "rest" : "armed");
-      }}
+      onClick={click}
     >
       {words}
     </button>
   );
+}
+
+function isKey({ key }: KeyboardEvent): boolean {
+  return key === "Enter" || key === " ";
+}
+
+/** The state of a hold: `begin` and `cancel` by pointer or key, `click` by assistive programs. */
+function useHold(onDone: () => void) {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const wasHeld = useRef(false);
+  const [phase, setPhase] = useState<"rest" | "holding" | "armed">("rest");
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const begin = () => {
+    wasHeld.current = true;
+    clearTimeout(timer.current);
+    setPhase("holding");
+    timer.current = setTimeout(() => {
+      setPhase("rest");
+      onDone();
+    }, HOLD_MS);
+  };
+  const cancel = () => {
+    clearTimeout(timer.current);
+    setPhase((found) => found === "holding" ? "rest" : found);
+  };
+  const click = () => {
+    const byHold = wasHeld.current;
+    wasHeld.current = false;
+    if (byHold) return;
+    // A click without key or pointer, as assistive programs send it.
+    if (phase === "armed") onDone();
+    setPhase(phase === "armed" ? "rest" : "armed");
+  };
+  return { phase, begin, cancel, click };
 }
