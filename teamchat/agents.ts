@@ -26,7 +26,8 @@ import type { Metrics } from "teamchat/metrics.ts";
 import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 import type { Turn } from "teamchat/store/turn.ts";
-import type { Closing, TurnEffect } from "teamchat/store/turns.ts";
+import type { TurnEffect } from "teamchat/store/turn_events.ts";
+import type { Closing } from "teamchat/store/turns.ts";
 import { every, once } from "teamchat/timers.ts";
 
 /** Routes turns and events. */

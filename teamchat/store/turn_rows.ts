@@ -69,29 +69,83 @@ interface Kept {
 
 /** Opens the rows over prepared tables. */
 export function openTurnRows(db: Database): TurnRows {
-  const open = createOpenTurns(db);
-  const select = db.prepare("select * from turns where turn_id = ?");
-  const columns = "cancel_requested = ?, text = ?, answer = ?, outcome = ?, reason = ?, " +
-    "stream = ?, stream_at = ?, parts_sent = ?, cuts = ?, held = ?, sending = ?, ids = ?, " +
-    "delivery = ?, changed = ? where place = ?";
-  const updateRow = db.prepare(`update turns set ${columns}`);
-  const updateState = db.prepare(`update turns set state = ?, ${columns}`);
-  const queued = db.prepare("select text from turns where place = ? and state = 'queued'");
-  const kept = new Map<string, Kept>();
-  const offered = new Map<string, StoredTurn>();
-  const dirty = new Set<Kept>();
+  return new CachedTurnRows(db);
+}
 
-  function keep(turn: StoredTurn, how: Kept["dirty"]): Kept {
-    if (kept.size >= TURNS_KEPT) dropOldest();
-    const entry: Kept = { turn, dirty: how };
-    kept.set(turn.turnId, entry);
+class CachedTurnRows implements TurnRows {
+  readonly open: OpenTurns;
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #kept = new Map<string, Kept>();
+  readonly #offered = new Map<string, StoredTurn>();
+  readonly #dirty = new Set<Kept>();
+
+  constructor(db: Database) {
+    this.open = createOpenTurns(db);
+    this.#sql = statements(db);
+  }
+
+  get(turnId: string): StoredTurn | undefined {
+    const known = this.#kept.get(turnId);
+    if (known !== undefined) return known.turn;
+    const still = this.#stillQueued(turnId);
+    if (still !== undefined) return still;
+    const row = this.#sql.select.get(turnId);
+    if (row === undefined) return undefined;
+    const turn = readTurn(row);
+    if (isKept(turn)) this.#keep(turn);
+    return turn;
+  }
+
+  offer(turn: StoredTurn): void {
+    if (this.#offered.size >= TURNS_KEPT) this.#offered.clear();
+    this.#offered.set(turn.turnId, turn);
+  }
+
+  change(turn: StoredTurn, change: TurnChange): void {
+    const next = { ...turn, ...change };
+    const entry = this.#kept.get(turn.turnId) ?? this.#keep(next);
+    entry.turn = next;
+    if (next.state !== turn.state) entry.dirty = "state";
+    else if (entry.dirty === "no") entry.dirty = "row";
+    this.#dirty.add(entry);
+  }
+
+  begin(): void {
+    this.open.begin();
+  }
+
+  save(): void {
+    for (const entry of this.#dirty) {
+      const { turn } = entry;
+      const values = valuesOf(turn);
+      if (entry.dirty === "state") {
+        this.#sql.updateState.run(turn.state, ...values);
+        this.open.put(turn.agent, turn.place, turn.state);
+      } else this.#sql.updateRow.run(...values);
+      entry.dirty = "no";
+      if (!isKept(turn)) this.#kept.delete(turn.turnId);
+    }
+    this.#dirty.clear();
+  }
+
+  forget(): void {
+    this.#kept.clear();
+    this.#offered.clear();
+    this.#dirty.clear();
+    this.open.undo();
+  }
+
+  #keep(turn: StoredTurn): Kept {
+    if (this.#kept.size >= TURNS_KEPT) this.#dropOldest();
+    const entry: Kept = { turn, dirty: "no" };
+    this.#kept.set(turn.turnId, entry);
     return entry;
   }
 
   /** A row that is not saved yet must stay. */
-  function dropOldest(): void {
-    for (const [turnId, { dirty }] of kept) {
-      if (dirty === "no") return void kept.delete(turnId);
+  #dropOldest(): void {
+    for (const [turnId, { dirty }] of this.#kept) {
+      if (dirty === "no") return void this.#kept.delete(turnId);
     }
   }
 
@@ -99,59 +153,24 @@ export function openTurnRows(db: Database): TurnRows {
    * Returns an offered turn if it is still queued, with its current text, which alone may have
    * changed.
    */
-  function stillQueued(turnId: string): StoredTurn | undefined {
-    const turn = offered.get(turnId);
+  #stillQueued(turnId: string): StoredTurn | undefined {
+    const turn = this.#offered.get(turnId);
     if (turn === undefined) return undefined;
-    offered.delete(turnId);
-    const row = queued.get(turn.place);
+    this.#offered.delete(turnId);
+    const row = this.#sql.queued.get(turn.place);
     return row === undefined ? undefined : { ...turn, text: String(row.text) };
   }
+}
 
+function statements(db: Database) {
+  const columns = "cancel_requested = ?, text = ?, answer = ?, outcome = ?, reason = ?, " +
+    "stream = ?, stream_at = ?, parts_sent = ?, cuts = ?, held = ?, sending = ?, ids = ?, " +
+    "delivery = ?, changed = ? where place = ?";
   return {
-    open,
-    get: (turnId) => {
-      const known = kept.get(turnId);
-      if (known !== undefined) return known.turn;
-      const still = stillQueued(turnId);
-      if (still !== undefined) return still;
-      const row = select.get(turnId);
-      if (row === undefined) return undefined;
-      const turn = readTurn(row);
-      if (isKept(turn)) keep(turn, "no");
-      return turn;
-    },
-    offer: (turn) => {
-      if (offered.size >= TURNS_KEPT) offered.clear();
-      offered.set(turn.turnId, turn);
-    },
-    change: (turn, change) => {
-      const next = { ...turn, ...change };
-      const entry = kept.get(turn.turnId) ?? keep(next, "no");
-      entry.turn = next;
-      if (next.state !== turn.state) entry.dirty = "state";
-      else if (entry.dirty === "no") entry.dirty = "row";
-      dirty.add(entry);
-    },
-    begin: open.begin,
-    save: () => {
-      for (const entry of dirty) {
-        const { turn } = entry;
-        const values = valuesOf(turn);
-        if (entry.dirty === "state") {
-          updateState.run(turn.state, ...values);
-          open.put(turn.agent, turn.place, turn.state);
-        } else updateRow.run(...values);
-        entry.dirty = "no";
-        if (!isKept(turn)) kept.delete(turn.turnId);
-      }
-      dirty.clear();
-    },
-    forget: () => {
-      kept.clear();
-      offered.clear();
-      dirty.clear();
-      open.undo();
-    },
+    select: db.prepare("select * from turns where turn_id = ?"),
+    updateRow: db.prepare(`update turns set ${columns}`),
+    updateState: db.prepare(`update turns set state = ?, ${columns}`),
+    queued: db.prepare("select text from turns where place = ? and state = 'queued'"),
   };
 }
 

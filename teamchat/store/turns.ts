@@ -6,35 +6,20 @@
  * @module
  */
 
-import { type DurableEvent, isEventKind, readAgentEvent } from "core/dial/event.ts";
-import { EVENT_LIMITS } from "core/limits/event.ts";
-import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
+import type { DurableEvent } from "core/dial/event.ts";
 import type { Database } from "core/ports/databases.ts";
 import { ok, type Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
-import type { ApprovalRequest } from "teamchat/approval_card.ts";
 import type { Writing } from "teamchat/store/batch.ts";
 import type { Row } from "teamchat/store/schema.ts";
-import { readTurn, type StoredTurn, type TurnRows } from "teamchat/store/turn_rows.ts";
+import { type Appended, isOver, TurnEvents } from "teamchat/store/turn_events.ts";
+import {
+  readTurn,
+  type StoredTurn,
+  type TurnChange,
+  type TurnRows,
+} from "teamchat/store/turn_rows.ts";
 import type { DeliveryOutcome, DeliveryProgress, Turn, TurnOutcome } from "teamchat/store/turn.ts";
-
-/** Effect of a stored event on an answer in progress. */
-export type TurnEffect =
-  | { readonly kind: "started"; readonly turnId: string }
-  | { readonly kind: "message"; readonly turnId: string; readonly messageId: string }
-  | { readonly kind: "tool"; readonly turnId: string; readonly tool: string }
-  | { readonly kind: "asked"; readonly turnId: string; readonly approval: ApprovalRequest }
-  | { readonly kind: "ended"; readonly turnId: string };
-
-/** Result of storing a batch of events. */
-export interface Appended {
-  readonly ackedSeq: number;
-  readonly repeated: number;
-  /** Events of turns that do not belong to the agent. */
-  readonly otherAgents: number;
-  readonly hasGap: boolean;
-  readonly effects: readonly TurnEffect[];
-}
 
 /** Outcome of an answer, and its progress. */
 export interface Closing {
@@ -87,98 +72,160 @@ const CHECKED_MAX = 256;
 /** Opens the store over prepared tables; `writing` saves `rows` with each batch. */
 export function openTurnStore(
   db: Database,
-  { write: together, writeLater }: Pick<Writing, "write" | "writeLater">,
+  writing: Pick<Writing, "write" | "writeLater">,
   rows: TurnRows,
 ): TurnStore {
-  const sql = statements(db);
-  const { open } = rows;
-  return {
-    get: rows.get,
-    nextFor: (agent) => {
-      const place = open.next(agent);
-      const row = place === undefined ? undefined : sql.at.get(place);
-      if (row === undefined) return undefined;
-      const turn = readTurn(row);
-      rows.offer(turn);
-      return { turn, isLast: open.queuedCount(agent) === 1 };
-    },
-    markDelivered: (agent, turnId, now) =>
-      together("the turn", () => ok(deliver(rows, { agent, now }, turnId))),
-    ackedSeq: (agent, epoch) => Number(sql.cursor.get(agent, epoch)?.acked_seq ?? 0),
-    append: (agent, epoch, events, now) =>
-      together("the event", () => ok(appendAll({ sql, rows }, { agent, epoch, now }, events))),
-    heldBy: (agent) => open.held(agent).flatMap((place) => readTurns(sql.at.all(place))),
-    unanswered: () => readTurns(sql.unanswered.all()),
-    open: () => readTurns(sql.allOpen.all()),
-    expired: (now) => readTurns(sql.expired.all(now)),
-    waitingSince: (since) => {
-      const waiting: StoredTurn[] = [];
-      for (const place of open.oldest()) {
-        if (waiting.length === CHECKED_MAX) break;
-        waiting.push(...readTurns(sql.waiting.all(place, since)));
-      }
-      return waiting;
-    },
-    end: (turnId, { outcome, reason }, now) =>
-      writeRow(db, rows, () => {
-        const turn = rows.get(turnId);
-        if (turn === undefined || isOver(turn)) return false;
-        rows.change(turn, { state: "ended", outcome, reason, changed: now });
-        return true;
-      }),
-    requestCancel: (turnId) =>
-      writeRow(db, rows, () => {
-        const turn = rows.get(turnId);
-        if (turn !== undefined) rows.change(turn, { isCancelRequested: true });
-      }),
-    setProgress: (turnId, progress) =>
-      together("the answer", () => {
-        const turn = rows.get(turnId);
-        if (turn !== undefined) rows.change(turn, { progress: { ...turn.progress, ...progress } });
-        return ok(undefined);
-      }),
-    close: (turnId, how, now) =>
-      together("the answer", () => {
-        const turn = rows.get(turnId);
-        if (turn !== undefined) rows.change(turn, closing(turn, how, now));
-        return ok(undefined);
-      }),
-    unreported: (agent) =>
-      readTurns(sql.unreported.all(agent)).flatMap((turn) => {
-        const { delivery } = turn;
-        return delivery === undefined ? [] : [{ ...turn, delivery }];
-      }),
-    markReported: (turnId) =>
-      writeLater("the answer", () => {
-        sql.told.run(turnId);
-        return ok(undefined);
-      }),
-    openCount: () => Number(sql.open.get()?.n ?? 0),
-    sweep: (before) => {
-      sql.sweep.run(before);
-    },
-  };
+  return new SqliteTurnStore(db, writing, rows);
 }
 
-/** Writes one change of a turn in its own transaction. */
-function writeRow<T>(db: Database, rows: TurnRows, work: () => T): Result<T> {
-  let isDone = false;
-  try {
-    rows.begin();
-    const written = writeSql(db, "the turn", () => {
-      const value = work();
-      rows.save();
-      return value;
-    });
-    isDone = written.ok;
-    return written;
-  } finally {
-    if (!isDone) rows.forget();
+class SqliteTurnStore implements TurnStore {
+  readonly #db: Database;
+  readonly #writing: Pick<Writing, "write" | "writeLater">;
+  readonly #rows: TurnRows;
+  readonly #events: TurnEvents;
+  readonly #sql: ReturnType<typeof statements>;
+
+  constructor(db: Database, writing: Pick<Writing, "write" | "writeLater">, rows: TurnRows) {
+    this.#db = db;
+    this.#writing = writing;
+    this.#rows = rows;
+    this.#events = new TurnEvents(db, rows);
+    this.#sql = statements(db);
   }
-}
 
-function isOver({ state }: StoredTurn): boolean {
-  return state === "ended" || state === "closed";
+  get(turnId: string): Turn | undefined {
+    return this.#rows.get(turnId);
+  }
+
+  nextFor(agent: string): { readonly turn: Turn; readonly isLast: boolean } | undefined {
+    const { open } = this.#rows;
+    const place = open.next(agent);
+    const row = place === undefined ? undefined : this.#sql.at.get(place);
+    if (row === undefined) return undefined;
+    const turn = readTurn(row);
+    this.#rows.offer(turn);
+    return { turn, isLast: open.queuedCount(agent) === 1 };
+  }
+
+  markDelivered(agent: string, turnId: string, now: number): Promise<Result<boolean>> {
+    return this.#writing.write(
+      "the turn",
+      () => ok(deliver(this.#rows, { agent, now }, turnId)),
+    );
+  }
+
+  ackedSeq(agent: string, epoch: string): number {
+    return this.#events.ackedSeq(agent, epoch);
+  }
+
+  append(...[agent, epoch, events, now]: Parameters<TurnStore["append"]>) {
+    const from = { agent, epoch, now };
+    return this.#writing.write("the event", () => ok(this.#events.append(from, events)));
+  }
+
+  heldBy(agent: string): readonly Turn[] {
+    return this.#rows.open.held(agent).flatMap((place) => readTurns(this.#sql.at.all(place)));
+  }
+
+  unanswered(): readonly Turn[] {
+    return readTurns(this.#sql.unanswered.all());
+  }
+
+  open(): readonly Turn[] {
+    return readTurns(this.#sql.allOpen.all());
+  }
+
+  expired(now: number): readonly Turn[] {
+    return readTurns(this.#sql.expired.all(now));
+  }
+
+  waitingSince(since: number): readonly Turn[] {
+    const waiting: StoredTurn[] = [];
+    for (const place of this.#rows.open.oldest()) {
+      if (waiting.length === CHECKED_MAX) break;
+      waiting.push(...readTurns(this.#sql.waiting.all(place, since)));
+    }
+    return waiting;
+  }
+
+  end(
+    turnId: string,
+    { outcome, reason }: { outcome: TurnOutcome; reason?: string },
+    now: number,
+  ): Result<boolean> {
+    return this.#writeNow(() => {
+      const turn = this.#rows.get(turnId);
+      if (turn === undefined || isOver(turn)) return false;
+      this.#rows.change(turn, { state: "ended", outcome, reason, changed: now });
+      return true;
+    });
+  }
+
+  requestCancel(turnId: string): Result<void> {
+    return this.#writeNow(() => {
+      const turn = this.#rows.get(turnId);
+      if (turn !== undefined) this.#rows.change(turn, { isCancelRequested: true });
+    });
+  }
+
+  setProgress(turnId: string, progress: Partial<DeliveryProgress>): Promise<Result<void>> {
+    return this.#changeAnswer(turnId, (turn) => ({ progress: { ...turn.progress, ...progress } }));
+  }
+
+  close(turnId: string, how: Closing, now: number): Promise<Result<void>> {
+    return this.#changeAnswer(turnId, (turn) => closing(turn, how, now));
+  }
+
+  unreported(agent: string): readonly (Turn & { readonly delivery: DeliveryOutcome })[] {
+    return readTurns(this.#sql.unreported.all(agent)).flatMap((turn) => {
+      const { delivery } = turn;
+      return delivery === undefined ? [] : [{ ...turn, delivery }];
+    });
+  }
+
+  markReported(turnId: string): Promise<Result<void>> {
+    return this.#writing.writeLater("the answer", () => {
+      this.#sql.told.run(turnId);
+      return ok(undefined);
+    });
+  }
+
+  openCount(): number {
+    return Number(this.#sql.open.get()?.n ?? 0);
+  }
+
+  sweep(before: number): void {
+    this.#sql.sweep.run(before);
+  }
+
+  /** Changes the answer of a turn; an unknown turn is no fault. */
+  #changeAnswer(
+    turnId: string,
+    changeOf: (turn: StoredTurn) => TurnChange,
+  ): Promise<Result<void>> {
+    return this.#writing.write("the answer", () => {
+      const turn = this.#rows.get(turnId);
+      if (turn !== undefined) this.#rows.change(turn, changeOf(turn));
+      return ok(undefined);
+    });
+  }
+
+  /** Writes one change of a turn in its own transaction. */
+  #writeNow<T>(work: () => T): Result<T> {
+    let isDone = false;
+    try {
+      this.#rows.begin();
+      const written = writeSql(this.#db, "the turn", () => {
+        const value = work();
+        this.#rows.save();
+        return value;
+      });
+      isDone = written.ok;
+      return written;
+    } finally {
+      if (!isDone) this.#rows.forget();
+    }
+  }
 }
 
 function deliver(
@@ -197,96 +244,6 @@ function closing(turn: StoredTurn, { outcome, reason, progress }: Closing, now: 
   return {
     ...{ state: "closed", delivery: outcome, reason, answer: "", text: "", changed: now } as const,
     progress: { ...turn.progress, ...progress, isSending: false },
-  };
-}
-
-type Statements = ReturnType<typeof statements>;
-
-interface Stores {
-  readonly sql: Statements;
-  readonly rows: TurnRows;
-}
-
-/** Stores events with the next sequence numbers; stops at a gap and skips repeated ones. */
-function appendAll(
-  { sql, rows }: Stores,
-  from: { readonly agent: string; readonly epoch: string; readonly now: number },
-  events: readonly DurableEvent[],
-): Appended {
-  const { agent, epoch } = from;
-  const before = sql.cursor.get(agent, epoch);
-  // Keeps a limited number of epochs per agent, since an agent may send ever new ones. A deleted
-  // epoch starts over.
-  if (before === undefined) sql.dropCursors.run(agent, agent, EVENT_LIMITS.epochsKept);
-  let ackedSeq = Number(before?.acked_seq ?? 0);
-  let [repeated, otherAgents, hasGap] = [0, 0, false];
-  const effects: TurnEffect[] = [];
-  for (const event of events) {
-    if (event.seq <= ackedSeq) repeated++;
-    else if (event.seq > ackedSeq + 1) {
-      hasGap = true;
-      break;
-    } else {
-      ackedSeq = event.seq;
-      const taken = take(rows, from, event);
-      if (taken === "foreign") otherAgents++;
-      else if (taken !== undefined) effects.push(taken);
-    }
-  }
-  sql.setCursor.run(agent, epoch, ackedSeq);
-  return { ackedSeq, repeated, otherAgents, hasGap, effects };
-}
-
-function take(
-  rows: TurnRows,
-  from: { readonly agent: string; readonly now: number },
-  event: DurableEvent,
-): TurnEffect | "foreign" | undefined {
-  const { turn_id: turnId } = event;
-  if (turnId === undefined) return undefined;
-  const turn = rows.get(turnId);
-  if (turn === undefined || turn.agent !== from.agent) return "foreign";
-  const { kind, payload } = readAgentEvent(event);
-  if (!isEventKind(kind)) return undefined;
-  switch (kind) {
-    case "turn_started":
-      if (turn.state !== "queued" && turn.state !== "delivered") return undefined;
-      rows.change(turn, { state: "running", changed: from.now });
-      return { kind: "started", turnId };
-    case "message": {
-      const before = turn.answer;
-      const text = String(payload.text ?? "");
-      const answer = before === "" ? text : `${before}\n\n${text}`;
-      if (answer.length > TEAMCHAT_LIMITS.answerLengthMax) return undefined;
-      // A change after the end would alter a text that may already be partly delivered.
-      if (!isOver(turn)) rows.change(turn, { answer });
-      return { kind: "message", turnId, messageId: String(payload.message_id ?? "") };
-    }
-    case "tool_call":
-      return { kind: "tool", turnId, tool: String(payload.tool ?? "") };
-    case "approval_asked":
-      return { kind: "asked", turnId, approval: parseApproval(payload) };
-    case "turn_ended": {
-      if (isOver(turn)) return undefined;
-      const outcome = String(payload.outcome ?? "failed") as TurnOutcome;
-      const reason = payload.reason === undefined ? undefined : String(payload.reason);
-      rows.change(turn, { state: "ended", outcome, reason, changed: from.now });
-      return { kind: "ended", turnId };
-    }
-    default:
-      return undefined;
-  }
-}
-
-function parseApproval(payload: Readonly<Record<string, unknown>>): ApprovalRequest {
-  const { mcp } = payload;
-  return {
-    id: String(payload.approval_id ?? ""),
-    digest: String(payload.digest ?? ""),
-    mcp: typeof mcp === "string" ? mcp : undefined,
-    tool: String(payload.tool ?? ""),
-    arguments: payload.arguments as Readonly<Record<string, unknown>> ?? {},
-    isDestructive: payload.is_destructive === true,
   };
 }
 
@@ -318,14 +275,5 @@ function statements(db: Database) {
     ),
     open: db.prepare("select count(*) as n from turns where state <> 'closed'"),
     sweep: db.prepare("delete from turns where state = 'closed' and changed <= ?"),
-    cursor: db.prepare("select acked_seq from cursors where agent = ? and agent_epoch = ?"),
-    dropCursors: db.prepare(
-      "delete from cursors where agent = ? and " +
-        "(select count(*) from cursors where agent = ?) >= ?",
-    ),
-    setCursor: db.prepare(
-      "insert into cursors (agent, agent_epoch, acked_seq) values (?, ?, ?) " +
-        "on conflict (agent, agent_epoch) do update set acked_seq = excluded.acked_seq",
-    ),
   };
 }
