@@ -38,102 +38,115 @@ export interface FairSemaphore {
 type Waiter = (release: (() => void) | undefined) => void;
 
 /** Creates a fair semaphore. */
-export function createFairSemaphore(
-  { max, maxPerKey, pace, clock }: FairSemaphoreOptions,
-): FairSemaphore {
-  /** Waiters by key, in the order of their turns; a key is removed with its last waiter. */
-  const waiters = new Map<string, Waiter[]>();
-  const held = new Map<string, number>();
-  let count = 0;
-  let stopTimer: (() => void) | undefined;
+export function createFairSemaphore(options: FairSemaphoreOptions): FairSemaphore {
+  return new RoundRobinSemaphore(options);
+}
 
-  function pump(): void {
-    while (count < max) {
-      const key = first();
+class RoundRobinSemaphore implements FairSemaphore {
+  readonly #options: FairSemaphoreOptions;
+  /** Waiters by key, in the order of their turns; a key is removed with its last waiter. */
+  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #held = new Map<string, number>();
+  #count = 0;
+  #stopTimer: (() => void) | undefined;
+
+  constructor(options: FairSemaphoreOptions) {
+    this.#options = options;
+  }
+
+  async acquire(key: string, signal?: AbortSignal): Promise<(() => void) | undefined> {
+    if (signal?.aborted === true) return undefined;
+    const passed = this.#tryAcquire(key);
+    if (passed !== undefined) return passed;
+    const { promise, resolve } = Promise.withResolvers<(() => void) | undefined>();
+    const queue = this.#waiters.get(key) ?? [];
+    queue.push(resolve);
+    this.#waiters.set(key, queue);
+    const onAbort = () => this.#giveUp(key, resolve);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    this.#pump();
+    const release = await promise;
+    signal?.removeEventListener("abort", onAbort);
+    return release;
+  }
+
+  waiting(key?: string): number {
+    return key === undefined
+      ? [...this.#waiters.values()].reduce((sum, queue) => sum + queue.length, 0)
+      : this.#waiters.get(key)?.length ?? 0;
+  }
+
+  /** Lets `key` pass if no key waits and there is room; returns undefined if it has to wait. */
+  #tryAcquire(key: string): (() => void) | undefined {
+    const { max, maxPerKey, pace, clock } = this.#options;
+    const isFull = this.#count >= max || this.#heldBy(key) >= maxPerKey;
+    if (this.#waiters.size > 0 || isFull) return undefined;
+    const now = clock.monotonic();
+    if ((pace?.waitMs(now) ?? 0) > 0) return undefined;
+    pace?.countEntry(now);
+    return this.#enter(key);
+  }
+
+  #pump(): void {
+    const { max, pace, clock } = this.#options;
+    while (this.#count < max) {
+      const key = this.#first();
       if (key === undefined) return;
       const now = clock.monotonic();
       const waitMs = pace?.waitMs(now) ?? 0;
-      if (waitMs > 0) return arm(waitMs);
+      if (waitMs > 0) return this.#arm(waitMs);
       pace?.countEntry(now);
-      const queue = waiters.get(key) ?? [];
+      const queue = this.#waiters.get(key) ?? [];
       const waiter = queue.shift();
       // Re-insert the key at the end, so that the other keys come first.
-      waiters.delete(key);
-      if (queue.length > 0) waiters.set(key, queue);
-      count++;
-      held.set(key, (held.get(key) ?? 0) + 1);
-      waiter?.(releaseOnce(key));
+      this.#waiters.delete(key);
+      if (queue.length > 0) this.#waiters.set(key, queue);
+      waiter?.(this.#enter(key));
     }
   }
 
   /** Returns the first key that is below its own limit. */
-  function first(): string | undefined {
-    for (const key of waiters.keys()) if ((held.get(key) ?? 0) < maxPerKey) return key;
+  #first(): string | undefined {
+    const { maxPerKey } = this.#options;
+    for (const key of this.#waiters.keys()) if (this.#heldBy(key) < maxPerKey) return key;
     return undefined;
   }
 
-  function arm(waitMs: number): void {
-    stopTimer ??= clock.after(waitMs, () => {
-      stopTimer = undefined;
-      pump();
+  #arm(waitMs: number): void {
+    this.#stopTimer ??= this.#options.clock.after(waitMs, () => {
+      this.#stopTimer = undefined;
+      this.#pump();
     });
   }
 
-  function releaseOnce(key: string): () => void {
+  /** Counts an entry; returns the function that ends it. */
+  #enter(key: string): () => void {
+    this.#count++;
+    this.#held.set(key, this.#heldBy(key) + 1);
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      count--;
-      const rest = (held.get(key) ?? 1) - 1;
-      if (rest === 0) held.delete(key);
-      else held.set(key, rest);
-      pump();
+      this.#count--;
+      const rest = this.#heldBy(key) - 1;
+      if (rest === 0) this.#held.delete(key);
+      else this.#held.set(key, rest);
+      this.#pump();
     };
   }
 
-  function giveUp(key: string, waiter: Waiter): void {
-    const rest = (waiters.get(key) ?? []).filter((each) => each !== waiter);
-    if (rest.length === 0) waiters.delete(key);
-    else waiters.set(key, rest);
-    if (waiters.size === 0) {
-      stopTimer?.();
-      stopTimer = undefined;
+  #heldBy(key: string): number {
+    return this.#held.get(key) ?? 0;
+  }
+
+  #giveUp(key: string, waiter: Waiter): void {
+    const rest = (this.#waiters.get(key) ?? []).filter((each) => each !== waiter);
+    if (rest.length === 0) this.#waiters.delete(key);
+    else this.#waiters.set(key, rest);
+    if (this.#waiters.size === 0) {
+      this.#stopTimer?.();
+      this.#stopTimer = undefined;
     }
     waiter(undefined);
   }
-
-  /** Lets `key` pass if no key waits and there is room; returns undefined if it has to wait. */
-  function tryAcquire(key: string): (() => void) | undefined {
-    const own = held.get(key) ?? 0;
-    if (waiters.size > 0 || count >= max || own >= maxPerKey) return undefined;
-    const now = clock.monotonic();
-    if ((pace?.waitMs(now) ?? 0) > 0) return undefined;
-    pace?.countEntry(now);
-    count++;
-    held.set(key, own + 1);
-    return releaseOnce(key);
-  }
-
-  return {
-    acquire: async (key, signal) => {
-      if (signal?.aborted === true) return undefined;
-      const passed = tryAcquire(key);
-      if (passed !== undefined) return passed;
-      const { promise, resolve } = Promise.withResolvers<(() => void) | undefined>();
-      const queue = waiters.get(key) ?? [];
-      queue.push(resolve);
-      waiters.set(key, queue);
-      const onAbort = () => giveUp(key, resolve);
-      signal?.addEventListener("abort", onAbort, { once: true });
-      pump();
-      const release = await promise;
-      signal?.removeEventListener("abort", onAbort);
-      return release;
-    },
-    waiting: (key) =>
-      key === undefined
-        ? [...waiters.values()].reduce((sum, queue) => sum + queue.length, 0)
-        : waiters.get(key)?.length ?? 0,
-  };
 }
