@@ -55,108 +55,121 @@ export function parseFieldText(text: string): Result<string> {
 
 /** Creates a reader over one file. */
 export function createFieldReader(yaml: YamlFile): FieldReader {
-  const faults: string[] = [];
-  const fault = (path: YamlPath, text: string) => {
-    if (faults.length < FAULTS_MAX) {
-      const key = path.length === 0 ? "" : ` ${keyText(path)}:`;
-      faults.push(`${yaml.file}:${yaml.lineOf(path)}:${key} ${text}`);
-    }
-  };
-  const at = (path: YamlPath) => valueAt(yaml.value, path);
+  return new YamlFieldReader(yaml);
+}
 
-  const string = (path: YamlPath, rule?: StringRule): string | undefined => {
-    const value = at(path);
-    if (value === undefined || value === null) return undefined;
+class YamlFieldReader implements FieldReader {
+  readonly faults: string[] = [];
+  readonly #yaml: YamlFile;
+
+  constructor(yaml: YamlFile) {
+    this.#yaml = yaml;
+  }
+
+  fault(path: YamlPath, text: string): void {
+    if (this.faults.length < FAULTS_MAX) {
+      const key = path.length === 0 ? "" : ` ${keyText(path)}:`;
+      this.faults.push(`${this.#yaml.file}:${this.#yaml.lineOf(path)}:${key} ${text}`);
+    }
+  }
+
+  has(path: YamlPath): boolean {
+    return isPresent(this.#at(path));
+  }
+
+  string(path: YamlPath, rule?: StringRule): string | undefined {
+    const value = this.#at(path);
+    if (!isPresent(value)) return undefined;
     if (typeof value !== "string") {
-      fault(path, `is ${kindOf(value)}, must be a string${quoteAdvice(value)}`);
+      this.fault(path, `is ${kindOf(value)}, must be a string${quoteAdvice(value)}`);
       return undefined;
     }
     if (value.length > STRING_LENGTH_MAX) {
-      fault(path, `is longer than ${STRING_LENGTH_MAX} characters`);
+      this.fault(path, `is longer than ${STRING_LENGTH_MAX} characters`);
       return undefined;
     }
     const wanted = rule?.(value);
     if (wanted === undefined) return value;
-    fault(path, `is ${shown(value)}, ${wanted}`);
+    this.fault(path, `is ${shown(value)}, ${wanted}`);
     return undefined;
-  };
+  }
 
-  const count = (path: YamlPath): number => {
-    const value = at(path);
-    if (value === undefined || value === null) return 0;
-    if (!Array.isArray(value)) {
-      fault(path, `is ${kindOf(value)}, must be a list`);
-      return 0;
+  strings(path: YamlPath, rule?: StringRule): readonly string[] {
+    const values: string[] = [];
+    const length = this.count(path);
+    for (let index = 0; index < length; index++) {
+      const item = [...path, index];
+      if (!isPresent(this.#at(item))) this.fault(item, "is empty, must be a string");
+      const value = this.string(item, rule);
+      if (value === undefined) continue;
+      if (values.includes(value)) this.fault(item, `${shown(value)} is there twice`);
+      else values.push(value);
     }
-    if (value.length > ITEMS_MAX) fault(path, `has more than ${ITEMS_MAX} items`);
-    return Math.min(value.length, ITEMS_MAX);
-  };
+    return values;
+  }
 
-  const entries = (path: YamlPath) => {
-    const value = at(path);
-    if (value === undefined || value === null) return [];
+  integer(path: YamlPath, [min, max]: readonly [min: number, max: number]): number | undefined {
+    const value = this.#at(path);
+    if (!isPresent(value)) return undefined;
+    if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) {
+      return Number(value);
+    }
+    this.fault(path, `is ${shown(String(value))}, must be a whole number from ${min} to ${max}`);
+    return undefined;
+  }
+
+  boolean(path: YamlPath): boolean | undefined {
+    const value = this.#at(path);
+    if (!isPresent(value) || typeof value === "boolean") return value as boolean | undefined;
+    this.fault(path, `is ${kindOf(value)}, must be true or false`);
+    return undefined;
+  }
+
+  choice<const T extends string>(path: YamlPath, choices: readonly T[]): T | undefined {
+    const value = this.string(
+      path,
+      (text) =>
+        (choices as readonly string[]).includes(text)
+          ? undefined
+          : `must be ${choices.map((choice) => `"${choice}"`).join(" or ")}`,
+    );
+    return value as T | undefined;
+  }
+
+  entries(path: YamlPath): readonly (readonly [string, unknown])[] {
+    const value = this.#at(path);
+    if (!isPresent(value)) return [];
     if (typeof value !== "object" || Array.isArray(value)) {
-      fault(path, `is ${kindOf(value)}, must be a mapping`);
+      this.fault(path, `is ${kindOf(value)}, must be a mapping`);
       return [];
     }
     const all = Object.entries(value as Record<string, unknown>);
-    if (all.length > ITEMS_MAX) fault(path, `has more than ${ITEMS_MAX} entries`);
+    if (all.length > ITEMS_MAX) this.fault(path, `has more than ${ITEMS_MAX} entries`);
     return all.slice(0, ITEMS_MAX);
-  };
+  }
 
-  return {
-    faults,
-    fault,
-    has: (path) => at(path) !== undefined && at(path) !== null,
-    string,
-    strings: (path, rule) => {
-      const values: string[] = [];
-      const length = count(path);
-      for (let index = 0; index < length; index++) {
-        const item = [...path, index];
-        if (!isPresent(at(item))) fault(item, "is empty, must be a string");
-        const value = string(item, rule);
-        if (value === undefined) continue;
-        if (values.includes(value)) fault(item, `${shown(value)} is there twice`);
-        else values.push(value);
+  onlyKeys(path: YamlPath, known: readonly string[]): void {
+    for (const [key] of this.entries(path)) {
+      if (!known.includes(key)) {
+        this.fault([...path, key], `unknown key, must be one of ${known.join(", ")}`);
       }
-      return values;
-    },
-    integer: (path, [min, max]) => {
-      const value = at(path);
-      if (!isPresent(value)) return undefined;
-      if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) {
-        return Number(value);
-      }
-      fault(path, `is ${shown(String(value))}, must be a whole number from ${min} to ${max}`);
-      return undefined;
-    },
-    boolean: (path) => {
-      const value = at(path);
-      if (!isPresent(value) || typeof value === "boolean") return value as boolean | undefined;
-      fault(path, `is ${kindOf(value)}, must be true or false`);
-      return undefined;
-    },
-    choice: (path, choices) => {
-      const value = string(
-        path,
-        (text) =>
-          (choices as readonly string[]).includes(text)
-            ? undefined
-            : `must be ${choices.map((choice) => `"${choice}"`).join(" or ")}`,
-      );
-      return value as typeof choices[number] | undefined;
-    },
-    entries,
-    onlyKeys: (path, known) => {
-      for (const [key] of entries(path)) {
-        if (!known.includes(key)) {
-          fault([...path, key], `unknown key, must be one of ${known.join(", ")}`);
-        }
-      }
-    },
-    count,
-  };
+    }
+  }
+
+  count(path: YamlPath): number {
+    const value = this.#at(path);
+    if (!isPresent(value)) return 0;
+    if (!Array.isArray(value)) {
+      this.fault(path, `is ${kindOf(value)}, must be a list`);
+      return 0;
+    }
+    if (value.length > ITEMS_MAX) this.fault(path, `has more than ${ITEMS_MAX} items`);
+    return Math.min(value.length, ITEMS_MAX);
+  }
+
+  #at(path: YamlPath): unknown {
+    return valueAt(this.#yaml.value, path);
+  }
 }
 
 function valueAt(root: unknown, path: YamlPath): unknown {
