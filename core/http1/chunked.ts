@@ -30,76 +30,90 @@ export interface ChunkDecoder {
 
 /** Creates a decoder for one body. */
 export function createChunkDecoder(): ChunkDecoder {
-  let state: "size" | "data" | "data-end" | "trailer" | "done" = "size";
-  let line = "";
-  let left = 0;
-  let trailerBytes = 0;
-  let extensionBytes = 0;
-  let surplus = 0;
+  return new BodyDecoder();
+}
+
+class BodyDecoder implements ChunkDecoder {
+  #state: "size" | "data" | "data-end" | "trailer" | "done" = "size";
+  #line = "";
+  /** Bytes of the current chunk that are still to come. */
+  #left = 0;
+  #trailerBytes = 0;
+  #extensionBytes = 0;
+  #surplus = 0;
+
+  take(bytes: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[] {
+    const data: Uint8Array<ArrayBuffer>[] = [];
+    let at = 0;
+    while (at < bytes.length && this.#state !== "done") {
+      if (this.#state !== "data") {
+        at = this.#readLine(bytes, at);
+        continue;
+      }
+      const end = Math.min(bytes.length, at + this.#left);
+      data.push(bytes.subarray(at, end));
+      this.#left -= end - at;
+      at = end;
+      if (this.#left === 0) this.#state = "data-end";
+    }
+    this.#surplus += bytes.length - at;
+    return data;
+  }
+
+  isDone(): boolean {
+    return this.#state === "done";
+  }
+
+  surplus(): number {
+    return this.#surplus;
+  }
+
+  /** Consumes bytes up to the end of a line; returns the position after them. */
+  #readLine(bytes: Uint8Array, from: number): number {
+    let at = from;
+    while (at < bytes.length) {
+      const byte = bytes[at++] ?? 0;
+      if (this.#line.endsWith("\r")) {
+        if (byte !== LF) throw new SyntaxError("a line does not end in CRLF");
+        const text = this.#line.slice(0, -1);
+        this.#line = "";
+        this.#endLine(text);
+        return at;
+      }
+      if (byte === LF || this.#line.length >= LINE_BYTES_MAX) {
+        throw new SyntaxError("a line is malformed");
+      }
+      this.#line += String.fromCharCode(byte === CR ? CR : byte);
+    }
+    return at;
+  }
 
   /** Parses one complete line. */
-  const endLine = () => {
-    const text = line;
-    line = "";
-    if (state === "data-end") {
+  #endLine(text: string): void {
+    if (this.#state === "data-end") {
       if (text !== "") throw new SyntaxError("a chunk is longer than its stated size");
-      state = "size";
-    } else if (state === "size") {
-      const size = SIZE.exec(text)?.[1];
-      if (size === undefined) throw new SyntaxError("a chunk has no size");
-      if ((extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {
-        throw new SyntaxError("the extensions are too long");
-      }
-      left = parseInt(size, 16);
-      state = left === 0 ? "trailer" : "data";
-    } else if (text === "") state = "done";
-    else checkTrailer(text);
-  };
-  const checkTrailer = (text: string) => {
-    if ((trailerBytes += text.length) > TRAILER_BYTES_MAX) {
+      this.#state = "size";
+    } else if (this.#state === "size") this.#beginChunk(text);
+    else if (text === "") this.#state = "done";
+    else this.#checkTrailer(text);
+  }
+
+  #beginChunk(text: string): void {
+    const size = SIZE.exec(text)?.[1];
+    if (size === undefined) throw new SyntaxError("a chunk has no size");
+    if ((this.#extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {
+      throw new SyntaxError("the extensions are too long");
+    }
+    this.#left = parseInt(size, 16);
+    this.#state = this.#left === 0 ? "trailer" : "data";
+  }
+
+  #checkTrailer(text: string): void {
+    if ((this.#trailerBytes += text.length) > TRAILER_BYTES_MAX) {
       throw new SyntaxError("the trailers are too long");
     }
     const trailer = parseHeaderLine(text);
     if (trailer === undefined) throw new SyntaxError("a trailer is malformed");
     if (FRAMING_HEADERS.has(trailer[0])) throw new SyntaxError("a trailer frames the message");
-  };
-  /** Consumes bytes up to the end of a line; returns the position after them. */
-  const readLine = (bytes: Uint8Array, from: number): number => {
-    let at = from;
-    while (at < bytes.length) {
-      const byte = bytes[at++] ?? 0;
-      if (line.endsWith("\r")) {
-        if (byte !== LF) throw new SyntaxError("a line does not end in CRLF");
-        line = line.slice(0, -1);
-        endLine();
-        return at;
-      }
-      if (byte === LF || line.length >= LINE_BYTES_MAX) {
-        throw new SyntaxError("a line is malformed");
-      }
-      line += String.fromCharCode(byte === CR ? CR : byte);
-    }
-    return at;
-  };
-  return {
-    take: (bytes) => {
-      const data: Uint8Array<ArrayBuffer>[] = [];
-      let at = 0;
-      while (at < bytes.length && state !== "done") {
-        if (state !== "data") {
-          at = readLine(bytes, at);
-          continue;
-        }
-        const end = Math.min(bytes.length, at + left);
-        data.push(bytes.subarray(at, end));
-        left -= end - at;
-        at = end;
-        if (left === 0) state = "data-end";
-      }
-      surplus += bytes.length - at;
-      return data;
-    },
-    isDone: () => state === "done",
-    surplus: () => surplus,
-  };
+  }
 }

@@ -78,8 +78,8 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
   {
     check: "the extensions of chunks",
     file: "core/http1/chunked.ts",
-    from: "if ((extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {",
-    to: "if (extensionBytes > EXTENSION_BYTES_MAX) {",
+    from: "if ((this.#extensionBytes += text.length - size.length) > EXTENSION_BYTES_MAX) {",
+    to: "if (this.#extensionBytes > EXTENSION_BYTES_MAX) {",
     tests: [ATTACKS],
   },
   {
