@@ -38,95 +38,143 @@ export function memoryServices(
   options: { readonly name?: "systemd" | "embedded"; readonly isRunning?: boolean } = {},
 ): MemoryServices {
   const changes: string[] = [];
-  const loaded = new Set<string>();
-  const running = new Map<string, { readonly pid: number; readonly since: number }>();
   const failures = new Set<number>();
-  const broken = new Set<string>();
-  const hanging = new Set<string>();
-  const unready = new Set<string>();
-  let pids = 1000;
-  let shiftMs = 0;
+  const units = new MemoryUnits();
+  const { enable, disable } = linksIn(files, folder);
 
   const change = async (verb: string, unit: string, work: () => void | Promise<void>) => {
     changes.push(unit === "" ? verb : `${verb} ${unit}`);
     if (failures.delete(changes.length)) throw new ServiceFault(unit, `Cannot ${verb}: as told`);
     await work();
   };
-  const known = (unit: string) => {
-    if (!loaded.has(unit)) throw new ServiceFault(unit, `Cannot find unit ${unit}: not loaded`);
-  };
-  const start = (unit: string) => {
-    known(unit);
-    if (broken.has(unit)) throw new ServiceFault(unit, `Cannot start ${unit}: exit-code 1`, ["oh"]);
-    if (!running.has(unit)) {
-      running.set(unit, { pid: ++pids, since: pids + shiftMs });
-      if (hanging.has(unit)) unready.add(unit);
-      else unready.delete(unit);
-    }
-    if (unready.has(unit)) throw new ServiceFault(unit, `Cannot start ${unit}: not ready`, ["hm"]);
-  };
-  const targetOf = async (unit: string) =>
-    /^WantedBy=(.+)$/m.exec(await files.readText(`${folder}/${unit}`) ?? "")?.[1] ?? "";
-
   const acts = {
-    start: (unit: string) => change("start", unit, () => start(unit)),
-    stop: (unit: string) => change("stop", unit, () => void running.delete(unit)),
-    enable: (unit: string) =>
-      change("enable", unit, async () => {
-        const wants = `${folder}/${await targetOf(unit)}.wants`;
-        await files.ensureDir(wants);
-        await files.symlink(`../${unit}`, `${wants}/${unit}`);
-      }),
-    disable: (unit: string) =>
-      change("disable", unit, async () => {
-        await files.remove(`${folder}/${await targetOf(unit)}.wants/${unit}`);
-      }),
+    start: (unit: string) => change("start", unit, () => units.start(unit)),
+    stop: (unit: string) => change("stop", unit, () => units.stop(unit)),
+    enable: (unit: string) => change("enable", unit, () => enable(unit)),
+    disable: (unit: string) => change("disable", unit, () => disable(unit)),
   };
 
   return {
     name: options.name ?? "systemd",
     changes,
     failAt: (step) => void failures.add(changes.length + step),
-    hangUnit: (unit, isHanging) => void (isHanging ? hanging.add(unit) : hanging.delete(unit)),
-    wakeUnit: (unit) => void unready.delete(unit),
-    isReady: async (unit) => running.has(unit) && !unready.has(unit),
-    failUnit: (unit, isFailing) => void (isFailing ? broken.add(unit) : broken.delete(unit)),
-    active: () => [...running.keys()].sort(),
-    shiftClock: (ms) => void (shiftMs += ms),
-    reboot: () => running.clear(),
+    hangUnit: (unit, isHanging) => units.hang(unit, isHanging),
+    wakeUnit: (unit) => units.wake(unit),
+    isReady: async (unit) => units.isReady(unit),
+    failUnit: (unit, isFailing) => units.fail(unit, isFailing),
+    active: () => units.active(),
+    shiftClock: (ms) => units.shiftClock(ms),
+    reboot: () => units.stopAll(),
     isRunning: async () => options.isRunning ?? true,
-    reload: () =>
-      change("reload", "", async () => {
-        loaded.clear();
-        for (const name of await files.list(folder)) {
-          if (/\.(service|socket)$/.test(name)) loaded.add(name);
-        }
-      }),
+    reload: () => change("reload", "", async () => units.load(await files.list(folder))),
     start: acts.start,
     stop: acts.stop,
     restart: (unit) =>
       change("restart", unit, () => {
-        running.delete(unit);
-        start(unit);
+        units.stop(unit);
+        units.start(unit);
       }),
-    each: (verb, units) => eachUnit(units, (unit) => acts[verb](unit)),
-    status: async (units) => units.map((unit) => statusOf(unit, loaded, running.get(unit))),
+    each: (verb, names) => eachUnit(names, (unit) => acts[verb](unit)),
+    status: async (names) => names.map((unit) => units.statusOf(unit)),
     journal: async () => [],
   };
 }
 
-function statusOf(
-  unit: string,
-  loaded: ReadonlySet<string>,
-  run: { readonly pid: number; readonly since: number } | undefined,
-): UnitStatus {
+/** The units in memory: which are loaded, which run, and whose start fails. */
+class MemoryUnits {
+  readonly #loaded = new Set<string>();
+  readonly #running = new Map<string, { readonly pid: number; readonly since: number }>();
+  readonly #broken = new Set<string>();
+  readonly #hanging = new Set<string>();
+  readonly #unready = new Set<string>();
+  #pids = 1000;
+  #shiftMs = 0;
+
+  load(names: readonly string[]): void {
+    this.#loaded.clear();
+    for (const name of names) {
+      if (/\.(service|socket)$/.test(name)) this.#loaded.add(name);
+    }
+  }
+
+  start(unit: string): void {
+    if (!this.#loaded.has(unit)) {
+      throw new ServiceFault(unit, `Cannot find unit ${unit}: not loaded`);
+    }
+    if (this.#broken.has(unit)) {
+      throw new ServiceFault(unit, `Cannot start ${unit}: exit-code 1`, ["oh"]);
+    }
+    if (!this.#running.has(unit)) {
+      const pid = ++this.#pids;
+      this.#running.set(unit, { pid, since: pid + this.#shiftMs });
+      if (this.#hanging.has(unit)) this.#unready.add(unit);
+      else this.#unready.delete(unit);
+    }
+    if (this.#unready.has(unit)) {
+      throw new ServiceFault(unit, `Cannot start ${unit}: not ready`, ["hm"]);
+    }
+  }
+
+  stop(unit: string): void {
+    this.#running.delete(unit);
+  }
+
+  stopAll(): void {
+    this.#running.clear();
+  }
+
+  fail(unit: string, isFailing: boolean): void {
+    if (isFailing) this.#broken.add(unit);
+    else this.#broken.delete(unit);
+  }
+
+  hang(unit: string, isHanging: boolean): void {
+    if (isHanging) this.#hanging.add(unit);
+    else this.#hanging.delete(unit);
+  }
+
+  wake(unit: string): void {
+    this.#unready.delete(unit);
+  }
+
+  shiftClock(ms: number): void {
+    this.#shiftMs += ms;
+  }
+
+  isReady(unit: string): boolean {
+    return this.#running.has(unit) && !this.#unready.has(unit);
+  }
+
+  active(): readonly string[] {
+    return [...this.#running.keys()].sort();
+  }
+
+  statusOf(unit: string): UnitStatus {
+    const run = this.#running.get(unit);
+    return {
+      unit,
+      load: this.#loaded.has(unit) ? "loaded" : "not-found",
+      active: run === undefined ? "inactive" : "active",
+      mainPid: run?.pid,
+      since: run?.since,
+      reason: undefined,
+      restarts: 0,
+    };
+  }
+}
+
+/** Enables and disables the units of a folder: each has a link in the folder of its target. */
+function linksIn(files: Files, folder: string) {
+  const wantsOf = async (unit: string) => {
+    const text = await files.readText(`${folder}/${unit}`) ?? "";
+    return `${folder}/${/^WantedBy=(.+)$/m.exec(text)?.[1] ?? ""}.wants`;
+  };
   return {
-    unit,
-    load: loaded.has(unit) ? "loaded" : "not-found",
-    active: run === undefined ? "inactive" : "active",
-    mainPid: run?.pid,
-    since: run?.since,
-    reason: undefined,
-    restarts: 0,
+    enable: async (unit: string) => {
+      const wants = await wantsOf(unit);
+      await files.ensureDir(wants);
+      await files.symlink(`../${unit}`, `${wants}/${unit}`);
+    },
+    disable: async (unit: string) => await files.remove(`${await wantsOf(unit)}/${unit}`),
   };
 }

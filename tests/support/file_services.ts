@@ -13,76 +13,98 @@ import type { UnitStatus } from "core/ports/unit.ts";
 
 /** Opens the manager of a root. */
 export function fileServices(paths: Paths): ServiceManager {
-  const folder = `${paths.run}/units`;
-  const loaded = `${folder}/loaded.json`;
-  const mark = (unit: string) => `${folder}/${unit}.active`;
-  const readLoaded = async () => {
-    const text = await Deno.readTextFile(loaded).catch(() => "[]");
-    return new Set(JSON.parse(text) as readonly string[]);
-  };
-  const put = async (path: string, text: string) => {
-    await Deno.mkdir(folder, { recursive: true });
-    await Deno.writeTextFile(`${path}.new`, text);
-    await Deno.rename(`${path}.new`, path);
-  };
-  const start = async (unit: string) => {
-    if (!(await readLoaded()).has(unit)) {
-      throw new ServiceFault(unit, `Cannot start ${unit}: not loaded`);
-    }
-    await put(mark(unit), String(Date.now()));
-  };
-  const stop = async (unit: string) => {
-    await Deno.remove(mark(unit)).catch(() => {});
-  };
-  const wants = async (unit: string) => {
-    const text = await Deno.readTextFile(`${paths.units}/${unit}`).catch(() => "");
-    const target = /^WantedBy=(.+)$/m.exec(text)?.[1] ?? "";
-    return `${paths.units}/${target}.wants`;
-  };
+  const units = new UnitMarks(`${paths.run}/units`);
   const acts = {
-    start,
-    stop,
-    enable: async (unit: string) => {
-      const target = await wants(unit);
-      await Deno.mkdir(target, { recursive: true });
-      await Deno.remove(`${target}/${unit}`).catch(() => {});
-      await Deno.symlink(`../${unit}`, `${target}/${unit}`);
-    },
-    disable: async (unit: string) => {
-      for (const { name, isDirectory } of Deno.readDirSync(paths.units)) {
-        if (isDirectory) await Deno.remove(`${paths.units}/${name}/${unit}`).catch(() => {});
-      }
-    },
+    start: (unit: string) => units.start(unit),
+    stop: (unit: string) => units.stop(unit),
+    enable: (unit: string) => enable(paths.units, unit),
+    disable: (unit: string) => disable(paths.units, unit),
   };
   return {
     name: "embedded",
     isRunning: async () => true,
     reload: async () => {
       const names = [...Deno.readDirSync(paths.units)].map(({ name }) => name);
-      await put(loaded, JSON.stringify(names.filter((name) => /\.(service|socket)$/.test(name))));
+      await units.load(names.filter((name) => /\.(service|socket)$/.test(name)));
     },
-    start,
-    stop,
+    start: acts.start,
+    stop: acts.stop,
     restart: async (unit) => {
-      await stop(unit);
-      await start(unit);
+      await units.stop(unit);
+      await units.start(unit);
     },
-    each: (verb, units) => eachUnit(units, (unit) => acts[verb](unit)),
-    status: async (units) => {
-      const known = await readLoaded();
-      return await Promise.all(units.map(async (unit): Promise<UnitStatus> => {
-        const since = Number(await Deno.readTextFile(mark(unit)).catch(() => "0"));
-        return {
-          unit,
-          load: known.has(unit) ? "loaded" : "not-found",
-          active: since > 0 ? "active" : "inactive",
-          mainPid: since > 0 ? since % 100_000 : undefined,
-          since: since > 0 ? since : undefined,
-          reason: undefined,
-          restarts: 0,
-        };
-      }));
-    },
+    each: (verb, names) => eachUnit(names, (unit) => acts[verb](unit)),
+    status: (names) => units.status(names),
     journal: async () => [],
   };
+}
+
+/** The list of loaded units, and a mark for each active one. */
+class UnitMarks {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async load(units: readonly string[]): Promise<void> {
+    await this.#put("loaded.json", JSON.stringify(units));
+  }
+
+  async start(unit: string): Promise<void> {
+    if (!(await this.#loaded()).has(unit)) {
+      throw new ServiceFault(unit, `Cannot start ${unit}: not loaded`);
+    }
+    await this.#put(`${unit}.active`, String(Date.now()));
+  }
+
+  async stop(unit: string): Promise<void> {
+    await Deno.remove(`${this.#folder}/${unit}.active`).catch(() => {});
+  }
+
+  async status(units: readonly string[]): Promise<readonly UnitStatus[]> {
+    const loaded = await this.#loaded();
+    return await Promise.all(units.map(async (unit): Promise<UnitStatus> => {
+      const mark = await Deno.readTextFile(`${this.#folder}/${unit}.active`).catch(() => "0");
+      const since = Number(mark);
+      return {
+        unit,
+        load: loaded.has(unit) ? "loaded" : "not-found",
+        active: since > 0 ? "active" : "inactive",
+        mainPid: since > 0 ? since % 100_000 : undefined,
+        since: since > 0 ? since : undefined,
+        reason: undefined,
+        restarts: 0,
+      };
+    }));
+  }
+
+  async #loaded(): Promise<ReadonlySet<string>> {
+    const text = await Deno.readTextFile(`${this.#folder}/loaded.json`).catch(() => "[]");
+    return new Set(JSON.parse(text) as readonly string[]);
+  }
+
+  /** Replaces a file in one step. */
+  async #put(name: string, text: string): Promise<void> {
+    const path = `${this.#folder}/${name}`;
+    await Deno.mkdir(this.#folder, { recursive: true });
+    await Deno.writeTextFile(`${path}.new`, text);
+    await Deno.rename(`${path}.new`, path);
+  }
+}
+
+/** Links a unit into the folder of the target that wants it. */
+async function enable(folder: string, unit: string): Promise<void> {
+  const text = await Deno.readTextFile(`${folder}/${unit}`).catch(() => "");
+  const wants = `${folder}/${/^WantedBy=(.+)$/m.exec(text)?.[1] ?? ""}.wants`;
+  await Deno.mkdir(wants, { recursive: true });
+  await Deno.remove(`${wants}/${unit}`).catch(() => {});
+  await Deno.symlink(`../${unit}`, `${wants}/${unit}`);
+}
+
+/** Removes the links to a unit, whatever wants it. */
+async function disable(folder: string, unit: string): Promise<void> {
+  for (const { name, isDirectory } of Deno.readDirSync(folder)) {
+    if (isDirectory) await Deno.remove(`${folder}/${name}/${unit}`).catch(() => {});
+  }
 }
