@@ -9,7 +9,7 @@
 export interface ChaosProxy {
   readonly port: number;
   /** Returns how many connections were accepted so far. */
-  readonly accepted: () => number;
+  accepted(): number;
   /** Drops every open connection at once, without a closing handshake; returns how many. */
   cut(): number;
   /** Cuts the next connection after this many bytes, counted over both directions. */
@@ -32,31 +32,98 @@ interface Link {
 
 /** Starts a proxy to a port on loopback. */
 export function startChaosProxy(target: number): ChaosProxy {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const links = new Set<Link>();
-  const pumps = new Set<Promise<void>>();
-  let port = target;
-  let nextBudget: number | undefined;
-  let count = 0;
-  let isRefusing = false;
-  let gate: PromiseWithResolvers<void> | undefined;
+  return new TcpProxy(target);
+}
 
-  const drop = (link: Link) => {
-    links.delete(link);
-    for (const end of link.ends) {
-      try {
-        end.close();
-      } catch {
-        // The other direction has already closed it.
-      }
+class TcpProxy implements ChaosProxy {
+  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  readonly #links = new Set<Link>();
+  readonly #connecting = new Set<Promise<void>>();
+  readonly #accepting: Promise<void>;
+  #target: number;
+  #nextBudget: number | undefined;
+  #count = 0;
+  #isRefusing = false;
+  #gate: PromiseWithResolvers<void> | undefined;
+
+  constructor(target: number) {
+    this.#target = target;
+    this.#accepting = this.#accept();
+  }
+
+  get port(): number {
+    return this.#listener.addr.port;
+  }
+
+  accepted(): number {
+    return this.#count;
+  }
+
+  cut(): number {
+    const open = [...this.#links];
+    for (const link of open) this.#drop(link);
+    return open.length;
+  }
+
+  cutNextAfter(bytes: number): void {
+    this.#nextBudget = bytes;
+  }
+
+  stall(): void {
+    this.#gate ??= Promise.withResolvers<void>();
+  }
+
+  resume(): void {
+    this.#gate?.resolve();
+    this.#gate = undefined;
+  }
+
+  retarget(port: number): void {
+    this.#target = port;
+  }
+
+  refuse(isRefusing: boolean): void {
+    this.#isRefusing = isRefusing;
+  }
+
+  async close(): Promise<void> {
+    this.#listener.close();
+    this.resume();
+    this.cut();
+    await this.#accepting;
+    await Promise.all([...this.#connecting]);
+  }
+
+  async #accept(): Promise<void> {
+    for await (const client of this.#listener) {
+      const work = this.#connect(client);
+      this.#connecting.add(work);
+      work.finally(() => this.#connecting.delete(work));
     }
-  };
+  }
 
-  async function pump(from: Deno.TcpConn, to: Deno.TcpConn, link: Link): Promise<void> {
+  async #connect(client: Deno.TcpConn): Promise<void> {
+    let server: Deno.TcpConn;
+    try {
+      if (this.#isRefusing) throw new Error("refusing");
+      server = await Deno.connect({ hostname: "127.0.0.1", port: this.#target });
+    } catch {
+      client.close();
+      return;
+    }
+    const link: Link = { ends: [client, server], budget: this.#nextBudget };
+    this.#nextBudget = undefined;
+    this.#links.add(link);
+    this.#count++;
+    await Promise.all([this.#pump(client, server, link), this.#pump(server, client, link)]);
+  }
+
+  /** Forwards the bytes of one direction until it ends or the link is cut. */
+  async #pump(from: Deno.TcpConn, to: Deno.TcpConn, link: Link): Promise<void> {
     const buffer = new Uint8Array(16 * 1024);
     try {
       for (let size = await from.read(buffer); size !== null; size = await from.read(buffer)) {
-        await gate?.promise;
+        await this.#gate?.promise;
         let rest = buffer.subarray(0, size);
         const isLast = link.budget !== undefined && rest.length >= link.budget;
         if (isLast) rest = rest.subarray(0, link.budget);
@@ -67,66 +134,19 @@ export function startChaosProxy(target: number): ChaosProxy {
     } catch {
       // A cut closed the connection during this operation.
     }
-    drop(link);
+    this.#drop(link);
   }
 
-  async function connect(client: Deno.TcpConn): Promise<void> {
-    let server: Deno.TcpConn;
-    try {
-      if (isRefusing) throw new Error("refusing");
-      server = await Deno.connect({ hostname: "127.0.0.1", port });
-    } catch {
-      client.close();
-      return;
+  #drop(link: Link): void {
+    this.#links.delete(link);
+    for (const end of link.ends) {
+      try {
+        end.close();
+      } catch {
+        // The other direction has already closed it.
+      }
     }
-    const link: Link = { ends: [client, server], budget: nextBudget };
-    nextBudget = undefined;
-    links.add(link);
-    count++;
-    await Promise.all([pump(client, server, link), pump(server, client, link)]);
   }
-
-  const accepting = (async () => {
-    for await (const client of listener) {
-      const work = connect(client);
-      pumps.add(work);
-      work.finally(() => pumps.delete(work));
-    }
-  })();
-  const cut = () => {
-    const open = [...links];
-    for (const link of open) drop(link);
-    return open.length;
-  };
-  const resume = () => {
-    gate?.resolve();
-    gate = undefined;
-  };
-  return {
-    port: listener.addr.port,
-    accepted: () => count,
-    cut,
-    cutNextAfter: (bytes) => {
-      nextBudget = bytes;
-    },
-    stall: () => {
-      gate ??= Promise.withResolvers<void>();
-    },
-    resume,
-    retarget: (next) => {
-      port = next;
-    },
-    refuse: (value) => {
-      isRefusing = value;
-    },
-    close: async () => {
-      listener.close();
-      resume();
-      cut();
-      await accepting;
-      await Promise.all([...pumps]);
-    },
-  };
 }
 
 async function writeAll(to: Deno.TcpConn, bytes: Uint8Array): Promise<void> {

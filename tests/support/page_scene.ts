@@ -136,32 +136,10 @@ export async function startScene(
     agent: async (name) => {
       const client = await connectBare(running.dialUrl);
       clients.push(client);
-      client.send({
-        type: "register",
-        user_email: `${name}@example.org`,
-        agent: name,
-        epoch: crypto.randomUUID(),
-        host: "forge",
-        version: "0.1.0",
-        protocol: 1,
-      });
-      await client.next("registered");
+      await registerAgent(client, name);
       return scriptedAgent(client);
     },
-    ask: async (agent, text) => {
-      const response = await fetch(`${running.cockpitUrl}/api/turns`, {
-        method: "POST",
-        headers: {
-          "x-user-email": email,
-          "content-type": "application/json",
-          "idempotency-key": crypto.randomUUID(),
-        },
-        body: JSON.stringify({ agent, text }),
-      });
-      const answer = await response.json() as { readonly turn_id?: string };
-      if (answer.turn_id === undefined) throw new Error(JSON.stringify(answer));
-      return answer.turn_id;
-    },
+    ask: (agent, text) => queueTurn(running.cockpitUrl, email, { agent, text }),
     [Symbol.asyncDispose]: async () => {
       for (const client of clients) client.connection.close(1000, "over");
       await network.close();
@@ -169,6 +147,39 @@ export async function startScene(
       await running[Symbol.asyncDispose]();
     },
   };
+}
+
+async function registerAgent(client: BareClient, name: string): Promise<void> {
+  client.send({
+    type: "register",
+    user_email: `${name}@example.org`,
+    agent: name,
+    epoch: crypto.randomUUID(),
+    host: "forge",
+    version: "0.1.0",
+    protocol: 1,
+  });
+  await client.next("registered");
+}
+
+/** Queues a turn at the cockpit as a user; returns its id. */
+async function queueTurn(
+  cockpitUrl: string,
+  email: string,
+  turn: { readonly agent: string; readonly text: string },
+): Promise<string> {
+  const response = await fetch(`${cockpitUrl}/api/turns`, {
+    method: "POST",
+    headers: {
+      "x-user-email": email,
+      "content-type": "application/json",
+      "idempotency-key": crypto.randomUUID(),
+    },
+    body: JSON.stringify(turn),
+  });
+  const answer = await response.json() as { readonly turn_id?: string };
+  if (answer.turn_id === undefined) throw new Error(JSON.stringify(answer));
+  return answer.turn_id;
 }
 
 /**

@@ -6,11 +6,12 @@
  * @module
  */
 
-import { pathsUnder } from "core/paths.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
 import { openHost } from "core/os/host.ts";
 import { ok } from "core/result.ts";
 import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
+import type { LocalTurns } from "units/dial/local_turns.ts";
 import { openDialStore } from "units/dial/store.ts";
 
 /** The approvals of one script's dial units. */
@@ -22,81 +23,99 @@ export interface ScriptAsks {
 
 /** Prepares the sockets; each is created at its first use. */
 export function scriptAsks(root: string): ScriptAsks {
-  const paths = pathsUnder(root);
-  const host = openHost({ log: { program: "script", level: "error" } });
-  const units = new Map<string, { approvals: Approvals; close(): Promise<void> }>();
-  const closers: (() => void)[] = [];
-  let count = 0;
+  return new AsksOfRoot(root);
+}
 
-  async function unitOf(agent: string) {
-    const there = units.get(agent);
+interface AskUnit {
+  readonly approvals: Approvals;
+  close(): Promise<void>;
+}
+
+class AsksOfRoot implements ScriptAsks {
+  readonly #paths: Paths;
+  readonly #host = openHost({ log: { program: "script", level: "error" } });
+  readonly #units = new Map<string, AskUnit>();
+  readonly #withdraw: (() => void)[] = [];
+  #count = 0;
+
+  constructor(root: string) {
+    this.#paths = pathsUnder(root);
+  }
+
+  async ask(agent: string, mcp: string, tool: string, given: string): Promise<void> {
+    const { approvals } = await this.#unitOf(agent);
+    const asked = await approvals.ask({
+      mcp,
+      tool,
+      version: "1.0.0",
+      arguments: JSON.parse(given),
+      origin: { kind: "direct" },
+    }, { policy: "p", isDestructive: true });
+    if (!asked.ok) throw new Error(asked.error.message);
+    this.#withdraw.push(asked.value.withdraw);
+  }
+
+  async close(): Promise<void> {
+    for (const withdraw of this.#withdraw) withdraw();
+    for (const unit of this.#units.values()) await unit.close();
+  }
+
+  async #unitOf(agent: string): Promise<AskUnit> {
+    const there = this.#units.get(agent);
     if (there !== undefined) return there;
-    await Deno.mkdir(paths.dialState(agent), { recursive: true });
-    const store = await openDialStore(host.databases, `${paths.dialState(agent)}/dial.db`, "e");
+    const { databases, clock, log, random, sockets, users } = this.#host;
+    const folder = this.#paths.dialState(agent);
+    await Deno.mkdir(folder, { recursive: true });
+    const store = await openDialStore(databases, `${folder}/dial.db`, "e");
     const approvals = openApprovals({
       agent,
       store,
-      clock: host.clock,
-      log: host.log,
-      random: { ...host.random, uuid: () => `ask-${++count}` },
+      clock,
+      log,
+      random: { ...random, uuid: () => `ask-${++this.#count}` },
       onStored: () => {},
       onWaiting: () => {},
     });
-    const socket = await openLocalSocket(paths.dialSocket(agent), {
+    const socket = await openLocalSocket(this.#paths.dialSocket(agent), {
       agent,
-      sockets: host.sockets,
-      users: host.users,
+      sockets,
+      users,
       approvals,
-      log: host.log,
+      log,
       questions: {
-        sendMessage: () => Promise.reject(new Error("no gateway in scripts")),
-        agentNames: () => Promise.reject(new Error("no gateway in scripts")),
-        sendToOwner: () => Promise.reject(new Error("no gateway in scripts")),
+        sendMessage: noGateway,
+        agentNames: noGateway,
+        sendToOwner: noGateway,
         answered: () => false,
         resend: () => {},
       },
       mcps: { listed: () => () => {} },
-      ownerFiles: { offer: () => Promise.reject(new Error("no gateway in scripts")) },
+      ownerFiles: { offer: noGateway },
       isRootless: true,
-      turns: {
-        begin: ({ text, by }, show) => {
-          const tell = (kind: string, payload: Readonly<Record<string, unknown>>) =>
-            show({ type: "turn_event", kind, payload });
-          queueMicrotask(() => {
-            tell("turn_asked", { text, by });
-            tell("message", { text: `heard ${text} from ${by}` });
-            tell("turn_ended", { outcome: "completed" });
-          });
-          return ok({ turnId: "turn-1", cancel: () => Promise.resolve(), unwatch: () => {} });
-        },
-        preview: () => {},
-      },
+      turns: { begin: echo, preview: () => {} },
     });
     const close = async () => {
       await socket.close();
       store.close();
     };
     const unit = { approvals, close };
-    units.set(agent, unit);
+    this.#units.set(agent, unit);
     return unit;
   }
-
-  return {
-    async ask(agent, mcp, tool, given) {
-      const { approvals } = await unitOf(agent);
-      const asked = await approvals.ask({
-        mcp,
-        tool,
-        version: "1.0.0",
-        arguments: JSON.parse(given),
-        origin: { kind: "direct" },
-      }, { policy: "p", isDestructive: true });
-      if (!asked.ok) throw new Error(asked.error.message);
-      closers.push(asked.value.withdraw);
-    },
-    async close() {
-      for (const withdraw of closers) withdraw();
-      for (const unit of units.values()) await unit.close();
-    },
-  };
 }
+
+function noGateway(): Promise<never> {
+  return Promise.reject(new Error("no gateway in scripts"));
+}
+
+/** Runs a turn that echoes its text. */
+const echo: LocalTurns["begin"] = ({ text, by }, show) => {
+  const tell = (kind: string, payload: Readonly<Record<string, unknown>>) =>
+    show({ type: "turn_event", kind, payload });
+  queueMicrotask(() => {
+    tell("turn_asked", { text, by });
+    tell("message", { text: `heard ${text} from ${by}` });
+    tell("turn_ended", { outcome: "completed" });
+  });
+  return ok({ turnId: "turn-1", cancel: () => Promise.resolve(), unwatch: () => {} });
+};

@@ -9,9 +9,10 @@
 import { openHost } from "core/os/host.ts";
 import { systemClock } from "core/os/clock.ts";
 import { pathsUnder } from "core/paths.ts";
+import type { Host } from "core/ports/host.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { startTeamchat } from "teamchat/teamchat.ts";
-import { readTeamchatConfig } from "teamchat/config.ts";
+import { readTeamchatConfig, type TeamchatConfig } from "teamchat/config.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { hastyClock, startTestDial } from "tests/support/dial_fixture.ts";
 import { APP_ID, APP_SECRET, type ConnectorKit, TENANT } from "tests/teamchat/connector/kit.ts";
@@ -43,22 +44,13 @@ export async function startTeamchatPair(
   const machine = await kitHost({ platformClock: "real" });
   const host = { ...machine.host, clock: systemClock() };
   const { kit } = machine;
-  const config = readTeamchatConfig({
-    FLEETCTL_ROOT: "/r",
-    TEAMS_APP_ID: APP_ID,
-    TEAMS_APP_PASSWORD: APP_SECRET,
-    TEAMS_APP_TENANT_ID: TENANT,
-    TEAMS_AGENTS: JSON.stringify({ [BEA_OWNER]: "bea" }),
-    TEAMS_CLOUD: "/etc/cloud.yaml",
-    TEAMS_LISTEN: "127.0.0.1:0",
-    TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
-    ...env,
-  }, { privateAddress: undefined, cloudFile: kit.cloudFile });
-  if (!config.ok) throw new Error(config.error.details.join("; "));
   const { etc, dialKeys } = pathsUnder("/r");
   await host.files.ensureDir(etc);
   await host.files.write(dialKeys, "{}");
-  const teamchat = await startTeamchat(config.value, host, { version: "1.2.3", hostNames: [] });
+  const teamchat = await startTeamchat(configOf(kit, env), host, {
+    version: "1.2.3",
+    hostNames: [],
+  });
   const root = await Deno.makeTempDir({ prefix: "ft-" });
   const real = openHost({ log: { program: "test", level: "error" } });
   const unit = await startTestDial({
@@ -94,25 +86,49 @@ export async function startTeamchatPair(
     until,
     message: (text, more = {}) => messageOf(kit, { text, ...more }),
     post: (activity) => deliver(`http://127.0.0.1:${port}/api/messages`, activity, kit),
-    ask: async (question) => {
-      const stream = await real.sockets.connectUnix(`${home}/.fleetctl/dial/local.sock`);
-      try {
-        const line = new TextEncoder().encode(`${JSON.stringify(question)}\n`);
-        await stream.writable.getWriter().write(line);
-        let text = "";
-        for await (const chunk of stream.readable.pipeThrough(new TextDecoderStream())) {
-          text += chunk;
-          if (text.endsWith("\n")) break;
-        }
-        return JSON.parse(text);
-      } finally {
-        stream.close();
-      }
-    },
+    ask: (question) => askSocket(real, `${home}/.fleetctl/dial/local.sock`, question),
     [Symbol.asyncDispose]: async () => {
       await unit.close();
       await teamchat.close();
       await Deno.remove(root, { recursive: true });
     },
   };
+}
+
+/** Reads the settings of a gateway in cloud mode with one agent, bea. */
+function configOf(kit: ConnectorKit, env: Readonly<Record<string, string>>): TeamchatConfig {
+  const config = readTeamchatConfig({
+    FLEETCTL_ROOT: "/r",
+    TEAMS_APP_ID: APP_ID,
+    TEAMS_APP_PASSWORD: APP_SECRET,
+    TEAMS_APP_TENANT_ID: TENANT,
+    TEAMS_AGENTS: JSON.stringify({ [BEA_OWNER]: "bea" }),
+    TEAMS_CLOUD: "/etc/cloud.yaml",
+    TEAMS_LISTEN: "127.0.0.1:0",
+    TEAMS_REGISTER_LISTEN: "127.0.0.1:0",
+    ...env,
+  }, { privateAddress: undefined, cloudFile: kit.cloudFile });
+  if (!config.ok) throw new Error(config.error.details.join("; "));
+  return config.value;
+}
+
+/** Sends one request on a local socket; returns the first line of the answer. */
+async function askSocket(
+  { sockets }: Pick<Host, "sockets">,
+  path: string,
+  question: Readonly<Record<string, unknown>>,
+): Promise<Record<string, unknown>> {
+  const stream = await sockets.connectUnix(path);
+  try {
+    const line = new TextEncoder().encode(`${JSON.stringify(question)}\n`);
+    await stream.writable.getWriter().write(line);
+    let text = "";
+    for await (const chunk of stream.readable.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      if (text.endsWith("\n")) break;
+    }
+    return JSON.parse(text);
+  } finally {
+    stream.close();
+  }
 }
