@@ -84,60 +84,87 @@ export async function createHostileProvider(
   lies: Lies = {},
   issuer: string = ISSUER,
 ): Promise<HostileProvider> {
-  let pair = await makePair("first");
-  let published = [pair.jwk];
-  let count = 0;
-  const grants = new Map<string, Grant>();
-  const refreshTokens = new Map<string, Account>();
-  const asked: string[] = [];
+  return new LyingProvider({ now, lies, issuer }, await makePair("first"));
+}
 
-  const idToken = async (account: Account, nonce: string | undefined): Promise<string> => {
-    const seconds = Math.floor(now() / 1000);
-    const base: JWTPayload = {
-      ...account,
-      iss: issuer,
-      aud: CLIENT.id,
-      iat: seconds,
-      exp: seconds + 300,
-      ...defined({ nonce }),
-    };
-    const header = { alg: "ES256", kid: pair.jwk.kid ?? "", typ: "JWT" };
-    const signed = await new SignJWT(lies.claims?.(base) ?? base)
-      .setProtectedHeader({ ...header, ...lies.header?.(header), alg: "ES256" })
-      .sign(pair.privateKey, { crit: { x: true } });
-    return await (lies.token?.(signed) ?? signed);
-  };
-  const tokens = async (account: Account, nonce: string | undefined): Promise<Response> => {
-    const refresh = `refresh-${++count}`;
-    refreshTokens.set(refresh, account);
-    const body: Record<string, unknown> = {
-      access_token: `access-${count}`,
-      token_type: "Bearer",
-      expires_in: 300,
-      refresh_token: refresh,
-      id_token: await idToken(account, nonce),
-    };
-    return Response.json(lies.tokens?.(body) ?? body);
-  };
-  const fault = (error: string) =>
-    Response.json({ error, error_description: "<script>alert(1)</script>" }, { status: 400 });
-  const redeem = async (request: Request): Promise<Response> => {
-    const fields = new URLSearchParams(await request.text());
-    if (!isClient(request.headers.get("authorization"))) return fault("invalid_client");
-    if (fields.get("grant_type") === "refresh_token") {
-      const account = refreshTokens.get(fields.get("refresh_token") ?? "");
-      if (account === undefined) return fault("invalid_grant");
-      return await tokens(account, undefined);
+class LyingProvider implements HostileProvider {
+  readonly lies: Lies;
+  readonly asked: string[] = [];
+  readonly http: HttpClient;
+  readonly #now: () => number;
+  readonly #issuer: string;
+  readonly #grants = new Map<string, Grant>();
+  readonly #refreshTokens = new Map<string, Account>();
+  #pair: Pair;
+  #published: JWK[];
+  #count = 0;
+
+  constructor(
+    of: { readonly now: () => number; readonly lies: Lies; readonly issuer: string },
+    pair: Pair,
+  ) {
+    this.lies = of.lies;
+    this.http = { fetch: (input, init) => this.#fetch(new Request(input, init)) };
+    this.#now = of.now;
+    this.#issuer = of.issuer;
+    this.#pair = pair;
+    this.#published = [pair.jwk];
+  }
+
+  signIn(address: string, account: Account): URL {
+    const { searchParams } = new URL(address);
+    const code = `code-${++this.#count}`;
+    this.#grants.set(code, {
+      account,
+      nonce: searchParams.get("nonce") ?? "",
+      challenge: searchParams.get("code_challenge") ?? "",
+    });
+    const back = new URL(searchParams.get("redirect_uri") ?? "");
+    back.searchParams.set("code", code);
+    back.searchParams.set("state", searchParams.get("state") ?? "");
+    back.searchParams.set("iss", this.#issuer);
+    return back;
+  }
+
+  async rotate(): Promise<void> {
+    this.#pair = await makePair(`key-${++this.#count}`);
+    this.#published = [this.#pair.jwk];
+  }
+
+  endRefreshTokens(): void {
+    this.#refreshTokens.clear();
+  }
+
+  /** Follows a redirect as the platform's `fetch` does, unless `redirect` is `manual`. */
+  async #fetch(request: Request): Promise<Response> {
+    const given = await this.#handle(request);
+    const location = given.headers.get("location");
+    return location === null || request.redirect === "manual"
+      ? given
+      : await this.#handle(new Request(location));
+  }
+
+  async #handle(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    this.asked.push(`${request.method} ${pathname}`);
+    const lie = this.lies.answer?.[pathname];
+    if (lie !== undefined) return await lie();
+    switch (pathname) {
+      case "/.well-known/openid-configuration":
+        return this.#metadata();
+      case "/token":
+        return await this.#redeem(request);
+      case "/keys":
+        return Response.json({ keys: this.lies.keys?.(this.#published) ?? this.#published });
+      case "/userinfo":
+        return Response.json(this.lies.userInfo ?? {});
+      default:
+        return new Response(null, { status: 404 });
     }
-    const grant = grants.get(fields.get("code") ?? "");
-    grants.delete(fields.get("code") ?? "");
-    const challenge = await challengeOf(fields.get("code_verifier") ?? "");
-    if (grant === undefined || (challenge !== grant.challenge && lies.ignoresVerifier !== true)) {
-      return fault("invalid_grant");
-    }
-    return await tokens(grant.account, grant.nonce);
-  };
-  const metadata = () => {
+  }
+
+  #metadata(): Response {
+    const issuer = this.#issuer;
     const honest = {
       issuer,
       authorization_endpoint: `${issuer}/authorize`,
@@ -148,62 +175,64 @@ export async function createHostileProvider(
       id_token_signing_alg_values_supported: ["ES256"],
       code_challenge_methods_supported: ["S256"],
       authorization_response_iss_parameter_supported: true,
-      ...(lies.userInfo === undefined ? {} : { userinfo_endpoint: `${issuer}/userinfo` }),
+      ...(this.lies.userInfo === undefined ? {} : { userinfo_endpoint: `${issuer}/userinfo` }),
     };
-    return Response.json(lies.metadata?.(honest) ?? honest);
-  };
-  const handle = async (request: Request): Promise<Response> => {
-    const { pathname } = new URL(request.url);
-    asked.push(`${request.method} ${pathname}`);
-    const lie = lies.answer?.[pathname];
-    if (lie !== undefined) return await lie();
-    switch (pathname) {
-      case "/.well-known/openid-configuration":
-        return metadata();
-      case "/token":
-        return await redeem(request);
-      case "/keys":
-        return Response.json({ keys: lies.keys?.(published) ?? published });
-      case "/userinfo":
-        return Response.json(lies.userInfo ?? {});
-      default:
-        return new Response(null, { status: 404 });
+    return Response.json(this.lies.metadata?.(honest) ?? honest);
+  }
+
+  /** Redeems a code or a refresh token. */
+  async #redeem(request: Request): Promise<Response> {
+    const fields = new URLSearchParams(await request.text());
+    if (!isClient(request.headers.get("authorization"))) return fault("invalid_client");
+    if (fields.get("grant_type") === "refresh_token") {
+      const account = this.#refreshTokens.get(fields.get("refresh_token") ?? "");
+      if (account === undefined) return fault("invalid_grant");
+      return await this.#tokens(account, undefined);
     }
-  };
-  return {
-    http: {
-      fetch: async (input, init) => {
-        const request = new Request(input, init);
-        const given = await handle(request);
-        const location = given.headers.get("location");
-        // Follows a redirect as the platform's `fetch` does, unless `redirect` is `manual`.
-        return location === null || request.redirect === "manual"
-          ? given
-          : await handle(new Request(location));
-      },
-    },
-    lies,
-    asked,
-    signIn: (address, account) => {
-      const { searchParams } = new URL(address);
-      const code = `code-${++count}`;
-      grants.set(code, {
-        account,
-        nonce: searchParams.get("nonce") ?? "",
-        challenge: searchParams.get("code_challenge") ?? "",
-      });
-      const back = new URL(searchParams.get("redirect_uri") ?? "");
-      back.searchParams.set("code", code);
-      back.searchParams.set("state", searchParams.get("state") ?? "");
-      back.searchParams.set("iss", issuer);
-      return back;
-    },
-    rotate: async () => {
-      pair = await makePair(`key-${++count}`);
-      published = [pair.jwk];
-    },
-    endRefreshTokens: () => refreshTokens.clear(),
-  };
+    const code = fields.get("code") ?? "";
+    const grant = this.#grants.get(code);
+    this.#grants.delete(code);
+    const challenge = await challengeOf(fields.get("code_verifier") ?? "");
+    const isProven = challenge === grant?.challenge || this.lies.ignoresVerifier === true;
+    if (grant === undefined || !isProven) return fault("invalid_grant");
+    return await this.#tokens(grant.account, grant.nonce);
+  }
+
+  async #tokens(account: Account, nonce: string | undefined): Promise<Response> {
+    const refresh = `refresh-${++this.#count}`;
+    this.#refreshTokens.set(refresh, account);
+    const body: Record<string, unknown> = {
+      access_token: `access-${this.#count}`,
+      token_type: "Bearer",
+      expires_in: 300,
+      refresh_token: refresh,
+      id_token: await this.#idToken(account, nonce),
+    };
+    return Response.json(this.lies.tokens?.(body) ?? body);
+  }
+
+  async #idToken(account: Account, nonce: string | undefined): Promise<string> {
+    const seconds = Math.floor(this.#now() / 1000);
+    const base: JWTPayload = {
+      ...account,
+      iss: this.#issuer,
+      aud: CLIENT.id,
+      iat: seconds,
+      exp: seconds + 300,
+      ...defined({ nonce }),
+    };
+    const { lies } = this;
+    const header = { alg: "ES256", kid: this.#pair.jwk.kid ?? "", typ: "JWT" };
+    const signed = await new SignJWT(lies.claims?.(base) ?? base)
+      .setProtectedHeader({ ...header, ...lies.header?.(header), alg: "ES256" })
+      .sign(this.#pair.privateKey, { crit: { x: true } });
+    return await (lies.token?.(signed) ?? signed);
+  }
+}
+
+function fault(error: string): Response {
+  const body = { error, error_description: "<script>alert(1)</script>" };
+  return Response.json(body, { status: 400 });
 }
 
 function isClient(header: string | null): boolean {

@@ -7,7 +7,8 @@
  */
 
 import assert from "node:assert/strict";
-import { parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
+import { type AssertionKeys, parseAssertionKeys, verifyAssertion } from "core/access/assertion.ts";
+import { defined } from "core/defined.ts";
 import { createDiskReserve } from "login/disk_reserve.ts";
 import { hashPassword } from "core/login/password.ts";
 import type { Host } from "core/ports/host.ts";
@@ -17,6 +18,7 @@ import type {
   ProxyAnswer,
   ProxyRequest,
   Upstream,
+  UpstreamAnswer,
   UpstreamRequest,
 } from "login/http1/proxy_port.ts";
 import { HeaderList } from "core/http1/header_list.ts";
@@ -114,18 +116,6 @@ function responseOf({ status, headers, body }: ProxyAnswer): Response {
   return new Response(hasBody ? body : null, { status, headers: [...headers] });
 }
 
-/** Refusals that precede forwarding. 413 may also occur while a body is being forwarded. */
-const REFUSED: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 415, 421, 429, 503]);
-
-/** Fails when a refused request reached the cockpit, unless the cockpit itself gave that answer. */
-function assertUnseen(answer: Response, reached: ReadonlyMap<string, number | undefined>): void {
-  const id = answer.headers.get("x-request-id") ?? "";
-  const isLed = (answer.headers.get("location") ?? "").startsWith("/auth/");
-  if (!isLed && !REFUSED.has(answer.status)) return;
-  if (!reached.has(id) || reached.get(id) === answer.status) return;
-  assert.fail(`refused with ${answer.status}, and the cockpit saw it`);
-}
-
 /** Returns `name=value` from the `Set-Cookie` headers of an answer. */
 export function cookieOf(answer: Response, name: string): string | undefined {
   const line = answer.headers.getSetCookie().find((one) => one.startsWith(`${name}=`));
@@ -176,113 +166,128 @@ function watched(
   }, { highWaterMark: 0 });
 }
 
+/** Refusals that precede forwarding. 413 may also occur while a body is being forwarded. */
+const REFUSED: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 415, 421, 429, 503]);
+
+/** The answer of a fake cockpit to a request. */
+type CockpitAnswer = (request: Request) => Response | Promise<Response>;
+
+/** A cockpit behind the proxy, which records the requests that reach it. */
+class FakeCockpit implements Upstream {
+  readonly seen: Seen[] = [];
+  readonly #answer: CockpitAnswer;
+  readonly #keys: AssertionKeys;
+  readonly #now: () => number;
+  /** Ids of the requests that reached the cockpit, with the status that it answered. */
+  readonly #reached = new Map<string, number | undefined>();
+
+  constructor(answer: CockpitAnswer, keys: AssertionKeys, now: () => number) {
+    this.#answer = answer;
+    this.#keys = keys;
+    this.#now = now;
+  }
+
+  async send(sent: UpstreamRequest): Promise<UpstreamAnswer> {
+    const { method, target, headers, body, abortHandle } = sent;
+    if (abortHandle.reason !== undefined) throw new UpstreamFault("aborted", "given up");
+    const gone = new AbortController();
+    abortHandle.onAbort(() => gone.abort());
+    const request = new Request(`http://127.0.0.1:8731${target}`, {
+      method,
+      headers: [...headers].map(([name, value]): [string, string] => [name, value]),
+      signal: gone.signal,
+      body: body as ReadableStream<Uint8Array<ArrayBuffer>> | null,
+    });
+    const id = request.headers.get("x-request-id") ?? "";
+    this.#reached.set(id, undefined);
+    const asserted = await this.#assertedBy(request);
+    const answered = this.#answer(request.clone());
+    this.seen.push({
+      method: request.method,
+      path: new URL(request.url).pathname,
+      headers: request.headers,
+      body: await request.text(),
+      asserted,
+    });
+    const answer = await answered;
+    const { status } = answer;
+    this.#reached.set(id, status);
+    const pairs = [...answer.headers];
+    if (answer.body !== null) return { status, headers: pairs, body: watched(answer.body, sent) };
+    sent.onEnd();
+    return { status, headers: pairs, body: null };
+  }
+
+  close(): void {}
+
+  /** Fails when a refused request reached the cockpit, unless the cockpit itself refused it. */
+  assertUnseen(answer: Response): void {
+    const id = answer.headers.get("x-request-id") ?? "";
+    const isLed = (answer.headers.get("location") ?? "").startsWith("/auth/");
+    if (!isLed && !REFUSED.has(answer.status)) return;
+    if (!this.#reached.has(id) || this.#reached.get(id) === answer.status) return;
+    assert.fail(`refused with ${answer.status}, and the cockpit saw it`);
+  }
+
+  /** Returns the subject of the assertion, when it is valid for exactly this request. */
+  async #assertedBy({ method, url, headers }: Request): Promise<string | undefined> {
+    const token = headers.get("x-fleetctl-assertion") ?? "";
+    const path = new URL(url).pathname;
+    const verified = await verifyAssertion(this.#keys, token, { method, path, nowMs: this.#now() });
+    return verified.ok ? verified.value : undefined;
+  }
+}
+
 /** Creates the login proxy over a fake cockpit, which answers `ok` unless the options change it. */
 export async function createLoginRig(
   options: {
     readonly env?: Readonly<Record<string, string>>;
-    readonly cockpit?: (request: Request) => Response | Promise<Response>;
+    readonly cockpit?: CockpitAnswer;
     readonly host?: MemoryHost;
     /** The HTTP client for the identity provider. */
     readonly provider?: Host["http"];
     readonly hashes?: HashPool;
   } = {},
 ): Promise<LoginRig> {
-  const seen: Seen[] = [];
-  /** Ids of the requests that reached the cockpit, with the status that it answered. */
-  const reached = new Map<string, number | undefined>();
+  const { host = memoryHost(), hashes = systemHashThreads() } = options;
   const keys = await parseAssertionKeys(KEYS.WEBVIEW_ASSERTION_KEY);
   if (!keys.ok) throw new Error(keys.error.message);
-  const cockpit = options.cockpit ?? (() => new Response("ok"));
-  const host = options.host ?? memoryHost();
-  const upstream: Upstream = {
-    send: async (sent) => {
-      const { method, target, headers, body, abortHandle } = sent;
-      if (abortHandle.reason !== undefined) throw new UpstreamFault("aborted", "given up");
-      const gone = new AbortController();
-      abortHandle.onAbort(() => gone.abort());
-      const request = new Request(`http://127.0.0.1:8731${target}`, {
-        method,
-        headers: [...headers].map(([name, value]): [string, string] => [name, value]),
-        signal: gone.signal,
-        body: body as ReadableStream<Uint8Array<ArrayBuffer>> | null,
-      });
-      const { pathname } = new URL(request.url);
-      const id = request.headers.get("x-request-id") ?? "";
-      reached.set(id, undefined);
-      const token = request.headers.get("x-fleetctl-assertion") ?? "";
-      const verified = await verifyAssertion(keys.value, token, {
-        method: request.method,
-        path: pathname,
-        nowMs: host.clock.now(),
-      });
-      const answered = cockpit(request.clone());
-      seen.push({
-        method: request.method,
-        path: pathname,
-        headers: request.headers,
-        body: await request.text(),
-        asserted: verified.ok ? verified.value : undefined,
-      });
-      const answer = await answered;
-      const { status } = answer;
-      reached.set(id, status);
-      const pairs = [...answer.headers];
-      if (answer.body !== null) return { status, headers: pairs, body: watched(answer.body, sent) };
-      sent.onEnd();
-      return { status, headers: pairs, body: null };
-    },
-    close: () => {},
-  };
+  const cockpit = new FakeCockpit(
+    options.cockpit ?? (() => new Response("ok")),
+    keys.value,
+    () => host.clock.now(),
+  );
   const config = await loginConfig(options.env);
   const store = await openLoginStore(host.databases, "/r/login.db");
   const http = options.provider ?? host.http;
-  const { hashes = systemHashThreads() } = options;
   const reserve = createDiskReserve("/r/reserve", host);
   const { app, deps } = await wireLogin(config, { ...host, http, hashes }, {
     store,
     reserve,
-    upstream,
+    upstream: cockpit,
     port: () => 8736,
   });
-  const { leases } = deps;
-  const ask: LoginRig["ask"] = async (url, init = {}) => {
-    const { peer = "127.0.0.1:40000", ...rest } = init;
+  const ask: LoginRig["ask"] = async (url, { peer = "127.0.0.1:40000", ...init } = {}) => {
     const target = url.startsWith("/") ? ORIGIN + url : url;
-    const headers = new Headers(rest.headers);
+    const headers = new Headers(init.headers);
     if (!headers.has("host")) headers.set("host", new URL(target).host);
     const answer = await app.handle(
-      proxyRequestOf(new Request(target, { ...rest, headers })),
+      proxyRequestOf(new Request(target, { ...init, headers })),
       peer,
     );
     const told = answer instanceof Response ? answer : responseOf(answer);
-    assertUnseen(told, reached);
+    cockpit.assertUnseen(told);
     return told;
   };
-  const logIn: LoginRig["logIn"] = async (user = MIA, more = {}) => {
-    const peer = more.peer === undefined ? {} : { peer: more.peer };
-    const form = await ask("/auth/login", { headers: NAVIGATION, ...peer });
-    const cookie = cookieOf(form, "wv_login_csrf") ?? "";
-    const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
-    return await ask("/auth/login", {
-      method: "POST",
-      headers: { ...NAVIGATION, "sec-fetch-site": "same-origin", origin: ORIGIN, cookie },
-      body: new URLSearchParams({
-        csrf,
-        user: user.name,
-        password: user.password,
-        next: more.next ?? "/",
-      }),
-      ...peer,
-    });
-  };
+  const logIn: LoginRig["logIn"] = (user = MIA, more = {}) => logInWith(ask, user, more);
   return {
     app,
     host,
-    leases,
+    leases: deps.leases,
     store,
     deps,
     config,
-    seen,
+    seen: cockpit.seen,
     ask,
     logIn,
     session: async (user) => {
@@ -292,6 +297,29 @@ export async function createLoginRig(
       return cookie;
     },
   };
+}
+
+/** Loads the login form and posts it as a browser does. */
+async function logInWith(
+  ask: LoginRig["ask"],
+  user: { readonly name: string; readonly password: string },
+  more: { readonly next?: string; readonly peer?: string },
+): Promise<Response> {
+  const peer = defined({ peer: more.peer });
+  const form = await ask("/auth/login", { headers: NAVIGATION, ...peer });
+  const cookie = cookieOf(form, "wv_login_csrf") ?? "";
+  const csrf = /name="csrf" value="([^"]*)"/.exec(await form.text())?.[1] ?? "";
+  return await ask("/auth/login", {
+    method: "POST",
+    headers: { ...NAVIGATION, "sec-fetch-site": "same-origin", origin: ORIGIN, cookie },
+    body: new URLSearchParams({
+      csrf,
+      user: user.name,
+      password: user.password,
+      next: more.next ?? "/",
+    }),
+    ...peer,
+  });
 }
 
 /** Starts the login proxy on loopback in front of a cockpit; the host may provide real ports. */
