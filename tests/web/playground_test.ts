@@ -27,12 +27,15 @@ interface Scene {
   say(text: string): Promise<void>;
 }
 
-/** A gateway, bea's agent, and the client of `owner` in a browser. */
-async function withScene(
-  browser: Browser,
-  owner: string,
-  play: (scene: Scene) => Promise<void>,
-): Promise<void> {
+/** What a person does in the client. */
+interface Story {
+  readonly name: string;
+  readonly owner: string;
+  readonly play: (scene: Scene) => Promise<void>;
+}
+
+/** Plays a story: a gateway, bea's agent, and the client of the story's owner in a browser. */
+async function tell(browser: Browser, { owner, play }: Story): Promise<void> {
   const root = await makeTeamchatRoot(await createConnectorKit());
   const env = Object.fromEntries(Object.entries(root.env).filter(([key]) => !CLOUD.includes(key)));
   const gateway = await startTeamchatProcess(env);
@@ -61,77 +64,77 @@ async function withScene(
   }
 }
 
+const STORIES: readonly Story[] = [
+  { name: "its probe is answered, and an owner is welcomed", owner: BEA_OWNER, play: welcome },
+  { name: "a message is answered, and the answer grows in the page", owner: BEA_OWNER, play: grow },
+  { name: "a call that asks is pressed in the page", owner: BEA_OWNER, play: approve },
+  {
+    name: "a person without an agent is notified, and no agent gets the message",
+    owner: STRANGER,
+    play: refuse,
+  },
+];
+
+async function welcome({ page }: Scene): Promise<void> {
+  await page.getByText("Hello. I am your agent").first().waitFor();
+  await untilText(page.locator("body"), /Connected\./);
+  await untilText(page.locator("body"), /User Application installationUpdate 202/);
+}
+
+async function grow({ agent, page, say }: Scene): Promise<void> {
+  await say("what is new?");
+  const { turnId, text } = await agent.begin();
+  assert.equal(text, "what is new?");
+  agent.delta(turnId, "First words. ", 0);
+  await page.getByText("First words.", { exact: true }).first().waitFor();
+  agent.delta(turnId, "Then more. ", 13);
+  await page.getByText("First words. Then more.", { exact: true }).first().waitFor();
+  const whole = "First words. Then more. And an end.";
+  agent.answer(turnId, whole);
+  await page.getByText(whole, { exact: true }).first().waitFor();
+  await page.getByText("AI generated").first().waitFor();
+  const told = await agent.next("delivery");
+  assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
+  const inChat = page.getByText(whole, { exact: true });
+  await say("and again");
+  const second = await agent.begin();
+  agent.answer(second.turnId, "at once");
+  await page.getByText("at once", { exact: true }).first().waitFor();
+  assert.equal((await agent.next("delivery")).outcome, "delivered");
+  assert.ok(await inChat.count() >= 1, "the first answer stays");
+}
+
+async function approve({ agent, page, say }: Scene): Promise<void> {
+  await say("delete it");
+  const { turnId } = await agent.begin();
+  agent.event("approval_asked", turnId, {
+    approval_id: "a1",
+    mcp: "git",
+    version: "1",
+    tool: "git_reset",
+    digest: "d1",
+    arguments: { hard: true },
+    origin: "direct",
+    is_destructive: true,
+    expires: 1,
+  });
+  await page.getByRole("button", { name: "Approve" }).click();
+  const decision = await agent.next("approval_decision");
+  assert.deepEqual(
+    [decision.approval_id, decision.digest, decision.decision, decision.by],
+    ["a1", "d1", "approved", BEA_OWNER],
+  );
+  agent.answer(turnId, "deleted");
+  await page.getByText("deleted", { exact: true }).first().waitFor();
+}
+
+async function refuse({ agent, page, say }: Scene): Promise<void> {
+  await say("is anybody there?");
+  await page.getByText("There is no agent for you here").first().waitFor();
+  assert.ok(!agent.frames.some(({ type }) => type === "turn"));
+}
+
 Deno.test("the vendor's local test client talks to an agent through the gateway", async (t) => {
   await using browser = await startBrowser();
-  await t.step(
-    "its probe is answered, and an owner is welcomed",
-    () =>
-      withScene(browser, BEA_OWNER, async ({ page }) => {
-        await page.getByText("Hello. I am your agent").first().waitFor();
-        await untilText(page.locator("body"), /Connected\./);
-        await untilText(page.locator("body"), /User Application installationUpdate 202/);
-      }),
-  );
-  await t.step(
-    "a message is answered, and the answer grows in the page",
-    () =>
-      withScene(browser, BEA_OWNER, async ({ agent, page, say }) => {
-        await say("what is new?");
-        const { turnId, text } = await agent.begin();
-        assert.equal(text, "what is new?");
-        agent.delta(turnId, "First words. ", 0);
-        await page.getByText("First words.", { exact: true }).first().waitFor();
-        agent.delta(turnId, "Then more. ", 13);
-        await page.getByText("First words. Then more.", { exact: true }).first().waitFor();
-        const whole = "First words. Then more. And an end.";
-        agent.answer(turnId, whole);
-        await page.getByText(whole, { exact: true }).first().waitFor();
-        await page.getByText("AI generated").first().waitFor();
-        const told = await agent.next("delivery");
-        assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
-        const inChat = page.getByText(whole, { exact: true });
-        await say("and again");
-        const second = await agent.begin();
-        agent.answer(second.turnId, "at once");
-        await page.getByText("at once", { exact: true }).first().waitFor();
-        assert.equal((await agent.next("delivery")).outcome, "delivered");
-        assert.ok(await inChat.count() >= 1, "the first answer stays");
-      }),
-  );
-  await t.step(
-    "a call that asks is pressed in the page",
-    () =>
-      withScene(browser, BEA_OWNER, async ({ agent, page, say }) => {
-        await say("delete it");
-        const { turnId } = await agent.begin();
-        agent.event("approval_asked", turnId, {
-          approval_id: "a1",
-          mcp: "git",
-          version: "1",
-          tool: "git_reset",
-          digest: "d1",
-          arguments: { hard: true },
-          origin: "direct",
-          is_destructive: true,
-          expires: 1,
-        });
-        await page.getByRole("button", { name: "Approve" }).click();
-        const decision = await agent.next("approval_decision");
-        assert.deepEqual(
-          [decision.approval_id, decision.digest, decision.decision, decision.by],
-          ["a1", "d1", "approved", BEA_OWNER],
-        );
-        agent.answer(turnId, "deleted");
-        await page.getByText("deleted", { exact: true }).first().waitFor();
-      }),
-  );
-  await t.step(
-    "a person without an agent is notified, and no agent gets the message",
-    () =>
-      withScene(browser, STRANGER, async ({ agent, page, say }) => {
-        await say("is anybody there?");
-        await page.getByText("There is no agent for you here").first().waitFor();
-        assert.ok(!agent.frames.some(({ type }) => type === "turn"));
-      }),
-  );
+  for (const story of STORIES) await t.step(story.name, () => tell(browser, story));
 });

@@ -10,7 +10,7 @@ import fc from "fast-check";
 import type { Database } from "core/ports/databases.ts";
 import { FileFault } from "core/ports/files.ts";
 import { createOpenTurns } from "teamchat/store/open_turns.ts";
-import { openTeamchatStore } from "teamchat/store/store.ts";
+import { openTeamchatStore, type TeamchatStore } from "teamchat/store/store.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -112,10 +112,8 @@ Deno.test("owners of many offline agents are notified in batches", async () => {
   }
 });
 
-async function open() {
-  const databases = memoryDatabases();
-  const [clock, log] = [fakeClock(), recordingLog()];
-  const plain = await databases.open("/r/t.db");
+/** The database of a test, whose transactions fail where the test says. */
+function faultyDatabase(plain: Database) {
   let failsAt = "no";
   const full = () => new FileFault("ENOSPC", "/r/t.db", "no space left on the disk");
   const db: Database = {
@@ -130,28 +128,28 @@ async function open() {
       });
     },
   };
-  const store = await openTeamchatStore({ open: () => Promise.resolve(db) }, "/r/t.db", clock, log);
-  const { turns, intake } = store;
+  const fail = (at: string) => {
+    failsAt = at;
+  };
+  return { db, fail };
+}
+
+/** Creates a function that runs steps, with new ids for the turns and events of each. */
+function stepRunner({ turns, intake, takeNonce }: TeamchatStore) {
   let count = 0;
   const numbers = { key: 0, seq: 0 };
-  const site = (agent: string) => ({
-    base: "",
-    conversation: `a:${agent}`,
-    type: "personal" as const,
-    bot: { id: "b" },
-    user: { id: "u" },
-  });
   const deliver = (more: object) =>
     intake.store({ keys: [{ key: `k${++numbers.key}`, until: 1e9 }], now: 1, ...more });
-
-  async function run({ what, agent, back }: Step): Promise<unknown> {
+  return async ({ what, agent, back }: Step): Promise<unknown> => {
     const id = `t${count - back}`;
     const of = { agent, conversation: `a:${agent}`, activity: id };
     switch (what) {
       case "store": {
         const turnId = `t${++count}`;
         const turn = { turnId, agent, owner: "o", activity: turnId, text: "q" };
-        return await deliver({ turn: { ...turn, context: site(agent), created: 1, expires: 9 } });
+        return await deliver({
+          turn: { ...turn, context: contextOf(agent), created: 1, expires: 9 },
+        });
       }
       case "accept":
         return await turns.markDelivered(agent, id, 2);
@@ -173,37 +171,55 @@ async function open() {
       case "withdraw":
         return await deliver({ withdraw: of });
       case "nonce":
-        return await store.takeNonce(`n${++numbers.key}`, 1e9);
+        return await takeNonce(`n${++numbers.key}`, 1e9);
     }
-  }
+  };
+}
 
+function contextOf(agent: string) {
+  return {
+    base: "",
+    conversation: `a:${agent}`,
+    type: "personal" as const,
+    bot: { id: "b" },
+    user: { id: "u" },
+  };
+}
+
+/** Compares what the store has in memory with the rows, and with what a new index reads. */
+function compareWithRows({ turns }: TeamchatStore, plain: Database): void {
   const select = plain.prepare(
     "select place, turn_id from turns where agent = ? and state = ? or agent = ? and state = ? " +
       "order by place",
   );
+  const anew = createOpenTurns(plain);
+  for (const agent of AGENTS) {
+    const queued = select.all(agent, "queued", agent, "queued");
+    const held = select.all(agent, "delivered", agent, "running");
+    const next = turns.nextFor(agent);
+    assert.equal(next?.turn.turnId, queued[0]?.turn_id);
+    assert.equal(next?.isLast, queued.length === 0 ? undefined : queued.length === 1);
+    assert.deepEqual(
+      turns.heldBy(agent).map(({ turnId }) => turnId),
+      held.map((row) => row.turn_id),
+    );
+    assert.deepEqual(anew.queued(agent), queued.map((row) => Number(row.place)));
+    assert.deepEqual(anew.held(agent), held.map((row) => Number(row.place)));
+  }
+}
+
+async function open() {
+  const databases = memoryDatabases();
+  const [clock, log] = [fakeClock(), recordingLog()];
+  const plain = await databases.open("/r/t.db");
+  const { db, fail } = faultyDatabase(plain);
+  const store = await openTeamchatStore({ open: () => Promise.resolve(db) }, "/r/t.db", clock, log);
   return {
     clock,
     store,
-    run,
-    fail: (at: string) => {
-      failsAt = at;
-    },
-    compare: () => {
-      const anew = createOpenTurns(plain);
-      for (const agent of AGENTS) {
-        const queued = select.all(agent, "queued", agent, "queued");
-        const held = select.all(agent, "delivered", agent, "running");
-        const next = turns.nextFor(agent);
-        assert.equal(next?.turn.turnId, queued[0]?.turn_id);
-        assert.equal(next?.isLast, queued.length === 0 ? undefined : queued.length === 1);
-        assert.deepEqual(
-          turns.heldBy(agent).map(({ turnId }) => turnId),
-          held.map((row) => row.turn_id),
-        );
-        assert.deepEqual(anew.queued(agent), queued.map((row) => Number(row.place)));
-        assert.deepEqual(anew.held(agent), held.map((row) => Number(row.place)));
-      }
-    },
+    run: stepRunner(store),
+    fail,
+    compare: () => compareWithRows(store, plain),
     dispose: () => databases.dispose(),
   };
 }

@@ -9,6 +9,61 @@ import assert from "node:assert/strict";
 import { startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { of, withRuntime } from "tests/support/runtime_scene.ts";
 
+const KEY = "key-0123456789";
+
+/** Replies that fail a turn, with its code and reason. */
+const FAILURES = [
+  {
+    reply: {
+      kind: "status" as const,
+      status: 401,
+      body: { error: { message: `Incorrect API key provided: ${KEY}` } },
+    },
+    code: "model-unauthorized",
+    reason:
+      /answered 401: Incorrect API key provided: \*\*\*.*fleetctl secret set FLEETCTL_MODEL_KEY --agent ada/,
+  },
+  {
+    reply: { kind: "status" as const, status: 404 },
+    code: "model-not-found",
+    reason: /answered 404: status 404 \(model "fake"\)/,
+  },
+  {
+    reply: { kind: "status" as const, status: 429, headers: { "retry-after": "3600" } },
+    code: "model-rate-limited",
+    reason: /given up because it requests a wait of 3600 s/,
+  },
+  {
+    reply: { kind: "cut" as const, text: "Once upon a time there was " },
+    code: "model-stream-cut",
+    reason: /stopped before the answer was complete/,
+  },
+  {
+    reply: { kind: "cut" as const, text: "Once upon a time ", cleanly: true },
+    code: "model-stream-cut",
+    reason: /stopped before the answer was complete/,
+  },
+  {
+    reply: { kind: "garbage" as const, body: 'data: {"nonsense": tru\n\n' },
+    code: "model-garbage",
+    reason: /not a model answer/,
+  },
+  {
+    reply: {
+      kind: "garbage" as const,
+      body: "<html>login</html>",
+      contentType: "text/html",
+    },
+    code: "model-garbage",
+    reason: /web page/,
+  },
+  {
+    reply: { kind: "answer" as const, text: "too long", finish: "length" as const },
+    code: "model-output-limit",
+    reason: /output limit/,
+  },
+];
+
 Deno.test("429 and 5xx are tried again with a notice each", async () => {
   await withRuntime(async ({ model, runtime }) => {
     const body = { error: { message: "slow down", type: "rate_limit_error" } };
@@ -32,64 +87,12 @@ Deno.test("429 and 5xx are tried again with a notice each", async () => {
 
 Deno.test("a failing endpoint ends the turn with code, reason, hint; the next works", async () => {
   await withRuntime(async ({ model, runtime }) => {
-    const key = "key-0123456789";
-    const rows = [
-      {
-        reply: {
-          kind: "status" as const,
-          status: 401,
-          body: { error: { message: `Incorrect API key provided: ${key}` } },
-        },
-        code: "model-unauthorized",
-        reason:
-          /answered 401: Incorrect API key provided: \*\*\*.*fleetctl secret set FLEETCTL_MODEL_KEY --agent ada/,
-      },
-      {
-        reply: { kind: "status" as const, status: 404 },
-        code: "model-not-found",
-        reason: /answered 404: status 404 \(model "fake"\)/,
-      },
-      {
-        reply: { kind: "status" as const, status: 429, headers: { "retry-after": "3600" } },
-        code: "model-rate-limited",
-        reason: /given up because it requests a wait of 3600 s/,
-      },
-      {
-        reply: { kind: "cut" as const, text: "Once upon a time there was " },
-        code: "model-stream-cut",
-        reason: /stopped before the answer was complete/,
-      },
-      {
-        reply: { kind: "cut" as const, text: "Once upon a time ", cleanly: true },
-        code: "model-stream-cut",
-        reason: /stopped before the answer was complete/,
-      },
-      {
-        reply: { kind: "garbage" as const, body: 'data: {"nonsense": tru\n\n' },
-        code: "model-garbage",
-        reason: /not a model answer/,
-      },
-      {
-        reply: {
-          kind: "garbage" as const,
-          body: "<html>login</html>",
-          contentType: "text/html",
-        },
-        code: "model-garbage",
-        reason: /web page/,
-      },
-      {
-        reply: { kind: "answer" as const, text: "too long", finish: "length" as const },
-        code: "model-output-limit",
-        reason: /output limit/,
-      },
-    ];
-    for (const { reply, code, reason } of rows) {
+    for (const { reply, code, reason } of FAILURES) {
       model.script(...Array.from({ length: 5 }, () => reply));
       const { outcome } = await runtime.turn("go");
       assert.deepEqual([outcome.outcome, outcome.code], ["failed", code], outcome.reason ?? "");
       assert.match(outcome.reason ?? "", reason);
-      assert.ok(!(outcome.reason ?? "").includes(key));
+      assert.ok(!(outcome.reason ?? "").includes(KEY));
       model.forget();
     }
     model.script({ kind: "answer", text: "well again" });

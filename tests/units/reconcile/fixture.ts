@@ -7,7 +7,7 @@
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName, Email, HostName, KeyName, McpName } from "core/names.ts";
-import { pathsUnder } from "core/paths.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { Facts } from "units/reconcile/facts.ts";
 
@@ -133,6 +133,62 @@ const RUNTIMES: readonly RuntimeDefinition[] = (["runtime-a", "runtime-b"] as co
 /** The default runtime. */
 export const RUNTIME_B = RUNTIMES[1]!;
 
+/** The settings of every role. */
+const ROLES: Facts["roles"] = {
+  daemon: {},
+  gateway: {
+    cockpitListen: "127.0.0.1:8731",
+    dialListen: "0.0.0.0:8735",
+    ledgerJson: '{"ada@example.org":"ada"}',
+    adminsJson: "[]",
+    trust: "assertion",
+    assertionKey: "assertion-secret",
+    dialKeys: new Map([["ada" as AgentName, ["k1"]]]),
+  },
+  login: {
+    listen: "0.0.0.0:8736",
+    driver: "basic",
+    hmacKey: "hmac-secret",
+    assertionKey: "assertion-secret",
+    basicUsers: "ada@example.org:basic$secret",
+  },
+  teamchat: {
+    listen: "127.0.0.1:3978",
+    registerListen: "10.0.0.5:3978",
+    cloud: "/etc/fleetctl/cloud.yaml",
+    cloudFile: "/etc/fleetctl/cloud.yaml",
+    hosts: { keys: ["keys.example.org:443"], answers: ["service.example.org:443"] },
+    agentsJson: "{}",
+    settings: { TEAMS_APP_PASSWORD: "teams-secret" },
+    dialKeys: new Map([["ada" as AgentName, ["k1"]]]),
+  },
+  dial: {
+    registerUrl: "ws://127.0.0.1:8735",
+    teamchatUrl: "ws://10.0.0.5:3978/register",
+  },
+  host: { registerUrl: "ws://127.0.0.1:8735", publicKey: "k".repeat(43) },
+};
+
+/** The settings files of agents, and the one that they share. */
+function envFiles(paths: Paths, agents: readonly AgentRecord[]): Facts["env"] {
+  return [
+    {
+      path: paths.sharedEnv,
+      content: "NOTES_TOKEN=shared-secret\nMAPS_KEY=maps-secret\n",
+      mode: 0o640,
+      owner: { user: "root", group: "agents" },
+      secret: true,
+    },
+    ...agents.map((each) => ({
+      path: paths.agentEnv(each.name),
+      content: `CODEHOST_TOKEN=${each.name}-secret\nMAPS_KEY=k/${each.name}\n`,
+      mode: 0o640,
+      owner: { user: "root", group: each.name },
+      secret: true,
+    })),
+  ];
+}
+
 /** Makes facts: which agent has which MCPs, under which root. */
 export function facts(
   wired: Readonly<Record<string, readonly string[]>>,
@@ -151,56 +207,8 @@ export function facts(
       Object.entries(wired).map(([name, mcps]) => [name as AgentName, mcps as readonly McpName[]]),
     ),
     runtimes: new Map(RUNTIMES.map((each) => [each.name, each])),
-    env: [
-      {
-        path: paths.sharedEnv,
-        content: "NOTES_TOKEN=shared-secret\nMAPS_KEY=maps-secret\n",
-        mode: 0o640,
-        owner: { user: "root", group: "agents" },
-        secret: true,
-      },
-      ...agents.map((each) => ({
-        path: paths.agentEnv(each.name),
-        content: `CODEHOST_TOKEN=${each.name}-secret\nMAPS_KEY=k/${each.name}\n`,
-        mode: 0o640,
-        owner: { user: "root", group: each.name },
-        secret: true,
-      })),
-    ],
-    roles: {
-      daemon: {},
-      gateway: {
-        cockpitListen: "127.0.0.1:8731",
-        dialListen: "0.0.0.0:8735",
-        ledgerJson: '{"ada@example.org":"ada"}',
-        adminsJson: "[]",
-        trust: "assertion",
-        assertionKey: "assertion-secret",
-        dialKeys: new Map([["ada" as AgentName, ["k1"]]]),
-      },
-      login: {
-        listen: "0.0.0.0:8736",
-        driver: "basic",
-        hmacKey: "hmac-secret",
-        assertionKey: "assertion-secret",
-        basicUsers: "ada@example.org:basic$secret",
-      },
-      teamchat: {
-        listen: "127.0.0.1:3978",
-        registerListen: "10.0.0.5:3978",
-        cloud: "/etc/fleetctl/cloud.yaml",
-        cloudFile: "/etc/fleetctl/cloud.yaml",
-        hosts: { keys: ["keys.example.org:443"], answers: ["service.example.org:443"] },
-        agentsJson: "{}",
-        settings: { TEAMS_APP_PASSWORD: "teams-secret" },
-        dialKeys: new Map([["ada" as AgentName, ["k1"]]]),
-      },
-      dial: {
-        registerUrl: "ws://127.0.0.1:8735",
-        teamchatUrl: "ws://10.0.0.5:3978/register",
-      },
-      host: { registerUrl: "ws://127.0.0.1:8735", publicKey: "k".repeat(43) },
-    },
+    env: envFiles(paths, agents),
+    roles: ROLES,
     shape: { kind: "bundle", dir: paths.lib, denoDir: paths.at("/var/cache/fleetctl/deno") },
     workspace: "/srv/work",
     ...rest,
