@@ -30,6 +30,8 @@ export interface ScriptedRuntime extends RuntimeDriver {
   kill(reason?: string): void;
   /** Makes further starts fail; undefined lets them succeed again. */
   failStarts(reason: string | undefined): void;
+  /** Makes the next start wait until the returned function is called. */
+  holdStart(): () => void;
 }
 
 /** Creates a driver that runs `script` for each turn. The default script echoes the text. */
@@ -39,6 +41,7 @@ export function scriptedRuntime(
   const begun: string[] = [];
   let starts = 0;
   let failure: string | undefined;
+  let held: Promise<void> = Promise.resolve();
   let end = (_reason: string) => {};
 
   function session(): RuntimeSession {
@@ -86,10 +89,16 @@ export function scriptedRuntime(
     failStarts: (reason) => {
       failure = reason;
     },
-    start: () => {
+    holdStart: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
+    },
+    start: async () => {
       starts++;
-      if (failure !== undefined) return Promise.reject(new Error(failure));
-      return Promise.resolve(session());
+      await held;
+      if (failure !== undefined) throw new Error(failure);
+      return session();
     },
   };
 }

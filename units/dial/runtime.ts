@@ -20,10 +20,10 @@ import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.t
 /** The supervised runtime. */
 export interface SupervisedRuntime {
   /**
-   * Returns the running session. If there is none, waits for the next start and returns the session
-   * or the reason why it failed.
+   * Runs `work` with the running session. If there is none, waits for the next start; `work` gets
+   * the session or the reason why it failed.
    */
-  session(): Promise<Result<RuntimeSession, string>>;
+  use<T>(work: (session: Result<RuntimeSession, string>) => Promise<T>): Promise<T>;
   /** Ends the runtime and does not restart it. */
   close(graceMs: number): Promise<void>;
 }
@@ -39,21 +39,75 @@ export interface RuntimeDeps {
 
 /** Starts supervising; the first start begins at once. */
 export function superviseRuntime(deps: RuntimeDeps): SupervisedRuntime {
-  const { driver, clock, random, log, onState } = deps;
-  const stop = new AbortController();
-  let current: RuntimeSession | undefined;
-  let waiters: ((outcome: Result<RuntimeSession, string>) => void)[] = [];
-  /** Cuts short the wait before the next start. */
-  let retryNow = new AbortController();
+  const supervisor = new Supervisor(deps);
+  supervisor.start();
+  return supervisor;
+}
 
-  function settle(outcome: Result<RuntimeSession, string>): void {
-    const waiting = waiters;
-    waiters = [];
+const STOPS = "the dial unit stops";
+
+class Supervisor implements SupervisedRuntime {
+  readonly #deps: RuntimeDeps;
+  readonly #stop = new AbortController();
+  #current: RuntimeSession | undefined;
+  #waiters: ((outcome: Result<RuntimeSession, string>) => void)[] = [];
+  /** Cuts short the wait before the next start. */
+  #startNow = new AbortController();
+  #done: Promise<void> = Promise.resolve();
+
+  constructor(deps: RuntimeDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#done = this.#supervise();
+  }
+
+  async use<T>(work: (session: Result<RuntimeSession, string>) => Promise<T>): Promise<T> {
+    return await work(await this.#session());
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#stop.abort();
+    await this.#current?.close(graceMs);
+    await this.#done;
+  }
+
+  #session(): Promise<Result<RuntimeSession, string>> {
+    if (this.#current !== undefined) return Promise.resolve(ok(this.#current));
+    if (this.#stop.signal.aborted) return Promise.resolve(err(STOPS));
+    return new Promise((resolve) => {
+      this.#waiters.push(resolve);
+      this.#startNow.abort();
+    });
+  }
+
+  #settle(outcome: Result<RuntimeSession, string>): void {
+    const waiting = this.#waiters;
+    this.#waiters = [];
     for (const resolve of waiting) resolve(outcome);
   }
 
+  async #supervise(): Promise<void> {
+    const { clock, random, log, onState } = this.#deps;
+    let attempt = 0;
+    while (!this.#stop.signal.aborted) {
+      const { ranMs, reason } = await this.#runOnce();
+      if (this.#stop.signal.aborted) break;
+      attempt = ranMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt + 1;
+      const delayMs = BACKOFF_LIMITS.firstMs + backoffMs(DIAL_BACKOFF, attempt, random.fraction());
+      log.warning("runtime ended", { reason, restart_ms: delayMs });
+      onState("failed", reason);
+      if (ranMs === 0) this.#settle(err(reason));
+      this.#startNow = new AbortController();
+      await clock.sleep(delayMs, AbortSignal.any([this.#stop.signal, this.#startNow.signal]));
+    }
+    this.#settle(err(STOPS));
+  }
+
   /** Runs one session to its end; returns how long it ran and why it ended. */
-  async function runOnce(): Promise<{ readonly ranMs: number; readonly reason: string }> {
+  async #runOnce(): Promise<{ readonly ranMs: number; readonly reason: string }> {
+    const { driver, clock, onState } = this.#deps;
     onState("starting");
     let session: RuntimeSession;
     try {
@@ -61,49 +115,16 @@ export function superviseRuntime(deps: RuntimeDeps): SupervisedRuntime {
     } catch (thrown) {
       return { ranMs: 0, reason: errorText(thrown) };
     }
-    if (stop.signal.aborted) {
+    if (this.#stop.signal.aborted) {
       await session.close(0);
       return { ranMs: 0, reason: "stopped" };
     }
     const since = clock.monotonic();
-    current = session;
+    this.#current = session;
     onState("idle");
-    settle(ok(session));
+    this.#settle(ok(session));
     const reason = await session.ended;
-    current = undefined;
+    this.#current = undefined;
     return { ranMs: clock.monotonic() - since, reason };
   }
-
-  async function supervise(): Promise<void> {
-    let attempt = 0;
-    while (!stop.signal.aborted) {
-      const { ranMs, reason } = await runOnce();
-      if (stop.signal.aborted) break;
-      attempt = ranMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt + 1;
-      const delayMs = BACKOFF_LIMITS.firstMs + backoffMs(DIAL_BACKOFF, attempt, random.fraction());
-      log.warning("runtime ended", { reason, restart_ms: delayMs });
-      onState("failed", reason);
-      if (ranMs === 0) settle(err(reason));
-      retryNow = new AbortController();
-      await clock.sleep(delayMs, AbortSignal.any([stop.signal, retryNow.signal]));
-    }
-    settle(err("the dial unit stops"));
-  }
-
-  const done = supervise();
-  return {
-    session: () => {
-      if (current !== undefined) return Promise.resolve(ok(current));
-      if (stop.signal.aborted) return Promise.resolve(err("the dial unit stops"));
-      return new Promise((resolve) => {
-        waiters.push(resolve);
-        retryNow.abort();
-      });
-    },
-    close: async (graceMs) => {
-      stop.abort();
-      await current?.close(graceMs);
-      await done;
-    },
-  };
 }

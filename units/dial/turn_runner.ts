@@ -15,6 +15,7 @@ import type { PreviewEvent } from "core/dial/event.ts";
 import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
+import type { Result } from "core/result.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
@@ -70,12 +71,21 @@ export function startTurnRunner(deps: RunnerDeps): TurnRunner {
   return runner;
 }
 
+/** The turn that uses the runtime, or waits for it. */
+interface Running {
+  readonly turnId: string;
+  /** Whether its start is recorded, or about to be. */
+  isStarted?: true;
+  /** Set once the runtime receives the turn. */
+  session?: RuntimeSession;
+}
+
 class SerialRunner implements TurnRunner {
   readonly #deps: RunnerDeps;
   readonly #cancelled = new Set<string>();
   /** Turns whose end is being recorded, so that each ends only once. */
-  readonly #ending = new Set<string>();
-  #running: { readonly turnId: string; session?: RuntimeSession } | undefined;
+  readonly #ending = new Map<string, Promise<void>>();
+  #running: Running | undefined;
   #isClosed = false;
   #wakeUp = () => {};
   #done: Promise<void> = Promise.resolve();
@@ -95,9 +105,11 @@ class SerialRunner implements TurnRunner {
   async cancel(turnId: string): Promise<void> {
     const state = this.#deps.store.stateOf(turnId);
     if (state === undefined || state === "ended") return;
+    const running = this.#running?.turnId === turnId ? this.#running : undefined;
+    // A program may need half a minute to start. The cancel does not wait for it.
+    if (running?.isStarted !== true) return await this.#end(turnId, CANCELLED);
     this.#cancelled.add(turnId);
-    if (this.#running?.turnId === turnId) await this.#running.session?.cancel();
-    else await this.#end(turnId, CANCELLED);
+    await running.session?.cancel();
   }
 
   async close(): Promise<void> {
@@ -123,19 +135,30 @@ class SerialRunner implements TurnRunner {
   }
 
   async #run(turn: AcceptedTurn): Promise<void> {
-    const { recorder, runtime, clock, onBusy } = this.#deps;
+    const { runtime } = this.#deps;
     const { turnId } = turn;
     // Cancelled while another gateway's turn used the runtime.
-    if (this.#deps.store.stateOf(turnId) !== "accepted" || this.#isClosed) return;
-    const running: { readonly turnId: string; session?: RuntimeSession } = { turnId };
+    if (this.#isOver(turnId) || this.#isClosed) return await this.#ending.get(turnId);
+    const running: Running = { turnId };
     this.#running = running;
-    const session = await runtime.session();
-    if (this.#isClosed) return;
-    if (this.#cancelled.has(turnId)) return await this.#end(turnId, CANCELLED);
+    await runtime.use((session) => this.#runIn(session, turn, running));
+  }
+
+  /** Runs a turn in the session that the runtime supplied for it. */
+  async #runIn(
+    session: Result<RuntimeSession, string>,
+    turn: AcceptedTurn,
+    running: Running,
+  ): Promise<void> {
+    const { recorder, clock, onBusy } = this.#deps;
+    const { turnId } = turn;
+    if (this.#isOver(turnId) || this.#isClosed) return await this.#ending.get(turnId);
+    running.isStarted = true;
     await recorder.record([{ at: clock.now(), turnId, kind: "turn_started", payload: {} }], {
       move: { turnId, to: "running" },
       isControl: true,
     });
+    if (this.#cancelled.has(turnId)) return await this.#end(turnId, CANCELLED);
     if (!session.ok) {
       const code = "runtime-not-started";
       return await this.#end(turnId, { outcome: "failed", code, reason: session.error });
@@ -150,9 +173,13 @@ class SerialRunner implements TurnRunner {
     onBusy(false);
   }
 
+  /** Whether a turn has ended, or its end is being recorded. */
+  #isOver(turnId: string): boolean {
+    return this.#ending.has(turnId) || this.#deps.store.stateOf(turnId) !== "accepted";
+  }
+
   async #prompt(session: RuntimeSession, turn: AcceptedTurn): Promise<TurnOutcome> {
     const { turnId } = turn;
-    if (this.#cancelled.has(turnId)) return CANCELLED;
     const text = [...this.#deps.store.notes.take(), turn.text].join("\n\n");
     const offsets = new Map<string, number>();
     const finished = session.prompt(
@@ -184,10 +211,17 @@ class SerialRunner implements TurnRunner {
     await recorder.record([{ at: clock.now(), turnId, ...draftOf(update) }]);
   }
 
-  async #end(turnId: string, { outcome, code, reason }: TurnOutcome): Promise<void> {
+  /** Records the end of a turn; waits for an end that is being recorded. */
+  #end(turnId: string, outcome: TurnOutcome): Promise<void> {
+    const pending = this.#ending.get(turnId);
+    if (pending !== undefined) return pending;
+    const ending = this.#recordEnd(turnId, outcome).finally(() => this.#ending.delete(turnId));
+    this.#ending.set(turnId, ending);
+    return ending;
+  }
+
+  async #recordEnd(turnId: string, { outcome, code, reason }: TurnOutcome): Promise<void> {
     const { recorder, clock, log } = this.#deps;
-    if (this.#ending.has(turnId)) return;
-    this.#ending.add(turnId);
     const payload = {
       outcome,
       ...defined({ code, reason: reason?.slice(0, REASON_LENGTH_MAX) }),
@@ -197,7 +231,6 @@ class SerialRunner implements TurnRunner {
       isControl: true,
     });
     this.#cancelled.delete(turnId);
-    this.#ending.delete(turnId);
     this.#deps.onEnded?.(turnId);
     log.info("turn ended", { turn: turnId, outcome, code });
   }

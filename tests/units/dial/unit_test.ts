@@ -133,6 +133,22 @@ test("a runtime that does not start fails the turn with the reason", async (runn
   await unit.close();
 });
 
+test("a turn that waits for the program's start is cancelled at once", async (running, cockpit) => {
+  const driver = scriptedRuntime();
+  const letStart = driver.holdStart();
+  const unit = await startTestDial({ url: running.dialUrl, driver });
+  const first = await cockpit.post("one");
+  await cockpit.follow((event) => event.kind === "turn_delivered" && event.turn_id === first);
+  await cockpit.cancel(first);
+  const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
+  assert.equal(endOf(events, first)?.code, "cancelled-before-start");
+  const second = await cockpit.post("two");
+  letStart();
+  await cockpit.follow((event) => event.kind === "turn_ended" && event.turn_id === second);
+  assert.deepEqual(driver.begun, [second]);
+  await unit.close();
+});
+
 test("a stopped unit ends its turn and says so", async (running, cockpit) => {
   const unit = await startTestDial({ url: running.dialUrl, driver: scriptedRuntime(hang) });
   const turnId = await cockpit.post("one");
