@@ -85,7 +85,11 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
   ["another host", () => attached("https://evil.test/x"), /not in TEAMS_FILE_HOSTS/],
   ["a look-alike behind the host", () => attached(`https://${FILE_HOST}.evil.test/x`), /not in/],
   ["a host below the host", () => attached(`https://a.${FILE_HOST}/x`), /not in TEAMS_FILE_HOSTS/],
-  ["a user in front of the host", () => attached(`https://${FILE_HOST}@evil.test/`), /be read/],
+  [
+    "a URL with a user name",
+    () => attached(`https://${FILE_HOST}@evil.test/`),
+    /its URL is invalid/,
+  ],
   ["a final dot", () => attached(`https://${FILE_HOST}./x`), /not in TEAMS_FILE_HOSTS/],
   ["plain http", () => attached(`http://${FILE_HOST}/x`), /not in TEAMS_FILE_HOSTS/],
   ["another port", () => attached(`https://${FILE_HOST}:444/x`), /not in TEAMS_FILE_HOSTS/],

@@ -31,7 +31,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   const users = accounts.value.map(({ name, stored }) => ({
     address: name,
     agent: agents.find((one) => one.userEmail === name)?.name ?? null,
-    password: isHashed(stored) ? "hashed" : "in clear",
+    password: isHashed(stored) ? "hashed" : "in plain text",
   }));
   return ok({
     json: { users },
