@@ -7,7 +7,7 @@
  */
 
 import { defined } from "core/defined.ts";
-import { type LocalAnswer, localRequest } from "core/dial/local_frames.ts";
+import { type LocalAnswer, type LocalRequest, localRequest } from "core/dial/local_frames.ts";
 import { errorText, type Refusal } from "core/errors.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { MESSAGE_LIMITS } from "core/limits/message.ts";
@@ -96,24 +96,20 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
   try {
     for (let line = await next(); line !== undefined; line = await next()) {
       if (line === "") continue;
-      const request = localRequest.safeParse(parseJsonLine(line));
-      if (request.success && request.data.type === "approval_ask") {
-        return await serveQuestion(request.data, deps.approvals, { next, answer });
+      const parsed = localRequest.safeParse(parseJsonLine(line));
+      if (!parsed.success) {
+        await answer(invalid("its type is unknown or a field is invalid"));
+        continue;
       }
-      if (request.success && request.data.type === "turn") {
-        return await serveTurn(request.data, deps.turns, {
-          rights,
-          log: deps.log,
-          next,
-          answer,
-        });
+      const request = parsed.data;
+      if (request.type === "approval_ask") {
+        return await serveQuestion(request, deps.approvals, { next, answer });
       }
-      if (request.success && request.data.type === "mcp_listed") {
-        return await registerProxy(request.data.mcp, deps.mcps, next);
+      if (request.type === "turn") {
+        return await serveTurn(request, deps.turns, { rights, log: deps.log, next, answer });
       }
-      await answer(
-        request.success ? await handle(request.data, deps, rights) : invalid("its type is unknown"),
-      );
+      if (request.type === "mcp_listed") return await registerProxy(request.mcp, deps.mcps, next);
+      await answer(await handle(request, deps, rights));
     }
   } catch (thrown) {
     if (!(thrown instanceof LineTooLong)) throw thrown;
@@ -135,8 +131,14 @@ async function registerProxy(
   }
 }
 
+/** Requests with one answer; the others keep their connection open. */
+type ShortRequest = Exclude<
+  LocalRequest,
+  { readonly type: "approval_ask" | "turn" | "mcp_listed" }
+>;
+
 async function handle(
-  request: ReturnType<typeof localRequest.parse>,
+  request: ShortRequest,
   { questions, ownerFiles, approvals }: LocalSocketDeps,
   rights: PeerRights,
 ): Promise<LocalAnswer> {
@@ -165,13 +167,10 @@ async function handle(
     case "approvals":
     case "approval_decide":
       return answerApprovals(request, approvals, rights);
-    case "approval_ask":
     case "approval_use":
-      return invalid("the connection has no open question");
-    case "mcp_listed":
-    case "turn":
+      return invalid("this connection has no open question");
     case "turn_cancel":
-      return invalid("the connection has no turn");
+      return invalid("this connection has no open turn");
   }
 }
 
