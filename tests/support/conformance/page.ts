@@ -15,16 +15,14 @@ export interface RevisionResults {
   readonly client: ReadonlyMap<string, Result>;
 }
 
-const SIGN_IN =
-  "HTTP only: signing in to a server that is reached by URL, no step of which is on a " +
-  "unix socket";
+const SIGN_IN = "HTTP only: login to a server that is reached by URL; unix sockets have no login";
 /** Returns why a client scenario does not apply; undefined when it does. */
 export function notApplicable(scenario: string): string | undefined {
   if (scenario.startsWith("auth/")) return SIGN_IN;
   return scenario === "http-custom-headers"
-    ? "HTTP only: arguments that a tool wants repeated in headers, of which a socket has " +
-      "none; `mcp call` " +
-      "of a URL does not repeat them, and a server that insists refuses the call"
+    ? "HTTP only: some tools require arguments in headers too; a socket has no headers. " +
+      "`mcp call` of a URL does not send such headers, so a server that requires them refuses " +
+      "the call"
     : undefined;
 }
 
@@ -37,9 +35,9 @@ export function isByUrl(scenario: string): boolean {
 const OF_THE_FRONT: Readonly<Record<string, string>> = {
   "dns-rebinding-protection": "passed by the test's HTTP front; a socket has no Host or Origin",
   "server-sse-multiple-streams":
-    "passed; event streams are HTTP, and a socket shows parallel calls only",
+    "passed; event streams exist only in HTTP, so this tests parallel calls over the socket",
   "server-stateless":
-    "passed; its four checks of statuses and headers are about the test's HTTP front",
+    "passed; its four checks of statuses and headers concern only the test's HTTP front",
 };
 
 const BY_URL = "HTTP only; run as an MCP that is reached by URL";
@@ -48,18 +46,18 @@ const BY_URL = "HTTP only; run as an MCP that is reached by URL";
 export function conformancePage(version: string, revisions: readonly RevisionResults[]): string {
   return `# Conformance
 
-The official suite (\`@modelcontextprotocol/conformance@${version}\`, its required sets, run offline
-by \`./dev test conformance\`) against every step of a call: proxy, gate and socket. It runs at
-both revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes this page. The
-list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
+The official suite is \`@modelcontextprotocol/conformance@${version}\`, with its required sets, run
+offline by \`./dev test conformance\`. It tests every step of a call: proxy, gate and socket. It
+tests both protocol revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes
+this page. The list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
 
 **As a server.** The suite speaks HTTP. The test's HTTP front gives each client a proxy
 (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that
 the suite validates against the schema of the revision has passed framing, admission and gate.
 
-**As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`. It reaches the
-suite's server through our proxy, a separate process, and a unix socket. It answers a server's
-questions (form and URL mode; \`input_required\` of 2026-07-28) by accepting every default.
+**As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`. The client reaches
+the suite's server through the product's proxy, a separate process, and a unix socket. It answers
+each question of a server (form and URL mode; \`input_required\` of 2026-07-28) with the defaults.
 
 ${revisions.map(revisionText).join("\n")}`;
 }
