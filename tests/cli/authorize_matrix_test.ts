@@ -48,7 +48,7 @@ Deno.test("authorize() answers every verb and caller as the matrix says", async 
   await assertGolden("cli/authorize_matrix.txt", `${text}\n`);
 });
 
-Deno.test("help hides every verb that later work brings", () => {
+Deno.test("help hides every verb that is not implemented yet", () => {
   const help = helpText([]) ?? "";
   for (const verb of VERBS) {
     const isShown = new RegExp(`^ *${verbName(verb)}( |$)`, "m").test(help);

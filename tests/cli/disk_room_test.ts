@@ -69,7 +69,7 @@ Deno.test("diskProblems() distinguishes bytes and entries, and names the folders
   ]);
 });
 
-Deno.test("diskProblems() asks a small disk for a part, and nothing of an empty one", async () => {
+Deno.test("diskProblems() requires a share of a small disk, none of an empty one", async () => {
   for (
     const [line, wanted] of [
       ["/run 10000000 500001 1000 50 /run/fleetctl", []],
@@ -89,7 +89,7 @@ Deno.test("diskProblems() asks a small disk for a part, and nothing of an empty 
   }
 });
 
-Deno.test("diskProblems() asks for its own folders under a root; no df, no finding", async () => {
+Deno.test("diskProblems() checks only its own folders under a root, using df", async () => {
   const { asked } = await problems("", "/srv/root");
   assert.deepEqual(asked.slice(-3), [
     "/srv/root/var/lib/fleetctl",

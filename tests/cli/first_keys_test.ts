@@ -32,7 +32,7 @@ const ROWS: readonly (readonly [
   ["more than 4 KiB", (path) => Deno.writeTextFile(path, GOOD.padEnd(4097))],
   ["a folder", (path) => Deno.mkdir(path)],
   ["a link to a key", (path) => shell('echo "$1" > "$2.real"; ln -s "$2.real" "$2"', GOOD, path)],
-  ["a pipe that nobody writes to", (path) => shell('mkfifo "$1"', path)],
+  ["a pipe without a writer", (path) => shell('mkfifo "$1"', path)],
 ];
 for (const [name, put, want] of ROWS) {
   Deno.test(`keysInHomes() of ${name}`, async () => {

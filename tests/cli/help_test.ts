@@ -15,7 +15,7 @@ import { verbName } from "core/verbs/verb.ts";
 import { VERSION } from "core/version.ts";
 import { assertGolden } from "tests/support/golden.ts";
 
-Deno.test("helpText() of everything, groups and each verb is as the golden file", async () => {
+Deno.test("helpText() of the program, groups and verbs matches the golden file", async () => {
   const groups = new Set(
     shownVerbs().flatMap((verb) =>
       verb.path.slice(0, -1).map((_, depth) => verb.path.slice(0, depth + 1).join(" "))
@@ -30,12 +30,12 @@ Deno.test("helpText() of everything, groups and each verb is as the golden file"
   await assertGolden("cli/help.txt", pages.join("\n"));
 });
 
-Deno.test("manPage() is what the golden file says", async () => {
+Deno.test("manPage() matches the golden file", async () => {
   await assertGolden("cli/fleetctl.1", manPage("0.0.0"));
 });
 
 for (const shell of SHELLS) {
-  Deno.test(`completionScript() of ${shell} is what the golden file says`, async () => {
+  Deno.test(`completionScript() of ${shell} matches the golden file`, async () => {
     await assertGolden(`cli/completion.${shell}`, completionScript(shell));
   });
 }
@@ -101,13 +101,13 @@ for (const [argv, code, stdout, stderr] of ANSWERS) {
   });
 }
 
-Deno.test("COMMANDS has a file for each verb that is built, and for no other", () => {
+Deno.test("COMMANDS has a file for each implemented verb, and for no other", () => {
   const built = VERBS.filter((verb) => !verb.later).map(verbName);
   assert.deepEqual(Object.keys(COMMANDS).sort(), [...built].sort());
 });
 
 for (const [name, load] of Object.entries(COMMANDS)) {
-  Deno.test(`COMMANDS "${name}" parses and runs apart`, async () => {
+  Deno.test(`COMMANDS "${name}" has separate functions to parse and to run`, async () => {
     const command = await load();
     assert.equal(typeof command.parseOptions, "function");
     assert.equal(typeof command.run, "function");

@@ -46,7 +46,7 @@ async function forge(file: string): Promise<void> {
   await Deno.writeTextFile(file, JSON.stringify({ version: "1", texts: [[TEXT, FORGED]] }));
 }
 
-Deno.test("withKeptYaml() writes what it parsed for its owner, and believes it", async () => {
+Deno.test("withKeptYaml() stores values for their owner alone, and trusts them", async () => {
   await withRoot(async (run, file) => {
     assert.deepEqual(await run(), { name: "ada" });
     assert.equal(((await Deno.stat(file)).mode ?? 0) & 0o777, 0o600);
@@ -85,7 +85,7 @@ Deno.test("withKeptYaml() trusts no file that another user may have written", as
   }
 });
 
-Deno.test("withKeptYaml() trusts no other version, and works on a full disk", async () => {
+Deno.test("withKeptYaml() trusts no other version's file, and works on a full disk", async () => {
   await withRoot(async (run, file) => {
     await run();
     await forge(file);

@@ -28,23 +28,23 @@ Deno.test("printBlocks() cuts nothing and colours nothing in a pipe", () => {
   );
 });
 
-Deno.test("printBlocks() keeps to the width of a terminal", () => {
+Deno.test("printBlocks() fits the width of a terminal", () => {
   const text = printBlocks([TABLE], { columns: 24, color: false, live: false });
   assert.ok(text.split("\n").every((line) => line.length <= 24), text);
   assert.match(text, /…/);
 });
 
-Deno.test("printBlocks() colours only where it may", () => {
+Deno.test("printBlocks() uses colours only where they are allowed", () => {
   const text = printBlocks([TABLE], { columns: 80, color: true, live: true });
   assert.ok(text.includes("\x1b[32mshort\x1b[0m"));
 });
 
-Deno.test("printBlocks() lets no text steer the terminal", () => {
+Deno.test("printBlocks() lets no text control the terminal", () => {
   const text = printBlocks([{ kind: "lines", lines: ["a\x1b[2Jb\u009bc\rd"] }], NO_TERMINAL);
   assert.equal(text, "a?[2Jb?c?d\n");
 });
 
-Deno.test("printBlocks() says so when a table is empty, and nothing for no blocks", () => {
+Deno.test("printBlocks() states that a table is empty, and prints nothing without blocks", () => {
   assert.equal(printBlocks([{ ...TABLE, rows: [] }], NO_TERMINAL), "Agents\nnone\n");
   assert.equal(printBlocks([], NO_TERMINAL), "");
 });
@@ -140,7 +140,7 @@ Deno.test("createProgress() reports each step as it begins, and failed steps", (
   assert.ok(!text.includes("\u001b"));
 });
 
-Deno.test("createProgress() is silent when it must be", () => {
+Deno.test("createProgress() prints nothing in quiet mode", () => {
   let text = "";
   const progress = createProgress((part) => text += part, NO_TERMINAL, "quiet");
   progress.step(STEP);

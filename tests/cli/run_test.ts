@@ -98,7 +98,7 @@ const VERBS: readonly (readonly string[])[] = [
   ["apply", "self"],
 ];
 
-Deno.test("runCli() says the same through the daemon as without it", async () => {
+Deno.test("runCli() prints the same through the daemon as without it", async () => {
   const alone = await newRoot();
   const served = await newRoot();
   const { daemon, runs } = await startRealDaemon(served);
@@ -201,7 +201,7 @@ for (const [argv, code, says] of USER) {
   });
 }
 
-Deno.test("runCli() turns a broken machine into one refusal", async () => {
+Deno.test("runCli() reports a fault of the machine as one refusal", async () => {
   const root = await Deno.makeTempDir({ prefix: "fctl" });
   try {
     const said = await runFleetctl(["status"], {

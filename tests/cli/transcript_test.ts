@@ -25,7 +25,7 @@ const ROWS: readonly {
 }[] = [
   { name: "a message alone", news: [message("a\nb")], want: "ada: a\nada: b\n" },
   {
-    name: "previews of all of it",
+    name: "previews of the whole message",
     news: [preview("a\n", 0), preview("b", 2), message("a\nb")],
     want: "ada: a\nada: b\n",
   },
@@ -45,7 +45,7 @@ const ROWS: readonly {
     want: 'ada: one\n  → bash {"command":"ls"}\nada: two\n',
   },
   {
-    name: "who asked, with control characters",
+    name: "the sender's name, with control characters",
     news: [event("turn_asked", { text: "hi\u001b[2J", by: "the operator" })],
     want: "the operator: hi\ufffd[2J\n",
   },

@@ -61,7 +61,7 @@ Deno.test("takeVerbLock() acquires a free lock without a queue", async () => {
 });
 
 for (const kind of ["memory", "disk"] as const) {
-  Deno.test(`takeVerbLock() goes round among uids, in ${kind}`, async () => {
+  Deno.test(`takeVerbLock() serves uids in turn, in ${kind}`, async () => {
     const folder = kind === "disk" ? await Deno.makeTempDir() : LOCKS;
     const files = kind === "disk" ? denoFiles() : memoryFiles();
     const { take, ask, goOn, order } = watch(files, folder);
@@ -75,7 +75,7 @@ for (const kind of ["memory", "disk"] as const) {
   });
 }
 
-Deno.test("takeVerbLock() passes over tickets of the dead and what is no ticket", async () => {
+Deno.test("takeVerbLock() ignores tickets of ended processes and other files", async () => {
   const files = memoryFiles({
     [`${LOCKS}/verb.queue/${EVE}.1.00000000-0000-4000-8000-000000000000`]: "",
     [`${LOCKS}/verb.queue/.0123.fleetctl-tmp`]: "",
@@ -88,7 +88,7 @@ Deno.test("takeVerbLock() passes over tickets of the dead and what is no ticket"
   assert.equal(await files.readText(`${LOCKS}/verb.served.json`), `{"${BOB}":1}\n`);
 });
 
-Deno.test("takeVerbLock() gives turns where nothing can be written", async () => {
+Deno.test("takeVerbLock() serves callers in turn where nothing can be written", async () => {
   const files = memoryFiles();
   files.failUnder(`${LOCKS}/verb.served.json`, "ENOSPC");
   const { take, ask, goOn, order } = watch(files);

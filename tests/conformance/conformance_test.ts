@@ -102,7 +102,7 @@ for (const revision of REVISIONS) {
   });
 }
 
-Deno.test("docs/conformance.md says what the suite said", async () => {
+Deno.test("docs/conformance.md matches the suite's results", async () => {
   const revisions = REVISIONS.map((revision): RevisionResults => ({ revision, ...of(revision) }));
   const page = conformancePage(await suiteVersion(), revisions);
   if (Deno.env.get("FLEETCTL_GOLDEN") === "rewrite") return await Deno.writeTextFile(PAGE, page);

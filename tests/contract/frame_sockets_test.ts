@@ -56,24 +56,27 @@ function nextMessage(connection: FrameConnection): Promise<string> {
   return new Promise((resolve) => connection.onMessage(resolve));
 }
 
-socketsTest("serveFrames refuses an upgrade with the owner's answer", async (sockets) => {
-  const listener = await sockets.serveFrames(LOOPBACK, {
-    frameBytesMax: 1_024,
-    handler: NOT_FOUND,
-    upgrade: (request) =>
-      request.headers.get("x-pass") === "yes"
-        ? { accept: true, onOpen: (connection) => connection.close(1000, "") }
-        : { accept: false, response: new Response("go away", { status: 403 }) },
-  });
-  const options = { frameBytesMax: 1_024, timeoutMs: 5_000 };
-  const url = urlOf(listener, "ws", "/register");
-  await assert.rejects(sockets.connectFrames(url, options), /Cannot connect to .*403/);
-  const allowed = await sockets.connectFrames(url, { ...options, headers: { "x-pass": "yes" } });
-  assert.deepEqual(await closeOf(allowed), [1000, ""]);
-  await listener.close();
-});
+socketsTest(
+  "serveFrames refuses an upgrade with the answer that its caller chose",
+  async (sockets) => {
+    const listener = await sockets.serveFrames(LOOPBACK, {
+      frameBytesMax: 1_024,
+      handler: NOT_FOUND,
+      upgrade: (request) =>
+        request.headers.get("x-pass") === "yes"
+          ? { accept: true, onOpen: (connection) => connection.close(1000, "") }
+          : { accept: false, response: new Response("go away", { status: 403 }) },
+    });
+    const options = { frameBytesMax: 1_024, timeoutMs: 5_000 };
+    const url = urlOf(listener, "ws", "/register");
+    await assert.rejects(sockets.connectFrames(url, options), /Cannot connect to .*403/);
+    const allowed = await sockets.connectFrames(url, { ...options, headers: { "x-pass": "yes" } });
+    assert.deepEqual(await closeOf(allowed), [1000, ""]);
+    await listener.close();
+  },
+);
 
-socketsTest("serveFrames agrees on the subprotocol that the owner chose", async (sockets) => {
+socketsTest("serveFrames agrees on the subprotocol that its caller chose", async (sockets) => {
   const accepted = Promise.withResolvers<FrameConnection>();
   const listener = await sockets.serveFrames(LOOPBACK, {
     frameBytesMax: 1_024,
@@ -99,7 +102,7 @@ socketsTest("serveFrames agrees on the subprotocol that the owner chose", async 
   await listener.close();
 });
 
-socketsTest("frames arrive whole, in order, in both directions", async (sockets) => {
+socketsTest("frames arrive complete and in order, in both directions", async (sockets) => {
   const { server, client, listener } = await connectPair(sockets);
   const got: string[] = [];
   const all = Promise.withResolvers<void>();
@@ -155,7 +158,7 @@ socketsTest("a frame that is too big closes with 1009 and is not delivered", asy
 });
 
 socketsTest(
-  "setFrameBytesMax moves the bound up and down on an open connection",
+  "setFrameBytesMax raises and lowers the bound of an open connection",
   async (sockets) => {
     const { server, client, listener } = await connectPair(sockets, { server: 100 });
     server.setFrameBytesMax(5_000);
@@ -248,7 +251,7 @@ socketsTest("close cuts a reason that is too long at a character", async (socket
   await listener.close();
 });
 
-socketsTest("listener close says 1001 to whoever is connected", async (sockets) => {
+socketsTest("closing the listener closes each connection with 1001", async (sockets) => {
   const { client, listener } = await connectPair(sockets);
   const closed = closeOf(client);
   await listener.close();
@@ -256,7 +259,7 @@ socketsTest("listener close says 1001 to whoever is connected", async (sockets) 
 });
 
 socketsTest(
-  "connectFrames rejects when nobody listens and when nobody answers",
+  "connectFrames rejects without a listener, and without an answer",
   async (sockets) => {
     const silent = Deno.listen(LOOPBACK);
     const { port } = silent.addr as Deno.NetAddr;

@@ -38,7 +38,7 @@ socketsTest(
 );
 
 socketsTest(
-  "servePlain hands over what came, and answers what it is told",
+  "servePlain passes on the received bytes, and sends the handler's answer",
   async (sockets, log) => {
     const listener = await sockets.servePlain(
       LOOPBACK,
@@ -65,7 +65,7 @@ socketsTest(
   },
 );
 
-socketsTest("serveHttp close ends open streams when the grace is over", async (sockets) => {
+socketsTest("serveHttp close ends open streams after the grace period", async (sockets) => {
   const cancelled = Promise.withResolvers<void>();
   const listener = await sockets.serveHttp(LOOPBACK, () =>
     new Response(
@@ -138,25 +138,28 @@ socketsTest("serveFrames answers plain HTTP, streams and errors included", async
   await listener.close();
 });
 
-socketsTest("serveFrames tells a streaming handler that its reader is gone", async (sockets) => {
-  const cancelled = Promise.withResolvers<void>();
-  const listener = await sockets.serveFrames(LOOPBACK, {
-    frameBytesMax: 1_024,
-    upgrade: () => ({ accept: false, response: NOT_FOUND() }),
-    handler: () =>
-      new Response(
-        new ReadableStream({
-          start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
-          cancel: () => cancelled.resolve(),
-        }),
-      ),
-  });
-  const abort = new AbortController();
-  const response = await fetch(urlOf(listener, "http"), { signal: abort.signal });
-  const reader = response.body?.getReader();
-  await reader?.read();
-  abort.abort();
-  await cancelled.promise;
-  await reader?.read().catch(() => {});
-  await listener.close();
-});
+socketsTest(
+  "serveFrames notifies a streaming handler that its reader has disconnected",
+  async (sockets) => {
+    const cancelled = Promise.withResolvers<void>();
+    const listener = await sockets.serveFrames(LOOPBACK, {
+      frameBytesMax: 1_024,
+      upgrade: () => ({ accept: false, response: NOT_FOUND() }),
+      handler: () =>
+        new Response(
+          new ReadableStream({
+            start: (controller) => controller.enqueue(new TextEncoder().encode("data: 1\n\n")),
+            cancel: () => cancelled.resolve(),
+          }),
+        ),
+    });
+    const abort = new AbortController();
+    const response = await fetch(urlOf(listener, "http"), { signal: abort.signal });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    abort.abort();
+    await cancelled.promise;
+    await reader?.read().catch(() => {});
+    await listener.close();
+  },
+);

@@ -17,7 +17,7 @@ Deno.test("memoryFiles() starts with the files given", async () => {
   assert.deepEqual(files.changes, []);
 });
 
-Deno.test("failAt() lets the n-th change fail, once, and nothing of it happen", async () => {
+Deno.test("failAt() lets the n-th change fail once, without any effect", async () => {
   const files = memoryFiles({ "/d/a": "old" });
   files.failAt(2, "ENOSPC");
   await files.write("/d/a", "new");
@@ -27,7 +27,7 @@ Deno.test("failAt() lets the n-th change fail, once, and nothing of it happen", 
   assert.deepEqual(files.changes, ["write /d/a", "write /d/a", "write /d/a"]);
 });
 
-Deno.test("failUnder() lets a part of the tree fail until it is mended", async () => {
+Deno.test("failUnder() lets changes below a folder fail until it is repaired", async () => {
   const files = memoryFiles({ "/etc/a": "", "/etcetera/a": "" });
   files.failUnder("/etc", "EROFS");
   await assert.rejects(files.write("/etc/a", "x"), { code: "EROFS" });
@@ -47,6 +47,6 @@ Deno.test("memoryFiles() follows links on the way, and notices loops", async () 
   await assert.rejects(files.readText("/loop/a"), { code: "ELOOP" });
 });
 
-Deno.test("memoryFiles() takes absolute paths only", () => {
+Deno.test("memoryFiles() accepts absolute paths only", () => {
   assert.throws(() => memoryFiles({ "a/b": "" }), /not absolute/);
 });

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { memoryHost } from "tests/fakes/host.ts";
 
-Deno.test("memoryHost() answers HTTP through a function and keeps what was asked", async () => {
+Deno.test("memoryHost() answers HTTP through a function and records the requests", async () => {
   const host = memoryHost({ http: async (request) => new Response(await request.text()) });
   const response = await host.http.fetch("http://a/b", { method: "POST", body: "echo" });
   assert.equal(await response.text(), "echo");

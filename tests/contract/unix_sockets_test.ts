@@ -92,23 +92,27 @@ unixTest("serveUnix names the peer by its kernel credentials", async (sockets, r
   await server.close();
 });
 
-unixTest("serveUnix names a foreign uid, and the mode keeps it out", async (sockets, root) => {
-  const path = `${root}/s`;
-  await Deno.chmod(root, 0o755);
-  const server = await sockets.serveUnix(
-    path,
-    0o666,
-    (stream) => void answerOnce(stream).catch(() => {}),
-  );
-  assert.equal(await askAs(NOBODY, path), `heard hi from ${NOBODY}:${NOBODY}`);
-  await server.close();
-  const closed = await sockets.serveUnix(path, 0o660, () => assert.fail("let in"));
-  assert.equal(await askAs(NOBODY, path), "refused 13");
-  await closed.close();
-}, !isRoot);
+unixTest(
+  "serveUnix reports another user's uid, and the mode keeps that user out",
+  async (sockets, root) => {
+    const path = `${root}/s`;
+    await Deno.chmod(root, 0o755);
+    const server = await sockets.serveUnix(
+      path,
+      0o666,
+      (stream) => void answerOnce(stream).catch(() => {}),
+    );
+    assert.equal(await askAs(NOBODY, path), `heard hi from ${NOBODY}:${NOBODY}`);
+    await server.close();
+    const closed = await sockets.serveUnix(path, 0o660, () => assert.fail("let in"));
+    assert.equal(await askAs(NOBODY, path), "refused 13");
+    await closed.close();
+  },
+  !isRoot,
+);
 
 unixTest(
-  "serveUnix sets the mode whatever the umask says, and restores it",
+  "serveUnix sets the mode whatever the umask is, and restores the umask",
   async (sockets, root) => {
     const before = Deno.umask(0o027);
     try {
@@ -122,26 +126,30 @@ unixTest(
   },
 );
 
-unixTest("serveUnix has no moment in which another account gets in", async (sockets, root) => {
-  await Deno.chmod(root, 0o755);
-  const path = `${root}/s`;
-  // Connects without pause while the socket is created and removed, and prints each connection that
-  // is accepted.
-  const script = `
+unixTest(
+  "serveUnix lets no other account connect, not even for a moment",
+  async (sockets, root) => {
+    await Deno.chmod(root, 0o755);
+    const path = `${root}/s`;
+    // Connects without pause while the socket is created and removed, and prints each accepted
+    // connection.
+    const script = `
     $| = 1; print "go"; while (1) { print "in" if IO::Socket::UNIX->new(Peer => $ARGV[0]); }`;
-  const knocker = perlAs(NOBODY, script, path).spawn();
-  const reader = knocker.stdout.getReader();
-  await reader.read();
-  for (let round = 0; round < 100; round++) {
-    const server = await sockets.serveUnix(path, 0o600, () => {});
-    await server.close();
-  }
-  knocker.kill("SIGKILL");
-  assert.equal((await reader.read()).done, true);
-  await knocker.status;
-}, !isRoot);
+    const knocker = perlAs(NOBODY, script, path).spawn();
+    const reader = knocker.stdout.getReader();
+    await reader.read();
+    for (let round = 0; round < 100; round++) {
+      const server = await sockets.serveUnix(path, 0o600, () => {});
+      await server.close();
+    }
+    knocker.kill("SIGKILL");
+    assert.equal((await reader.read()).done, true);
+    await knocker.status;
+  },
+  !isRoot,
+);
 
-unixTest("serveUnix replaces a socket that nobody answers on", async (sockets, root) => {
+unixTest("serveUnix replaces a socket without a listener", async (sockets, root) => {
   const path = `${root}/s`;
   // A killed process leaves its socket behind.
   const { code } = await new Deno.Command("/usr/bin/perl", {
@@ -159,7 +167,7 @@ unixTest("serveUnix replaces a socket that nobody answers on", async (sockets, r
   await assert.rejects(Deno.lstat(path), Deno.errors.NotFound);
 });
 
-unixTest("serveUnix leaves a socket alone that somebody answers on", async (sockets, root) => {
+unixTest("serveUnix does not replace a socket that has a listener", async (sockets, root) => {
   const path = `${root}/s`;
   const first = await sockets.serveUnix(
     path,
@@ -174,7 +182,7 @@ unixTest("serveUnix leaves a socket alone that somebody answers on", async (sock
   await first.close();
 });
 
-unixTest("serveUnix leaves anything alone that is no socket", async (sockets, root) => {
+unixTest("serveUnix does not replace a file that is no socket", async (sockets, root) => {
   const path = `${root}/file`;
   await Deno.writeTextFile(path, "keep");
   await Deno.symlink("/none", `${root}/link`);
@@ -206,28 +214,31 @@ unixTest("serveUnix close removes the socket, once", async (sockets, root) => {
   await next.close();
 });
 
-unixTest("connectUnix rejects when there is nobody", async (sockets, root) => {
+unixTest("connectUnix rejects without a listener", async (sockets, root) => {
   await assert.rejects(sockets.connectUnix(`${root}/none`), { code: "ENOENT" });
 });
 
-unixTest("streams carry much in both directions with back-pressure", async (sockets, root) => {
-  const path = `${root}/s`;
-  const server = await sockets.serveUnix(path, 0o600, (stream) => {
-    void stream.readable.pipeTo(stream.writable);
-  });
-  const stream = await sockets.connectUnix(path);
-  const block = new Uint8Array(1_000_000).fill(65);
-  const sending = (async () => {
-    const writer = stream.writable.getWriter();
-    for (let round = 0; round < 30; round++) await writer.write(block);
-    await writer.close();
-  })();
-  let received = 0;
-  for await (const chunk of stream.readable) received += chunk.length;
-  await sending;
-  assert.equal(received, 30_000_000);
-  await server.close();
-});
+unixTest(
+  "streams carry large data in both directions with back-pressure",
+  async (sockets, root) => {
+    const path = `${root}/s`;
+    const server = await sockets.serveUnix(path, 0o600, (stream) => {
+      void stream.readable.pipeTo(stream.writable);
+    });
+    const stream = await sockets.connectUnix(path);
+    const block = new Uint8Array(1_000_000).fill(65);
+    const sending = (async () => {
+      const writer = stream.writable.getWriter();
+      for (let round = 0; round < 30; round++) await writer.write(block);
+      await writer.close();
+    })();
+    let received = 0;
+    for await (const chunk of stream.readable) received += chunk.length;
+    await sending;
+    assert.equal(received, 30_000_000);
+    await server.close();
+  },
+);
 
 unixTest("a writer waits while the peer does not read", async (sockets, root) => {
   const path = `${root}/s`;
@@ -251,7 +262,7 @@ unixTest("a writer waits while the peer does not read", async (sockets, root) =>
   await server.close();
 });
 
-unixTest("a peer that vanishes ends the streams and nothing else", async (sockets, root) => {
+unixTest("a peer that disconnects ends only its own streams", async (sockets, root) => {
   const path = `${root}/s`;
   const accepted = Promise.withResolvers<PeerStream>();
   const server = await sockets.serveUnix(path, 0o600, accepted.resolve);

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { createTtlCache } from "core/ttl_cache.ts";
 
-Deno.test("createTtlCache() keeps a value until its time and not at it", () => {
+Deno.test("createTtlCache() keeps a value until it expires", () => {
   const recent = createTtlCache<number>(2);
   recent.keep("a", 1, 100);
   assert.deepEqual([recent.get("a", 99), recent.get("a", 100), recent.get("b", 0)], [

@@ -26,12 +26,12 @@ Deno.test("a workspace is an absolute path or one below the home", () => {
   for (const [text, words] of bad) assert.match(workspaceRule(String(text)) ?? "", words as RegExp);
 });
 
-Deno.test("the home stands for ~", () => {
+Deno.test("~ stands for the home", () => {
   assert.equal(workspaceFolder("~/workspace", HOME), "/home/ada/workspace");
   assert.equal(workspaceFolder("/srv/ada", HOME), "/srv/ada");
 });
 
-Deno.test("on a host a workspace lies where it can do no harm", () => {
+Deno.test("on a host a workspace is refused where it could do harm", () => {
   for (const text of ["~/workspace", "~/a/b", "/home/ada/work", "/srv/ada", "/data/teams/ada"]) {
     assert.equal(workspacePlaceRule(text, HOME), undefined, text);
   }

@@ -29,7 +29,7 @@ Deno.test("up without a terminal says what it found, and uses nothing of it", as
   assert.ok(!up.text().includes(KEY));
 });
 
-Deno.test("up looks for nothing when it is told so", async () => {
+Deno.test("up --model-from none looks for no model", async () => {
   const root = await makeRoot();
   await using up = startUp(root, ["--model-from", "none"], { ANTHROPIC_API_KEY: KEY });
   await up.line(/^try, in another terminal/);
@@ -57,7 +57,7 @@ Deno.test("up --model-from connects what it names, and a turn is answered by it"
   }
 });
 
-Deno.test("up --model-from ends with what is missing", async () => {
+Deno.test("up --model-from reports what is missing", async () => {
   const root = await makeRoot();
   await using up = startUp(root, ["--model-from", "openai"]);
   assert.equal(await up.exited, 2);

@@ -114,13 +114,13 @@ const HOSTILE: readonly {
     says: /it is not a commit id/,
   },
   {
-    name: "a recovery key of nonsense",
+    name: "an invalid recovery key",
     words: ["secret", "recovery", "add", "age1\nage1"],
     says: /it is not an age recipient/,
   },
 ];
 
-Deno.test("verbs of the store refuse hostile input shortly, and change nothing", async () => {
+Deno.test("verbs of the store refuse hostile input briefly, and change nothing", async () => {
   await withBench(async (bench) => {
     const old = await readState(bench);
     for (const { name, words, stdin, says } of HOSTILE) {

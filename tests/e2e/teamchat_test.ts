@@ -164,7 +164,7 @@ Deno.test("each owner's message reaches their own agent, in both modes", async (
     await talk(up, { url, kit, owners });
     assert.equal(kit.tokensMinted, 0);
   });
-  await t.step("cloud mode, in two halves", async () => {
+  await t.step("cloud mode, with receiver and sender", async () => {
     await using served = await serveKit();
     const { kit } = served;
     await Deno.writeTextFile(`${root}/kit.yaml`, kit.cloudFile);

@@ -27,7 +27,7 @@ Deno.test("up refuses a root without a name, and writes nothing where it was cal
   assert.deepEqual([...Deno.readDirSync(folder)].filter(({ name }) => name !== "var"), []);
 });
 
-Deno.test("up refuses a root of somebody else, or that anybody may change, untouched", async () => {
+Deno.test("up refuses a root that others own or may write, and leaves it unchanged", async () => {
   const open = await makeRoot();
   await Deno.chmod(open, 0o777);
   let foreign = "/usr/share";
@@ -49,7 +49,7 @@ Deno.test("up refuses a root of somebody else, or that anybody may change, untou
   }
 });
 
-Deno.test("up refuses a working folder that is none, before anything is started", async () => {
+Deno.test("up refuses a working folder that is no folder, before anything is started", async () => {
   const root = await makeRoot();
   for (const workdir of [`${root}/nowhere`, "/etc/passwd"]) {
     const result = await runDev(["up", "--root", root, "--port-base", "0", "--workdir", workdir]);
@@ -63,7 +63,7 @@ Deno.test("up refuses a working folder that is none, before anything is started"
   }
 });
 
-Deno.test("up takes a root behind a link and behind dots", async () => {
+Deno.test("up accepts a root whose path contains a link or dots", async () => {
   const folder = await makeRoot();
   await Deno.mkdir(`${folder}/real`);
   await Deno.symlink(`${folder}/real`, `${folder}/link`);
@@ -72,7 +72,7 @@ Deno.test("up takes a root behind a link and behind dots", async () => {
   assert.ok((await Deno.stat(`${folder}/real/r/etc/fleetctl`)).isDirectory);
 });
 
-Deno.test("up names who holds a taken port, and --port-base goes around it", async () => {
+Deno.test("up names the holder of a taken port, and --port-base avoids the port", async () => {
   const root = await makeRoot();
   // Find a base whose cockpit port this test holds.
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

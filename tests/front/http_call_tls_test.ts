@@ -21,7 +21,7 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
-  { what: "a certificate that fits", san: "IP:127.0.0.1", isTrusted: true, comes: "201" },
+  { what: "a valid certificate", san: "IP:127.0.0.1", isTrusted: true, comes: "201" },
   {
     what: "a server of both versions",
     san: "IP:127.0.0.1",
@@ -29,8 +29,13 @@ const ROWS: readonly Row[] = [
     alpn: ["h2", "http/1.1"],
     comes: "201",
   },
-  { what: "a certificate nobody trusts", san: "IP:127.0.0.1", isTrusted: false, comes: "unmade" },
-  { what: "one of another host", san: "DNS:other.test", isTrusted: true, comes: "unmade" },
+  { what: "an untrusted certificate", san: "IP:127.0.0.1", isTrusted: false, comes: "unmade" },
+  {
+    what: "a certificate of another host",
+    san: "DNS:other.test",
+    isTrusted: true,
+    comes: "unmade",
+  },
   {
     what: "a server without HTTP/1.1",
     san: "IP:127.0.0.1",

@@ -48,7 +48,7 @@ async function startCockpit(): Promise<Listener> {
 }
 
 for (const front of FRONTS) {
-  Deno.test(`${front.name} as documented keeps all that the login proxy needs`, async (t) => {
+  Deno.test(`${front.name} as documented keeps what the login proxy needs`, async (t) => {
     const cockpit = await startCockpit();
     const host = { ...memoryHost(), clock: systemClock(), random: systemRandom() };
     const { proxy } = await startTestLogin(host, `http://127.0.0.1:${cockpit.address.port}`, {
@@ -62,48 +62,54 @@ for (const front of FRONTS) {
       );
       const curl = (path: string, ...more: readonly string[]) =>
         running.curl(path, ["-i", ...more]);
-      await t.step("a page over HTTP/2, told to stay with https", async () => {
+      await t.step("a page over HTTP/2, with an HSTS header", async () => {
         const page = await curl("/auth/login", "-H", "accept: text/html", "--max-time", "20");
         assert.match(page, /^HTTP\/2 200/);
         assert.match(page, /strict-transport-security: max-age=/);
         assert.match(page, /set-cookie: wv_login_csrf=[^\n]*; Secure/);
       });
-      await t.step("state and request id go both ways, and the name is the front's", async () => {
-        const state = ["-H", "x-webauthn-state: one", "-H", "x-request-id: mine-1"];
-        const answer = await curl("/api/x", ...ME, ...state, "--max-time", "20");
-        assert.match(answer, /x-webauthn-state: one-back/);
-        assert.match(answer, /x-request-id: mine-1/);
-        const [, seen = "{}"] = answer.split("\r\n\r\n");
-        assert.equal(JSON.parse(seen)["x-forwarded-host"], HOST);
-        assert.equal(JSON.parse(seen)["x-forwarded-proto"], "https");
-        assert.equal(JSON.parse(seen)["x-user-email"], BOB.name);
-      });
-      await t.step("a stream begins at once, and is not packed", async () => {
+      await t.step(
+        "state and request id pass in both directions, and the host is the front's name",
+        async () => {
+          const state = ["-H", "x-webauthn-state: one", "-H", "x-request-id: mine-1"];
+          const answer = await curl("/api/x", ...ME, ...state, "--max-time", "20");
+          assert.match(answer, /x-webauthn-state: one-back/);
+          assert.match(answer, /x-request-id: mine-1/);
+          const [, seen = "{}"] = answer.split("\r\n\r\n");
+          assert.equal(JSON.parse(seen)["x-forwarded-host"], HOST);
+          assert.equal(JSON.parse(seen)["x-forwarded-proto"], "https");
+          assert.equal(JSON.parse(seen)["x-user-email"], BOB.name);
+        },
+      );
+      await t.step("a stream begins at once, and is not compressed", async () => {
         const stream = await curl("/events", ...ME, "-N", "--compressed", "--max-time", "6");
         assert.match(stream, /^HTTP\/2 200/);
         assert.match(stream, /data: first/);
         assert.doesNotMatch(stream, /content-encoding/i);
       });
-      await t.step("a socket of our own page opens, one of another site does not", async () => {
-        const upgrade = (origin: string) =>
-          curl(
-            "/terminal/x",
-            ...ME,
-            "--http1.1",
-            "--max-time",
-            "3",
-            ...[
-              "connection: Upgrade",
-              "upgrade: websocket",
-              "sec-websocket-version: 13",
-              "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-              `origin: ${origin}`,
-            ].flatMap((header) => ["-H", header]),
-          );
-        assert.match(await upgrade(`https://${HOST}`), /^HTTP\/1\.1 101 [^]*hello/);
-        assert.match(await upgrade("https://evil.example"), /^HTTP\/1\.1 403 /);
-      });
-      await t.step("a forged address buys no ninth guess", async () => {
+      await t.step(
+        "a WebSocket of the cockpit's page opens, and one of another site does not",
+        async () => {
+          const upgrade = (origin: string) =>
+            curl(
+              "/terminal/x",
+              ...ME,
+              "--http1.1",
+              "--max-time",
+              "3",
+              ...[
+                "connection: Upgrade",
+                "upgrade: websocket",
+                "sec-websocket-version: 13",
+                "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+                `origin: ${origin}`,
+              ].flatMap((header) => ["-H", header]),
+            );
+          assert.match(await upgrade(`https://${HOST}`), /^HTTP\/1\.1 101 [^]*hello/);
+          assert.match(await upgrade("https://evil.example"), /^HTTP\/1\.1 403 /);
+        },
+      );
+      await t.step("a forged address allows no ninth guess", async () => {
         const statuses: string[] = [];
         for (let guess = 0; guess < 9; guess++) {
           const answer = await curl(

@@ -75,7 +75,7 @@ for (const [status, want] of STATUS) {
   });
 }
 
-Deno.test("judgeList() names the models of an endpoint that has not the wanted one", () => {
+Deno.test("judgeList() lists the models of an endpoint that lacks the requested one", () => {
   const data = Array.from({ length: 11 }, (_, at) => ({ id: `m${at}` }));
   const judged = judgeList(LOCAL, { status: 200, body: JSON.stringify({ data }) });
   assert.ok(judged !== undefined && !judged.ok);
@@ -86,7 +86,7 @@ Deno.test("judgeList() names the models of an endpoint that has not the wanted o
   );
 });
 
-Deno.test("modelNames() takes what is printable, and nothing from what is no list", () => {
+Deno.test("modelNames() keeps printable names, and returns nothing without a list", () => {
   const data = [{ id: "a" }, { id: "b\u001b[31m" }, { id: 3 }, {}, null];
   assert.deepEqual(modelNames(JSON.stringify({ data })), ["a", "3"]);
   for (const text of ["", "<html>", "[]", '{"data":{}}']) assert.equal(modelNames(text), undefined);
@@ -104,11 +104,11 @@ const ENDPOINTS: readonly [name: string, replies: readonly ModelReply[], code: s
     "model-garbage",
   ],
   [
-    "it sends the caller elsewhere",
+    "it redirects the caller",
     [{ kind: "status", status: 302, headers: { location: "http://169.254.169.254/" } }],
     "model-garbage",
   ],
-  ["it answers without end", [{ kind: "garbage", body: "x".repeat(5_000_000) }], "model-garbage"],
+  ["its answer never ends", [{ kind: "garbage", body: "x".repeat(5_000_000) }], "model-garbage"],
 ];
 for (const [name, replies, want] of ENDPOINTS) {
   Deno.test(`checkModel() answers ${want} when ${name}`, async () => {
@@ -129,7 +129,7 @@ Deno.test("checkModel() answers model-unreachable when no server listens", async
   assert.equal(checked.ok ? "ok" : checked.error.code, "model-unreachable");
 });
 
-Deno.test("askEndpoint() gives up an endpoint that is silent", async () => {
+Deno.test("askEndpoint() stops waiting for an endpoint that never answers", async () => {
   const endpoint = await startFakeModel();
   try {
     endpoint.script({ kind: "hang", text: "" });

@@ -106,7 +106,7 @@ Deno.test("an archive uses at most the measured free space, and leaves no partia
     assert.equal(await Deno.readTextFile(`${home}/note`), "mine\n");
   }));
 
-Deno.test("other verbs go on while a home is archived, and it is removed once", () =>
+Deno.test("other verbs run while a home is archived, and the home is removed once", () =>
   withAda(async ({ run }) => {
     const meanwhile: [number, string][] = [];
     const slow = programs("nice tar", async () => {
@@ -135,7 +135,7 @@ Deno.test("other verbs go on while a home is archived, and it is removed once", 
     ]);
   }));
 
-Deno.test("a removal that was cut short after its archive goes on without a second one", () =>
+Deno.test("a removal that was interrupted after its archive resumes without a second archive", () =>
   withAda(async ({ home, run, archives }) => {
     const dying = programs("-delete", () => Promise.reject(new Error("the power went")));
     assert.match((await run(ARCHIVE, dying)).stderr, /the power went/);

@@ -91,7 +91,7 @@ for (const [setting, soft, says] of ROWS) {
   });
 }
 
-Deno.test("softSettings() says nothing of roles that are elsewhere, and counts a long list", () => {
+Deno.test("softSettings() omits roles of other hosts, and shortens a long list", () => {
   const { gateway: _, login: __, ...roles } = HARD.roles;
   assert.deepEqual(softSettings({ ...HARD, roles, basicUsers: "a:b" }), []);
   const many = Array.from({ length: 12 }, (_, at) => agent(`a${at}`, { dialKeys: ["k"] }));

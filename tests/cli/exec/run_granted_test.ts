@@ -53,7 +53,7 @@ async function run(host: MemoryHost, stdin: string) {
   return { code, ...said };
 }
 
-Deno.test("runGranted() runs the verb of a good envelope", async () => {
+Deno.test("runGranted() runs the verb of a valid envelope", async () => {
   const host = await machine();
   const said = await run(host, await envelope(host, { argv: ["agents", "list", "--json"] }));
   assert.equal(said.err, "");
@@ -121,7 +121,7 @@ Deno.test("runGranted() refuses without its key file, and names the remedy", asy
   assert.ok(!said.err.includes(KEY));
 });
 
-Deno.test("runGranted() answers in JSON when it was asked in JSON", async () => {
+Deno.test("runGranted() answers in JSON when JSON was requested", async () => {
   const host = await machine();
   const said = await run(
     host,

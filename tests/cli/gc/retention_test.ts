@@ -99,7 +99,7 @@ async function withEvents(
 const ports = { files: denoFiles(), databases: sqliteDatabases() };
 const options = { beforeMs: NOW - 30 * DAY, nowMs: NOW, isDryRun: false };
 
-Deno.test("expireEvents() deletes from the old end, whatever other clocks stated", async () => {
+Deno.test("expireEvents() deletes the oldest rows first, whatever their times", async () => {
   // The third comes from a host whose clock was at 1970, the fifth from one far ahead.
   const ages = [[90], [80, "ended"], [20_000], [5], [-900], [60], [1]] as const;
   await withEvents(ages, async (path, seqs) => {

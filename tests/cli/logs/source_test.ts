@@ -77,7 +77,7 @@ Deno.test("readLogs() asks the journal for a template's instances, without a she
   assert.deepEqual(seen, [{ unit: "x@1.service", atMs: 1, text: "hi" }]);
 });
 
-Deno.test("readLogs() says in the program's words why there is no log", async () => {
+Deno.test("readLogs() reports why there is no log in the words of the failed program", async () => {
   const processes = fakeProcesses({
     "/usr/bin/journalctl": async (call) => {
       await call.warn("No journal files were opened due to insufficient permissions.\n");
@@ -94,7 +94,7 @@ Deno.test("readLogs() says in the program's words why there is no log", async ()
   assert.match(done.error.message, /insufficient permissions/);
 });
 
-Deno.test("parseJournalLine() reads text, bytes, and what the manager says of a unit", () => {
+Deno.test("parseJournalLine() reads text, bytes, and messages of the service manager", () => {
   assert.deepEqual(parseJournalLine('{"MESSAGE":[104,105],"_SYSTEMD_UNIT":"a.service"}'), {
     unit: "a.service",
     atMs: undefined,

@@ -92,7 +92,7 @@ Deno.test("mcp catalog add writes the runtime catalog without a repo", async () 
   assert.match(shown.stdout, /The overlay's own/);
 });
 
-Deno.test("mcp catalog remove refuses what ships or is wired, naming the agents", async () => {
+Deno.test("mcp catalog remove refuses shipped and wired entries, names the agents", async () => {
   await using host = await catalogHost([WIKI]);
   await host.json("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
@@ -121,7 +121,7 @@ Deno.test("two concurrent adds: one adds, the other is refused as a duplicate", 
   assert.equal(JSON.parse(refused?.stdout ?? "").error.code, "mcp-exists");
 });
 
-Deno.test("mcp catalog add proposes the permissions that were asked for, grants none", async () => {
+Deno.test("mcp catalog add proposes the permissions that a server requested", async () => {
   const asking = serverPackage({
     name: "@acme/asking",
     version: "1.0.0",
@@ -159,7 +159,7 @@ try { readFileSync("/etc/shadow"); } catch { /* denied */ }`,
   assert.match((await host.run(...review)).stdout, /nothing waits/);
 });
 
-Deno.test("mcp catalog import adds what a server.json describes, of a file or a URL", async () => {
+Deno.test("mcp catalog import adds what a server.json describes, by file or URL", async () => {
   await using host = await catalogHost([WIKI]);
   const document = {
     name: "io.github.acme/wiki-server",

@@ -24,7 +24,7 @@ async function mounted(...args: readonly string[]): Promise<void> {
 
 for (const full of ["deployDir", "vendorCache"] as const) {
   Deno.test({
-    name: `mcp catalog add on a full disk (${full}) pins nothing, and works once there is room`,
+    name: `mcp catalog add on a full disk (${full}) pins nothing, and works once there is space`,
     ignore: Deno.uid() !== 0,
     fn: async () => {
       await using host = await catalogHost([LARGE], { ledger: false });

@@ -66,7 +66,7 @@ const SMUGGLED: readonly { readonly name: string; readonly odd: OddEntry }[] = [
 ];
 
 for (const { name, odd } of SMUGGLED) {
-  Deno.test(`a tarball with ${name} smuggles nothing`, async () => {
+  Deno.test(`a tarball with ${name} writes nothing outside its tree`, async () => {
     await using host = await catalogHost([withOdd(odd)], { ledger: false });
     const { code, error } = await add(host);
     const inside = await everything(host.paths.deployDir);
@@ -88,7 +88,7 @@ Deno.test("a tarball that unpacks to a huge file is stopped", async () => {
   assert.deepEqual(await names(host.paths.deploy("wiki")), []);
 });
 
-Deno.test("a registry that names another integrity than that of its bytes is refused", async () => {
+Deno.test("a registry whose stated integrity does not match its bytes is refused", async () => {
   await using host = await catalogHost([GOOD], { ledger: false });
   host.registry.lie("@acme/wiki", "1.0.0", { integrity: `sha512-${"A".repeat(86)}==` });
   assert.deepEqual(await add(host), { code: 1, error: "package-altered" });
@@ -126,7 +126,7 @@ Deno.test("a registry that stalls ends in a refusal", async () => {
   assert.deepEqual(await names(host.paths.deploy("wiki")), []);
 });
 
-Deno.test("what a killed run left half installed is swept by the next one", async () => {
+Deno.test("the next run deletes what a killed run left half installed", async () => {
   await using host = await catalogHost([GOOD], { ledger: false });
   // tests/core/catalog/vendor_test.ts has a real kill in the middle.
   const stage = `${host.paths.deploy("wiki")}/.stage-left`;

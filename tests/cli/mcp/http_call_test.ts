@@ -46,7 +46,7 @@ function tellsNothing(ended: { readonly stdout: string; readonly stderr: string 
 for (
   const [name, open] of [
     ["the official server of 2025-11-25, with sessions", everythingServer],
-    ["a server of 2026-07-28, without", () => Promise.resolve(statelessServer())],
+    ["a server of 2026-07-28, without sessions", () => Promise.resolve(statelessServer())],
   ] as const
 ) {
   Deno.test(`mcp call and mcp read reach ${name}, with the agent's key`, async () => {
@@ -75,7 +75,7 @@ for (
   });
 }
 
-Deno.test("a server that asks during a call is answered by --answer, for its caller", async () => {
+Deno.test("--answer answers the questions that a server asks during a call", async () => {
   await using server = await everythingServer();
   await using host = await hubHost(server);
   const call = ["mcp", "call", "hub", "trigger-elicitation-request", "ada"];
@@ -94,7 +94,7 @@ Deno.test("a server that asks during a call is answered by --answer, for its cal
   assert.equal(silent.code, 1, silent.stdout);
 });
 
-Deno.test("the gate stands before a URL as before a socket", async () => {
+Deno.test("the gate filters calls to a URL as it filters calls to a socket", async () => {
   await using server = statelessServer();
   await using host = await hubHost(server);
   const manifest = `${host.paths.overlayCatalog}/hub/mcp.yaml`;
@@ -119,26 +119,29 @@ Deno.test("the gate stands before a URL as before a socket", async () => {
   assert.equal(server.seen.length, before, "nothing was sent");
 });
 
-Deno.test("an admin reads as a peer what is read-only; another agent is refused", async () => {
-  await using server = statelessServer();
-  await using host = await hubHost(server);
-  await Deno.writeTextFile(
-    `${host.paths.agentsDir}/chief.yaml`,
-    "name: chief\nchannel: webview\nruntime: runtime-b\nadmin: true\n" +
-      "tools: { remove: [browser] }\n",
-  );
-  const args = ["--args", '{"message":"hi"}', "--json"];
-  const refused = await host.run("--as", "chief", "mcp", "read", "hub", "echo", "ada", ...args);
-  assert.equal(JSON.parse(refused.stdout).error.code, "tool-not-read-only");
-  const foreign = await host.run("mcp", "call", "hub", "echo", "chief", ...args);
-  assert.equal(JSON.parse(foreign.stdout).error.code, "mcp-not-wired");
-  const manifest = `${host.paths.overlayCatalog}/hub/mcp.yaml`;
-  const text = await Deno.readTextFile(manifest);
-  await Deno.writeTextFile(manifest, `${text}tools: { echo: { read_only: true } }\n`);
-  assert.equal((await host.run("apply")).code, 0);
-  const read = await host.run("--as", "chief", "mcp", "read", "hub", "echo", "ada", ...args);
-  assert.equal(read.code, 0, read.stdout);
-});
+Deno.test(
+  "an admin reads read-only tools as another agent; an agent without the MCP is refused",
+  async () => {
+    await using server = statelessServer();
+    await using host = await hubHost(server);
+    await Deno.writeTextFile(
+      `${host.paths.agentsDir}/chief.yaml`,
+      "name: chief\nchannel: webview\nruntime: runtime-b\nadmin: true\n" +
+        "tools: { remove: [browser] }\n",
+    );
+    const args = ["--args", '{"message":"hi"}', "--json"];
+    const refused = await host.run("--as", "chief", "mcp", "read", "hub", "echo", "ada", ...args);
+    assert.equal(JSON.parse(refused.stdout).error.code, "tool-not-read-only");
+    const foreign = await host.run("mcp", "call", "hub", "echo", "chief", ...args);
+    assert.equal(JSON.parse(foreign.stdout).error.code, "mcp-not-wired");
+    const manifest = `${host.paths.overlayCatalog}/hub/mcp.yaml`;
+    const text = await Deno.readTextFile(manifest);
+    await Deno.writeTextFile(manifest, `${text}tools: { echo: { read_only: true } }\n`);
+    assert.equal((await host.run("apply")).code, 0);
+    const read = await host.run("--as", "chief", "mcp", "read", "hub", "echo", "ada", ...args);
+    assert.equal(read.code, 0, read.stdout);
+  },
+);
 
 /** Answers the handshake correctly, and a call as the test specifies. */
 function badServer(
@@ -171,7 +174,7 @@ const endless = (first: string, then: string, type: string) =>
     { headers: { "content-type": type } },
   );
 
-Deno.test("a server that answers badly ends one call with a reason without a key", async (t) => {
+Deno.test("a server's bad answer fails one call, with a reason that omits the key", async (t) => {
   const elsewhere = serveMcp(() => new Response("reached", { status: 200 }));
   const rows: readonly (readonly [string, Parameters<typeof badServer>[0], RegExp])[] = [
     [
@@ -193,14 +196,14 @@ Deno.test("a server that answers badly ends one call with a reason without a key
       () => new Response(`bad key ${KEY} ${encodeURIComponent(KEY)}`, { status: 500 }),
       /status 500: .*bad key … …/,
     ],
-    ["a refused sign-in", () => new Response(null, { status: 403 }), /refused the sign-in .* 403/],
+    ["a refused login", () => new Response(null, { status: 403 }), /refused the sign-in .* 403/],
     [
       "no JSON",
       () => new Response("<html>", { headers: { "content-type": "text/html" } }),
       /content type/,
     ],
     [
-      "JSON that is no message",
+      "JSON that is not a message",
       () => Response.json({ hello: KEY }),
       /Cannot finish the call of MCP "hub"/,
     ],
@@ -264,7 +267,7 @@ Deno.test("a wrong key, an invalid header value and an absent server are reporte
   }
 });
 
-Deno.test("an agent's own proxy reaches the URL of its permission set, no other host", async () => {
+Deno.test("an agent's proxy reaches only the URL that its permission set names", async () => {
   await using server = statelessServer();
   await using host = await hubHost(server);
   const rendered = await Deno.readTextFile(host.paths.agentPermissions("ada"));
@@ -317,7 +320,7 @@ Deno.test("an agent's own proxy reaches the URL of its permission set, no other 
   assert.ok(!elsewhere.ok && /127.0.0.1:9: /.test(elsewhere.error.message), `${elsewhere}`);
 });
 
-Deno.test("mcp doctor lists the tools of a URL, and says what a wrong key needs", async () => {
+Deno.test("mcp doctor lists the tools of a URL, and says how to replace a wrong key", async () => {
   await using server = await everythingServer();
   {
     await using host = await hubHost(server);

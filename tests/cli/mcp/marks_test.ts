@@ -37,7 +37,7 @@ async function risks(host: CatalogHost): Promise<Record<string, string>> {
   return Object.fromEntries(catalog.value.entries.get("wiki" as McpName)?.risk ?? []);
 }
 
-Deno.test("a tool not known as read-only asks, and the report says how to change it", async () => {
+Deno.test("a tool not known as read-only asks; the report says how to change that", async () => {
   await using host = await catalogHost([version("1.0.0", READ, WRITE, WIPE, SEND)]);
   const ended = await host.run(...ADD, "--risk", "wipe_page=block", "--risk", "send_page=allow");
   assert.equal(ended.code, 0, ended.stderr);
@@ -55,7 +55,7 @@ Deno.test("a tool not known as read-only asks, and the report says how to change
   assert.deepEqual(await risks(host), { wipe_page: "block" });
 });
 
-Deno.test("a mark of a tool that the server does not list adds nothing", async () => {
+Deno.test("a mark of a tool that the server does not list is refused", async () => {
   await using host = await catalogHost([version("1.0.0", READ)]);
   const typo = await host.run(...ADD, "--risk", "red_page=ask");
   assert.equal(typo.code, 2);
@@ -71,7 +71,7 @@ Deno.test("a mark of a tool that the server does not list adds nothing", async (
   assert.deepEqual(await risks(host), { read_page: "block" });
 });
 
-Deno.test("an upgrade keeps marks, grants, variables, and a review marks what is new", async () => {
+Deno.test("an upgrade keeps marks, grants and variables; a review marks new tools", async () => {
   await using host = await catalogHost([
     version("1.0.0", READ, WRITE, WIPE),
     version("1.1.0", READ, WRITE, WIPE, SEND),
@@ -147,7 +147,7 @@ Deno.test("once a version can be tried out, its tools get marks beside '*'", asy
   assert.deepEqual(await risks(host), { write_page: "ask" });
 });
 
-Deno.test("--set-env refuses variables that look like a key, or are ours", async () => {
+Deno.test("--set-env refuses variables that look like a key or that fleetctl sets", async () => {
   await using host = await catalogHost([version("1.0.0", READ)]);
   const words = ["WIKI_TOKEN=x", "FLEETCTL_ROOT=/", "PATH=/x", "no", "A B=c", "A="];
   const names = ["__proto__=x", "constructor=x", "valueOf=x"];
@@ -168,7 +168,7 @@ Deno.test("--set-env refuses variables that look like a key, or are ours", async
   }
 });
 
-Deno.test("no server is given a key of fleetctl or of the agent's model", async () => {
+Deno.test("no server receives a key of fleetctl or of the agent's model", async () => {
   await using host = await catalogHost([version("1.0.0", READ)]);
   for (
     const key of [

@@ -86,7 +86,7 @@ Deno.test("a server under Node reaches no host and no file that is not granted",
   assert.equal(await (await asking(host))("host", port), "there");
 });
 
-Deno.test("an engine is chosen for an npm package alone", async () => {
+Deno.test("only an npm package can choose its engine", async () => {
   await using host = await catalogHost([REACH]);
   for (const source of [["--url", "https://x.example/mcp"], ["--uvx", "x==1.0.0"]]) {
     const words = ["mcp", "catalog", "add", "reach", ...source, "--engine", "node", "--json"];

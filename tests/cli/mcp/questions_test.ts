@@ -39,7 +39,7 @@ function person(...typed: readonly (string | undefined)[]) {
   };
 }
 
-Deno.test("answererOf() has a person fill in a form, and asks again for misfits", async () => {
+Deno.test("answererOf() lets a person fill in a form, repeats it after errors", async () => {
   const { asked, promptLine } = person("", "Ada", "old", "");
   const answer = answererOf({ terminal: TERMINAL, promptLine }, "hub", new Map());
   assert.deepEqual(await answer?.(FORM), { action: "accept", content: { name: "Ada", age: 30 } });
@@ -60,7 +60,7 @@ Deno.test("answererOf() declines, cancels and never answers without a person", a
   assert.equal(answererOf({ terminal: deaf, ...person() }, "hub", new Map()), undefined);
 });
 
-Deno.test("answererOf() shows an address's owner, uses --answer without a terminal", async () => {
+Deno.test("answererOf() shows the host of a URL; --answer needs no terminal", async () => {
   const { asked, promptLine } = person("y");
   await answererOf({ terminal: TERMINAL, promptLine }, "hub", new Map())?.(LINK);
   assert.match(asked[0] ?? "", /at vendor\.example:\n {2}https:\/\/vendor\.example\/x\n/);

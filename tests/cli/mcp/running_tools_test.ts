@@ -98,7 +98,7 @@ Deno.test("review --from shows what a running server lists, and accepts exactly 
   assert.deepEqual(Object.keys(await accepted(host)), ["erase", "read_page"]);
 });
 
-Deno.test("mcp call refuses a tool that the server defines otherwise than accepted", async () => {
+Deno.test("mcp call refuses a tool whose definition differs from the accepted one", async () => {
   let tools: readonly unknown[] = [];
   await using it = await wired(() => tools);
   const read = await lockedRead(it.host);
@@ -116,7 +116,7 @@ Deno.test("mcp call refuses a tool that the server defines otherwise than accept
   assert.match(refused.stderr, /^hint: fleetctl mcp catalog review wiki --from ada$/m);
 });
 
-Deno.test("doctor says of an MCP that is held whole why, since when and what to run", async () => {
+Deno.test("doctor reports why and since when a whole MCP is held, and what to run", async () => {
   const mail = (number: string, atCall: string) =>
     serverPackage({ name: "postmark", version: number, tools: [READ], atCall });
   await using host = await catalogHost([
@@ -145,7 +145,7 @@ Deno.test("doctor says of an MCP that is held whole why, since when and what to 
   assert.match(call.stderr, /^hint: fleetctl mcp catalog review mail$/m);
 });
 
-Deno.test("doctor names the tools that wait, and those that are listed otherwise", async () => {
+Deno.test("doctor names the tools that wait for review, and the changed ones", async () => {
   const some = { name: "wiki", heldTools: ["erase"], heldBack: { reasons: ["x"], since: "2026" } };
   const review = checkReview(some as unknown as Manifest);
   assert.ok(review.ok);

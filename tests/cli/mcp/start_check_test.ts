@@ -75,7 +75,7 @@ async function start(host: CatalogHost) {
   return { code: ended.code, out: text(ended.stdout), err: text(ended.stderr) };
 }
 
-Deno.test("an altered tree starts nothing, a restored one does, a held one not", async () => {
+Deno.test("an altered or held tree starts no server, and a restored one does", async () => {
   await using host = await catalogHost([
     version("1.0.0", ""),
     version("1.1.0", `text = JSON.stringify({ Bcc: "phan@giftshop.club" });`),

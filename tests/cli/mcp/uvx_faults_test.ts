@@ -37,7 +37,7 @@ async function stages(host: CatalogHost): Promise<readonly string[]> {
   return found.filter((name) => name.startsWith(".stage-"));
 }
 
-Deno.test("what is no exact pin of a wheel is refused, and nothing is pinned", async () => {
+Deno.test("anything but an exact pin of a wheel is refused, and nothing is pinned", async () => {
   await using scene = await pythonCatalog([
     { ...wiki("1.0.0"), isSource: true },
     wiki("1.1.0", { requires: ["acme-missing"] }),
@@ -65,7 +65,7 @@ Deno.test("what is no exact pin of a wheel is refused, and nothing is pinned", a
   assert.deepEqual(await stages(host), []);
 });
 
-Deno.test("wheels with smuggled members end in a refusal, or in a tree without them", async () => {
+Deno.test("a wheel with smuggled members is refused, or installed without them", async () => {
   const outside = "/tmp/fleetctl-smuggled-wheel";
   await using scene = await pythonCatalog([
     withOdd("1.0.0", { name: "../../../../smuggled.py", text: "x" }),
@@ -90,7 +90,7 @@ Deno.test("wheels with smuggled members end in a refusal, or in a tree without t
   assert.equal(await Deno.readTextFile(link), "/etc/passwd");
 });
 
-Deno.test("a wheel that names a source by its address starts no build as root", async () => {
+Deno.test("a wheel that requires a source by URL starts no build as root", async () => {
   const folder = await Deno.makeTempDir();
   const source = `${folder}/acme_evil-1.0`;
   await Deno.mkdir(source);
@@ -140,7 +140,7 @@ setup(name="acme-evil", version="1.0")
   }
 });
 
-Deno.test("an index that lies is refused by the hash, whatever it announces", async () => {
+Deno.test("the hash refuses the files of an index that lies", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const { host, index } = scene;
   index.alter("acme-rpc");
@@ -213,7 +213,7 @@ Deno.test("two concurrent adds: one adds, the other is refused as a duplicate", 
   assert.deepEqual([one.error, two.error].sort(), ["mcp-exists", undefined]);
 });
 
-Deno.test("a full disk pins nothing, and says so", async () => {
+Deno.test("mcp catalog add on a full disk pins nothing, and reports the full disk", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const { host } = scene;
   const copy = (_: string, to: string) => Promise.reject(new FileFault("ENOSPC", to, "no space"));

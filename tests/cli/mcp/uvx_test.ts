@@ -19,7 +19,7 @@ import { serverCommand } from "units/render/mcp/command.ts";
 
 const WIPE = tool("wipe_page", "Wipes a page");
 
-Deno.test("mcp catalog add pins a Python package with all below it, and tries it out", async () => {
+Deno.test("mcp catalog add pins a Python package and its dependencies, and tries it", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const { host, index } = scene;
   const added = await host.json("mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0");
@@ -54,7 +54,7 @@ Deno.test("mcp catalog add pins a Python package with all below it, and tries it
   assert.equal(index.requests.length, asked, "offline, from the entry's own wheels");
 });
 
-Deno.test("an upgrade of a Python package holds back what widened", async () => {
+Deno.test("an upgrade of a Python package holds back new tools and new rights", async () => {
   await using scene = await pythonCatalog([
     wiki("1.0.0"),
     wiki("1.1.0", { tools: [READ, WIPE] }),
@@ -155,7 +155,7 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
   );
 });
 
-Deno.test("a manifest of a Python package says nothing that could not be held", async () => {
+Deno.test("a manifest of a Python package accepts nothing that cannot be enforced", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const words = ["mcp", "catalog", "add", "wiki", "--uvx", "acme-wiki==1.0.0"];
   const refused = await scene.host.run(...words, "--grant", "net=api.example.org:443");

@@ -56,14 +56,14 @@ const FAULTS: readonly {
   readonly says: RegExp;
 }[] = [
   {
-    name: "dies in mid-call",
+    name: "dies during the call",
     behavior: (message, connection) =>
       message.method === "tools/call" ? connection.close() : undefined,
     code: "mcp-ended",
     says: /the server ended/,
   },
   {
-    name: "answers past the limit",
+    name: "exceeds the size limit",
     behavior: async (message, connection) => {
       if (message.method !== "tools/call") return;
       const piece = "x".repeat(1024 * 1024);
@@ -119,7 +119,7 @@ for (const { name, behavior, code, says } of FAULTS) {
   });
 }
 
-Deno.test("callTool() goes on past garbage on the server's output", async () => {
+Deno.test("callTool() skips garbage in the server's output", async () => {
   const answer = await call(async (message, connection) => {
     await connection.sendRaw("log line\n[1]\n");
     await connection.sendRaw(new Uint8Array([0xff, 0xfe, 0x0a]));
@@ -128,7 +128,7 @@ Deno.test("callTool() goes on past garbage on the server's output", async () => 
   assert.ok(answer.ok, JSON.stringify(answer));
 });
 
-Deno.test("callTool() says that the socket or the program is not there", async () => {
+Deno.test("callTool() reports a missing socket or program", async () => {
   const request = { tool: "look", arguments: {} };
   const socket = await client().callTool("bench", { socket: "/nonexistent/x.sock" }, request);
   assert.ok(!socket.ok && socket.error.code === "mcp-unreachable");

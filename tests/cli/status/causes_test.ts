@@ -16,7 +16,7 @@ const SAID = JSON.stringify({
   error: "Cannot listen on 127.0.0.1:22: the port is taken",
 });
 
-Deno.test("an agent's journal leads to no command against the holder of a port", async () => {
+Deno.test("an agent's journal leads to no command against the user of a port", async () => {
   const asked: string[] = [];
   const context = {
     paths: pathsUnder("/"),

@@ -45,7 +45,7 @@ async function problems(
   return await frontProblems({ ports, paths: pathsUnder("/") } as unknown as VerbContext, GATHERED);
 }
 
-Deno.test("a certificate is a problem in its last tenth, a fault when it has ended", async () => {
+Deno.test("a certificate is a problem in its last tenth, and a fault once expired", async () => {
   assert.deepEqual(await problems(10), []);
   assert.equal((await problems(8))[0]?.code, "certificate-ends-soon");
   const [expired] = await problems(-2);
@@ -55,13 +55,13 @@ Deno.test("a certificate is a problem in its last tenth, a fault when it has end
   assert.deepEqual(expired?.hints, ["systemctl reload-or-restart nginx.service"]);
 });
 
-Deno.test("what listens here for another name is not the front", async () => {
+Deno.test("a listener that serves another name is not the front", async () => {
   assert.deepEqual(await problems(-2, { names: ["other.example.org"] }), []);
   const [elsewhere] = await problems(-2, { at: "fleet.example.org" });
   assert.match(elsewhere?.details.join() ?? "", /not on this host/);
 });
 
-Deno.test("a name covers a host as browsers have it", () => {
+Deno.test("a certificate's name covers a host by the rules of browsers", () => {
   assert.ok(isNameOf("Fleet.example.org", "fleet.EXAMPLE.org"));
   assert.ok(isNameOf("*.example.org", "fleet.example.org"));
   assert.ok(!isNameOf("*.example.org", "a.fleet.example.org"));

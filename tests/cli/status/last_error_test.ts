@@ -13,7 +13,7 @@ function logged(event: string, error: string, level = "error"): string {
 
 const READY = JSON.stringify({ level: "info", event: "ready" });
 
-Deno.test("the last error counts, before warnings and before words of the service manager", () => {
+Deno.test("the last error goes before warnings and messages of the service manager", () => {
   const words = lastError([
     logged("cannot serve", "Cannot listen on 127.0.0.1:8735: the port is taken"),
     logged("slow", "late", "warn"),
@@ -26,7 +26,7 @@ Deno.test("the last error counts, before warnings and before words of the servic
   });
 });
 
-Deno.test("what went wrong before the last good start is no cause", () => {
+Deno.test("an error before the last successful start is no cause", () => {
   assert.equal(lastError([logged("cannot serve", "gone by"), READY]), undefined);
   assert.equal(lastError([READY, logged("ended", "of this run")])?.line, "ended: of this run");
 });
@@ -37,7 +37,7 @@ Deno.test("a line that is not JSON is reported when there is no better one", () 
   assert.equal(lastError(["Started a.", "Stopped a."]), undefined);
 });
 
-Deno.test("files that cannot be opened, and full disks, are known", () => {
+Deno.test("files that cannot be opened and full disks are recognized", () => {
   const faultOf = (error: string) => lastError([logged("cannot serve", error)])?.fault;
   for (const state of ["permission denied", "unable to open database file: /a/b.db"]) {
     assert.deepEqual(faultOf(`Cannot open "/a/b.db": ${state}`), {
@@ -52,7 +52,7 @@ Deno.test("files that cannot be opened, and full disks, are known", () => {
   assert.equal(faultOf('Cannot open "/a/b.db": it is a folder'), undefined);
 });
 
-Deno.test("a working folder that cannot be entered outranks the service manager's summary", () => {
+Deno.test("an inaccessible working folder outranks the service manager's summary", () => {
   const unit = "fleetctl-dial-ada.service";
   const denied = `${unit}: Failed at step CHDIR spawning /usr/lib/x: Permission denied`;
   assert.deepEqual(

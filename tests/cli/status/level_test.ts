@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { exitOf } from "cli/status/level.ts";
 
-Deno.test("a fault is 1, what waits for an operator 3, and an unknown code a fault", () => {
+Deno.test("a fault has level 1, an operator's task level 3, an unknown code level 1", () => {
   assert.equal(exitOf([]), 0);
   assert.equal(exitOf([{ code: "restart-pending" }]), 3);
   assert.equal(exitOf([{ code: "restart-pending" }, { code: "role-down" }]), 1);

@@ -85,7 +85,7 @@ Deno.test("findModels() finds nothing where no server listens", async () => {
   assert.deepEqual(await findModels(ports(), NO_ENV, [1]), []);
 });
 
-Deno.test("findModel() finds what is named, and nothing else", async () => {
+Deno.test("findModel() finds only the model that is named", async () => {
   const env = { OPENAI_API_KEY: "key-2" };
   assert.equal((await findModel(ports(), env, "openai"))?.key, "key-2");
   assert.equal(await findModel(ports(), env, "anthropic"), undefined);

@@ -36,7 +36,7 @@ Deno.test("nextSteps() prints commands that reach this root", () => {
   ]);
 });
 
-Deno.test("workspaceLine() says where agents work and what git reads besides", () => {
+Deno.test("workspaceLine() states where agents work and what else git can read", () => {
   assert.equal(
     workspaceLine({ workdir: "~/workspace", project: "/src" }),
     "agents work in ~/workspace, and git reads /src (--workdir DIR: they work there)",
@@ -57,7 +57,7 @@ Deno.test("managerLine() has one line per part and none for a server of a connec
   );
 });
 
-Deno.test("stepLine() is silent about what took no time", () => {
+Deno.test("stepLine() omits steps that took no time", () => {
   const step = { kind: "vendor", subject: "git", state: "done", index: 1, total: 1 } as const;
   assert.equal(stepLine(step, 20), undefined);
   assert.match(stepLine(step, 1500) ?? "", /git +installed {2}1\.5 s/);
@@ -71,7 +71,7 @@ Deno.test("relaxedLines() names some keys and counts the rest", () => {
   assert.match(relaxedLines(keys)[1] ?? "", /runs as you: .* read and change .* keys of this root/);
 });
 
-Deno.test("partName() is the unit's name as people say it", () => {
+Deno.test("partName() is the role's name for people", () => {
   assert.equal(partName("fleetctl-dial-ada.service"), "dial-ada");
   assert.equal(partName("mcp-git-ada.socket"), "mcp-git-ada");
 });

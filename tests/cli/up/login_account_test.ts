@@ -37,7 +37,7 @@ for (const [listen, url] of ROWS) {
   });
 }
 
-Deno.test("loginLine() shows no password that it does not know", () => {
+Deno.test("loginLine() shows no password when it does not know it", () => {
   assert.equal(
     loginLine({ user: "a@b", password: undefined }, { listen: "::1", port: 1 }),
     "open http://localhost:1  user a@b  password as set with WEBVIEW_BASIC_USERS",
@@ -90,7 +90,7 @@ Deno.test("ensureLoginAccount() makes one password, keeps its hash, shows it aga
   });
 });
 
-Deno.test("ensureLoginAccount() goes on after a cut start, shows no wrong password", async () => {
+Deno.test("ensureLoginAccount() resumes after an interrupt, shows no wrong password", async () => {
   await withRoot(async (host, paths) => {
     const cut = `user: ${USER}\npassword: kept-from-before\n`;
     await host.files.write(paths.loginAccount, cut, { mode: 0o600 });

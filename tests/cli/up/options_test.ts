@@ -14,7 +14,7 @@ import {
   portsFrom,
 } from "cli/up/options.ts";
 
-Deno.test("parseUpOptions() fills in the described ports and Ada", () => {
+Deno.test("parseUpOptions() uses the documented ports and the agent ada by default", () => {
   const parsed = parseUpOptions({});
   assert.ok(parsed.ok);
   assert.equal(parsed.value.portBase, PORT_BASE_DEFAULT);

@@ -60,7 +60,7 @@ Deno.test("postTurn() refuses an answer that does not end", async () => {
   }
 });
 
-Deno.test("openEvents() gives an event up that does not end, and goes on", async () => {
+Deno.test("openEvents() drops an event that never ends, and goes on", async () => {
   const chunk = new TextEncoder().encode(`data: ${"x".repeat(1024 * 1024)}\n`);
   const endless = new ReadableStream({ pull: (controller) => controller.enqueue(chunk) });
   const answers = [new Response(endless), new Response(event("e:1", "message", { text: "hi" }))];
@@ -169,7 +169,7 @@ Deno.test("runTurn() cancels the turn when it is stopped, and reports how it end
   assert.deepEqual(cancelled, [{ agent: "ada", turn_id: "t1" }]);
 });
 
-Deno.test("runTurn() says that nothing comes, and ends soon after it is stopped", async () => {
+Deno.test("runTurn() reports that no event comes, and ends soon after it is stopped", async () => {
   const stop = new AbortController();
   const client = scriptedCockpit([]);
   const waits: number[] = [];
@@ -213,7 +213,7 @@ Deno.test("runTurn() says that nothing comes, and ends soon after it is stopped"
   assert.deepEqual(printed, ["note: nothing for 20 s; fleetctl logs ada tells what it does"]);
 });
 
-Deno.test("transcriptLines() cuts long results and says what was cut", () => {
+Deno.test("transcriptLines() cuts long results and states what was cut", () => {
   const lines = transcriptLines("ada", {
     kind: "tool_result",
     data: {

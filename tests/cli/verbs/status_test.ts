@@ -132,7 +132,7 @@ Deno.test("status says that the gateway denies the owner of an agent", async () 
   });
 });
 
-Deno.test("status says unknown when the gateway cannot be asked", async () => {
+Deno.test("status says unknown when the gateway does not answer", async () => {
   const broken = () => {
     throw new TypeError("connection refused");
   };

@@ -136,12 +136,12 @@ for (const gate of GATES) {
   }
 }
 
-Deno.test("decideGate() lets a local program pass loopback", () => {
+Deno.test("decideGate() admits a local program at the gate loopback", () => {
   const input = { viewer: nobody, isLocalProgram: true, agents: [] };
   assert.equal(decideGate("loopback", input).allow, true);
 });
 
-Deno.test("decideGate() wants every named agent to be the owner's, and at least one", () => {
+Deno.test("decideGate() requires at least one agent, and each must be the owner's", () => {
   const of = (agents: readonly string[]) =>
     decideGate("allowAgent", { viewer: owner, isLocalProgram: false, agents }).allow;
   assert.equal(of(["mia", "bob"]), false);
@@ -159,7 +159,7 @@ async function keys(text: string): Promise<AssertionKeys> {
 const OLD = "k1:0123456789abcdef0123456789abcdef";
 const NEW = "k2:fedcba9876543210fedcba9876543210";
 
-Deno.test("verifyAssertion() believes an assertion for exactly this request", async () => {
+Deno.test("verifyAssertion() accepts an assertion for exactly this request", async () => {
   const ring = await keys(OLD);
   const token = await mintAssertion(ring, asked, { nowMs: NOW });
   const request = { method: "post", path: "/api/turns", nowMs: NOW };
@@ -167,7 +167,7 @@ Deno.test("verifyAssertion() believes an assertion for exactly this request", as
   assert.deepEqual(got, { ok: true, value: "mia@example.org" });
 });
 
-Deno.test("verifyAssertion() believes every key of the ring, the first signs", async () => {
+Deno.test("verifyAssertion() accepts every key of the ring, and the first one signs", async () => {
   const token = await mintAssertion(await keys(OLD), asked, { nowMs: NOW });
   const request = { method: "POST", path: "/api/turns", nowMs: NOW };
   const both = await keys(`${NEW},${OLD}`);
@@ -198,7 +198,7 @@ for (const { name, request, want } of refusals) {
   });
 }
 
-Deno.test("verifyAssertion() refuses garbage, a wrong key of the id, and alg none", async () => {
+Deno.test("verifyAssertion() refuses garbage, a wrong key, and alg none", async () => {
   const ring = await keys(OLD);
   const other = await keys("k1:another-key-another-key-another!");
   const request = { method: "POST", path: "/api/turns", nowMs: NOW };
@@ -209,7 +209,7 @@ Deno.test("verifyAssertion() refuses garbage, a wrong key of the id, and alg non
   }
 });
 
-Deno.test("mintAssertion() never lives longer than a minute", async () => {
+Deno.test("mintAssertion() makes assertions that last at most a minute", async () => {
   const ring = await keys(OLD);
   const token = await mintAssertion(ring, asked, { nowMs: NOW, seconds: 3600 });
   const claims = JSON.parse(atob(token.split(".")[1] ?? "")) as { exp: number; iat: number };

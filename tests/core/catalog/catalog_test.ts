@@ -85,7 +85,7 @@ Deno.test("readCatalog() prefers the overlay, then the runtime catalog, then shi
   assert.equal(at("git")?.summary, "ours");
 });
 
-Deno.test("readCatalog() hides nothing behind a broken entry", async () => {
+Deno.test("readCatalog() returns every other entry when one is broken", async () => {
   const catalog = await read({
     [`${PATHS.overlayCatalog}/git/mcp.yaml`]: "name: git\ncolour: [\n",
     [`${PATHS.overlayCatalog}/notes/mcp.yaml`]: entry("notes", "fine"),

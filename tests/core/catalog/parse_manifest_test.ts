@@ -154,7 +154,11 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     text: NPM.replace(SHA512, "sha1-abc"),
     fault: /integrity\.package: is "sha1-abc", must be sha512-/,
   },
-  { name: "a command outside", text: NPM.replace("node_modules", "../x"), fault: /:5: command:/ },
+  {
+    name: "a command outside the package",
+    text: NPM.replace("node_modules", "../x"),
+    fault: /:5: command:/,
+  },
   { name: "an absolute command", text: NPM.replace("node_modules", "/x"), fault: /:5: command:/ },
   {
     name: "a bad choice",
@@ -168,7 +172,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     fault: /:7: tools\.purge\.risk: is "maybe", must be "block" or "ask"/,
   },
   {
-    name: "a mark that is no truth value",
+    name: "a mark that is no boolean",
     text: `${NPM}tools:\n  list: {read_only: "yes"}\n`,
     fault: /:7: tools\.list\.read_only: is the string yes, must be true or false/,
   },
@@ -266,7 +270,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   },
   { name: "a limit out of range", text: `${NPM}limits: {tasks: 1}\n`, fault: /from 8 to 4096/ },
   {
-    name: "a number for a string",
+    name: "a number instead of a string",
     text: `${NPM}args: [5]\n`,
     fault: /the number 5, must be a string \(put it in/,
   },
@@ -332,7 +336,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     fault: /command: is not allowed for an http source/,
   },
   {
-    name: "another transport than its source",
+    name: "a transport that does not fit its source",
     text: `${NPM}transport: http\n`,
     fault: /must match the source/,
   },

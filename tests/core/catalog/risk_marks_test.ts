@@ -99,7 +99,7 @@ Deno.test("parseMarks() accepts tool=mark and refuses everything else", () => {
   assert.ok(!parseMarks(["a=ask", "a=block"]).ok);
 });
 
-Deno.test("checkMarked() names the tools that there are", () => {
+Deno.test("checkMarked() lists the existing tools", () => {
   const refused = checkMarked(new Map([["wrte", "ask"]]), ["write", "read"]);
   assert.ok(!refused.ok && refused.error.code === "tool-unknown");
   assert.deepEqual(refused.error.details, ["read", "write"]);

@@ -56,7 +56,7 @@ Deno.test("parseServerJson() refuses variables that decide how a server is start
   }
 });
 
-Deno.test("parseServerJson() refuses variables of another way, and values that are secrets", () => {
+Deno.test("parseServerJson() refuses dangerous variables, and values that are secrets", () => {
   const [named] = DOCUMENT.packages;
   const parsed = (more: Record<string, unknown>) =>
     parseServerJson(JSON.stringify({ ...DOCUMENT, packages: [{ ...named, ...more }] }));
@@ -120,7 +120,7 @@ const BAD: readonly (readonly [name: string, document: unknown, code: string])[]
     "server-json-invalid",
   ],
   [
-    "a key of no form",
+    "a malformed key",
     { ...DOCUMENT, packages: [{ ...npm, environmentVariables: [{ name: "a b" }] }] },
     "name-invalid",
   ],

@@ -59,7 +59,7 @@ const ROWS: readonly {
     steps: ["add git", "remove git"],
     want: { add: [], remove: [] },
   },
-  { name: "removing what is not there", steps: ["remove git"], want: { add: [], remove: [] } },
+  { name: "removing an absent MCP", steps: ["remove git"], want: { add: [], remove: [] } },
 ];
 
 for (const row of ROWS) {

@@ -50,7 +50,7 @@ Deno.test("acquire() keeps one key from holding every permit", async () => {
   assert.equal(at.passed.length, 5);
 });
 
-Deno.test("acquire() waits for the pace, round-robin too", async () => {
+Deno.test("acquire() waits for the rate limit, also round-robin", async () => {
   const at = semaphore({ max: 9, maxPerKey: 9, pace: createPace([{ count: 2, ms: 1_000 }]) });
   for (let n = 0; n < 6; n++) at.acquire("a");
   at.acquire("b");
@@ -62,7 +62,7 @@ Deno.test("acquire() waits for the pace, round-robin too", async () => {
   assert.deepEqual(at.passed, ["a", "a", "a", "b", "a", "a", "a"]);
 });
 
-Deno.test("acquire() ends a wait with its signal, and the others go on", async () => {
+Deno.test("acquire() ends one wait with its signal, and no other", async () => {
   const at = semaphore({ max: 1 });
   const stop = new AbortController();
   at.acquire("a");

@@ -34,7 +34,7 @@ function made(key: string, purpose: string, payload: string | Uint8Array): strin
   return `${bytes.toString("base64url")}.${mac}`;
 }
 
-Deno.test("sign() makes the described format", async () => {
+Deno.test("sign() makes the documented format", async () => {
   const signer = await openSigner(ring(KEY), "session");
   const value = await signer.sign({
     expiresAt: 1_700_000_100,
@@ -91,7 +91,7 @@ const REFUSED: readonly { name: string; value: string; want: SignedFault }[] = [
     want: "purpose",
   },
   {
-    name: "a purpose that only begins alike",
+    name: "a purpose that only begins with the same letters",
     value: made(KEY, "session", "sessions|1700000100|mia@example.org"),
     want: "purpose",
   },

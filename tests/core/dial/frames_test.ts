@@ -11,7 +11,7 @@ import fc from "fast-check";
 
 const garbage = ["", "x", "1", "null", "[]", "{}", '{"type":1}', '{"type":"register"}'];
 for (const text of garbage) {
-  Deno.test(`decodeClientFrame() calls ${JSON.stringify(text)} garbage`, () => {
+  Deno.test(`decodeClientFrame() rejects ${JSON.stringify(text)} as garbage`, () => {
     assert.equal(decodeClientFrame(text).kind, "garbage");
   });
 }
@@ -59,7 +59,7 @@ for (const kind of ["turn_queued", "turn_delivered"]) {
   });
 }
 
-Deno.test("readAgentEvent() makes a notice of a payload that does not fit", () => {
+Deno.test("readAgentEvent() turns an invalid payload into a notice", () => {
   assert.equal(readAgentEvent(event("message", { text: 1 })).kind, "notice");
 });
 

@@ -92,19 +92,23 @@ const ROWS: readonly Row[] = [
     reported: { state, reason: "why" },
     want: [state, "why", 950_000],
   })),
-  { name: "a new unit without words", now: 901_000, want: ["starting", undefined, 900_000] },
   {
-    name: "an old unit without words",
+    name: "a new unit that has reported nothing",
+    now: 901_000,
+    want: ["starting", undefined, 900_000],
+  },
+  {
+    name: "an old unit that has reported nothing",
     want: ["idle", "its dial unit reports no state", 900_000],
   },
   {
-    name: "words of the run before",
+    name: "a report of the previous run",
     reported: { startedMs: 800_000 },
     now: 901_000,
     want: ["starting", undefined, 900_000],
   },
   {
-    name: "words at the very start",
+    name: "a report at the very start",
     reported: { startedMs: 899_500 },
     want: ["working", undefined, 950_000],
   },

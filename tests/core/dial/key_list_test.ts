@@ -92,7 +92,7 @@ Deno.test("a caller that arrives during a check waits for the next one", async (
   assert.deepEqual([await early, await late], [[OLD], []]);
 });
 
-Deno.test("a damaged list lets none in until it is mended, also all at once", async () => {
+Deno.test("a damaged list admits no caller until it is repaired", async () => {
   const { files, clock } = memoryHost();
   const text = JSON.stringify({ mia: [OLD] });
   await files.write("/keys", text);
@@ -109,7 +109,7 @@ Deno.test("a damaged list lets none in until it is mended, also all at once", as
   assert.deepEqual(await list.listed("mia"), [OLD]);
 });
 
-Deno.test("on a real disk a list that is replaced or written over is found at once", async () => {
+Deno.test("a list that is replaced or overwritten on a disk is read again at once", async () => {
   const files = denoFiles();
   const folder = await Deno.makeTempDir({ prefix: "ft-" });
   try {

@@ -79,7 +79,7 @@ Deno.test("serveSession() drops a peer that does not answer a close of either si
   }
 });
 
-Deno.test("serveSession() reports a peer that left before it registered", () => {
+Deno.test("serveSession() reports a peer that disconnected before it registered", () => {
   for (
     const [code, reason] of [
       [CLOSE.normal, "closed-before-register"],

@@ -117,7 +117,7 @@ for (const { from, input, to, effects } of serverRows) {
   });
 }
 
-Deno.test("stepServer() hands early frames on once the session is accepted, in order", () => {
+Deno.test("stepServer() passes early frames on once the session is accepted, in order", () => {
   let state: ServerState = checking;
   for (const id of ["a", "b"]) {
     state = stepServer(state, text({ type: "turn_accepted", turn_id: id })).state;
@@ -135,7 +135,7 @@ Deno.test("stepServer() refuses a peer that floods it before the answer", () => 
   assert.equal(state.phase, "ended");
 });
 
-Deno.test("stepServer() closes every refused registration with the same words", () => {
+Deno.test("stepServer() closes every refused registration with the same reason", () => {
   const closes = [
     stepServer(waiting, accepted),
     stepServer(waiting, { kind: "time-is-up" }),
@@ -150,7 +150,7 @@ Deno.test("stepServer() closes every refused registration with the same words", 
   }
 });
 
-Deno.test("stepServer() hands nothing on before a session is accepted, whatever arrives", () => {
+Deno.test("stepServer() passes nothing on before a session is accepted", () => {
   fc.assert(fc.property(fc.array(fc.string()), (texts) => {
     let state: ServerState = waiting;
     for (const one of texts) {

@@ -67,7 +67,7 @@ Deno.test("withLocalCommand() changes only the command of a line", () => {
   }
 });
 
-Deno.test("runCli() prints hints for the tree, and JSON as it is", async () => {
+Deno.test("runCli() prints hints for the tree, and leaves JSON unchanged", async () => {
   const root = await Deno.makeTempDir({ prefix: "fctl" });
   const env = { FLEETCTL_FROM_TREE: "/src" };
   try {

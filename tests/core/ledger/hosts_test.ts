@@ -37,10 +37,10 @@ for (const [name, text, keys] of GOOD) {
 
 const BAD: readonly [name: string, text: string, detail: RegExp][] = [
   ["another host's name", "name: boreas\n", /atlas\.yaml:1: name: is "boreas", must be "atlas"/],
-  ["a key that is none", "dial_keys: [short]\n", /must be 43 characters of base64url/],
-  ["a word for the list", `dial_keys: ${KEY}\n`, /must be a list/],
+  ["an invalid key", "dial_keys: [short]\n", /must be 43 characters of base64url/],
+  ["a word instead of a list", `dial_keys: ${KEY}\n`, /must be a list/],
   ["an unknown key", "colour: red\n", /colour/],
-  ["no YAML", "name: [\n", /atlas\.yaml:/],
+  ["invalid YAML", "name: [\n", /atlas\.yaml:/],
 ];
 for (const [name, text, detail] of BAD) {
   Deno.test(`parseHostShard() refuses ${name}`, () => {

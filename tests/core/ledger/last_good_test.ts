@@ -28,33 +28,36 @@ async function write({ host, paths }: Bench, text: string) {
   await host.files.write(paths.agentShard("ada"), text);
 }
 
-repoTest("a broken shard counts as last committed, and its fault says so", async (bench) => {
-  const { host, paths, git } = bench;
-  assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
-  const commit = await git("rev-parse", "HEAD");
-  await write(bench, BROKEN);
-  const ledger = await ledgerOf(bench);
-  assert.deepEqual(ledger.agents.get(ADA.name), ADA);
-  assert.deepEqual([...ledger.unreadable.keys()], [ADA.name]);
-  const [fault] = ledger.faults;
-  assert.match(fault?.details[0] ?? "", /^agents\.d\/ada\.yaml:3: colour/);
-  assert.equal(
-    fault?.details.at(-1),
-    `agent "ada" continues with its version of commit ${commit.slice(0, 12)}`,
-  );
-  assert.equal(findAgent(ledger, "ada").ok, true);
-  const edited = await changeAgent(host, paths, {
-    agent: ADA.name,
-    verb: "agents set",
-    caller: "root",
-    summary: "x",
-    decide: () => ok({ model: "m" }),
-  });
-  assert.equal(edited.ok ? "" : edited.error.code, "shard-invalid");
-});
+repoTest(
+  "the last committed version of a broken shard counts, and a fault says so",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
+    const commit = await git("rev-parse", "HEAD");
+    await write(bench, BROKEN);
+    const ledger = await ledgerOf(bench);
+    assert.deepEqual(ledger.agents.get(ADA.name), ADA);
+    assert.deepEqual([...ledger.unreadable.keys()], [ADA.name]);
+    const [fault] = ledger.faults;
+    assert.match(fault?.details[0] ?? "", /^agents\.d\/ada\.yaml:3: colour/);
+    assert.equal(
+      fault?.details.at(-1),
+      `agent "ada" continues with its version of commit ${commit.slice(0, 12)}`,
+    );
+    assert.equal(findAgent(ledger, "ada").ok, true);
+    const edited = await changeAgent(host, paths, {
+      agent: ADA.name,
+      verb: "agents set",
+      caller: "root",
+      summary: "x",
+      decide: () => ok({ model: "m" }),
+    });
+    assert.equal(edited.ok ? "" : edited.error.code, "shard-invalid");
+  },
+);
 
 repoTest(
-  "an edit by hand counts once it was recorded, a revoked key stays revoked",
+  "a manual edit counts once it was recorded, and a revoked key stays revoked",
   async (bench) => {
     const { host, paths } = bench;
     assert((await addAgent(host, paths, { record: { ...ADA, dialKeys: [KEY] }, ...ROOT })).ok);
@@ -76,7 +79,7 @@ repoTest("a broken shard that was committed is skipped", async (bench) => {
   assert.deepEqual((await ledgerOf(bench)).agents.get(ADA.name), ADA);
 });
 
-repoTest("a new broken file brings no removed agent back", async (bench) => {
+repoTest("a new broken file does not bring a removed agent back", async (bench) => {
   const { host, paths } = bench;
   assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
   assert((await removeAgent(host, paths, { agent: ADA.name, ...ROOT })).ok);
@@ -87,24 +90,27 @@ repoTest("a new broken file brings no removed agent back", async (bench) => {
   assert.deepEqual(ledger.faults[0]?.details.length, 1);
 });
 
-repoTest("a link in place of a shard is not followed, the committed one counts", async (bench) => {
-  const { host, paths, git } = bench;
-  assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
-  await Deno.writeTextFile(`${paths.repo}/other`, printShard({ ...ADA, isAdmin: true }));
-  await Deno.remove(paths.agentShard("ada"));
-  await Deno.symlink(`${paths.repo}/other`, paths.agentShard("ada"));
-  assert((await recordHandEdits(host, paths)).ok);
-  assert.equal(
-    await git("ls-files", "-s", "--", "agents.d").then((line) => line.slice(0, 6)),
-    "100644",
-  );
-  assert.equal((await ledgerOf(bench)).agents.get(ADA.name)?.isAdmin, false);
-  await git("add", "-A");
-  await git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "by hand");
-  assert.equal((await ledgerOf(bench)).agents.get(ADA.name)?.isAdmin, false);
-});
+repoTest(
+  "a link in place of a shard is not followed, and the committed shard counts",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
+    await Deno.writeTextFile(`${paths.repo}/other`, printShard({ ...ADA, isAdmin: true }));
+    await Deno.remove(paths.agentShard("ada"));
+    await Deno.symlink(`${paths.repo}/other`, paths.agentShard("ada"));
+    assert((await recordHandEdits(host, paths)).ok);
+    assert.equal(
+      await git("ls-files", "-s", "--", "agents.d").then((line) => line.slice(0, 6)),
+      "100644",
+    );
+    assert.equal((await ledgerOf(bench)).agents.get(ADA.name)?.isAdmin, false);
+    await git("add", "-A");
+    await git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "by hand");
+    assert.equal((await ledgerOf(bench)).agents.get(ADA.name)?.isAdmin, false);
+  },
+);
 
-repoTest("only so many versions are looked at", async (bench) => {
+repoTest("a bounded number of versions is checked", async (bench) => {
   const { host, paths, git } = bench;
   assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
   for (let version = 0; version < VERSIONS_MAX; version++) {

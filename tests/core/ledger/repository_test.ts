@@ -16,34 +16,37 @@ import { ok } from "core/result.ts";
 import { pairChange, pairOf } from "tests/core/ledger/repository_child.ts";
 import { ADA, assertSound, repoTest, ROOT } from "tests/core/ledger/repository_bench.ts";
 
-repoTest("initRepo() makes a ledger with private shards and does nothing twice", async (bench) => {
-  const { host, paths, git } = bench;
-  const first = await git("rev-parse", "HEAD");
-  assert((await initRepo(host, paths)).ok);
-  assert.equal(await git("rev-parse", "HEAD"), first);
-  assert.equal(
-    await git("log", "--format=%an <%ae> %s"),
-    "fleetctl <fleetctl@localhost> fleetctl: start the ledger",
-  );
-  for (
-    const [path, mode] of [[paths.agentsDir, 0o700], [`${paths.repo}/.git`, 0o700], [
-      paths.repo,
-      0o755,
-    ]] as const
-  ) {
-    assert.equal((await host.files.stat(path))?.mode, mode, path);
-  }
-  await assertSound(bench);
-});
+repoTest(
+  "initRepo() makes a ledger with private shards; a second call changes nothing",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    const first = await git("rev-parse", "HEAD");
+    assert((await initRepo(host, paths)).ok);
+    assert.equal(await git("rev-parse", "HEAD"), first);
+    assert.equal(
+      await git("log", "--format=%an <%ae> %s"),
+      "fleetctl <fleetctl@localhost> fleetctl: start the ledger",
+    );
+    for (
+      const [path, mode] of [[paths.agentsDir, 0o700], [`${paths.repo}/.git`, 0o700], [
+        paths.repo,
+        0o755,
+      ]] as const
+    ) {
+      assert.equal((await host.files.stat(path))?.mode, mode, path);
+    }
+    await assertSound(bench);
+  },
+);
 
-repoTest("initRepo() completes a repository whose making was cut short", async (bench) => {
+repoTest("initRepo() completes a repository whose creation was interrupted", async (bench) => {
   await Deno.remove(`${bench.paths.repo}/.git/refs/heads/main`);
   assert((await initRepo(bench.host, bench.paths)).ok);
   assert.match(await bench.git("log", "--format=%s"), /^fleetctl: start the ledger$/);
 });
 
 repoTest(
-  "commitChange() names verb and caller and cannot be talked into another trailer",
+  "commitChange() names verb and caller, and no input adds another trailer",
   async (bench) => {
     const { host, paths, git } = bench;
     const added = await addAgent(host, paths, { record: ADA, ...ROOT });
@@ -206,48 +209,54 @@ repoTest(
   },
 );
 
-repoTest("commitChange() lets a git that outlived its process move the head", async (bench) => {
-  const { host, paths, git } = bench;
-  assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);
-  const old = await git("rev-parse", "HEAD");
-  const promised = await commitChange(host, paths, pairChange(paths, "new"));
-  assert(promised.ok);
-  const { commit } = promised.value;
-  await git("update-ref", "HEAD", old);
-  await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${commit}\n`);
-  // Another git moves the head to the same commit, between our read of the head and our update.
-  const spawn: LedgerPorts["processes"]["spawn"] = async (spec) => {
-    if (spec.args.includes("--stdin")) await git("update-ref", "HEAD", commit);
-    return await host.processes.spawn(spec);
-  };
-  const ports = { ...host, processes: { ...host.processes, spawn } };
-  const next = await commitChange(ports, paths, { ...ROOT, summary: "x", edits: [] });
-  assert.deepEqual(next.ok && [next.value.commit, next.value.hasRecovered], [commit, false]);
-  await assertSound(bench);
-});
+repoTest(
+  "commitChange() accepts that a git which outlived its process moves HEAD first",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);
+    const old = await git("rev-parse", "HEAD");
+    const promised = await commitChange(host, paths, pairChange(paths, "new"));
+    assert(promised.ok);
+    const { commit } = promised.value;
+    await git("update-ref", "HEAD", old);
+    await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${commit}\n`);
+    // Another git moves the head to the same commit, between our read of the head and our update.
+    const spawn: LedgerPorts["processes"]["spawn"] = async (spec) => {
+      if (spec.args.includes("--stdin")) await git("update-ref", "HEAD", commit);
+      return await host.processes.spawn(spec);
+    };
+    const ports = { ...host, processes: { ...host.processes, spawn } };
+    const next = await commitChange(ports, paths, { ...ROOT, summary: "x", edits: [] });
+    assert.deepEqual(next.ok && [next.value.commit, next.value.hasRecovered], [commit, false]);
+    await assertSound(bench);
+  },
+);
 
-repoTest("commitChange() drops a promise that a hand has changed since", async (bench) => {
-  const { host, paths, git } = bench;
-  assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);
-  const [one, two] = pairOf(paths);
-  const promised = await commitChange(host, paths, pairChange(paths, "new"));
-  assert(promised.ok);
-  await git("reset", "-q", "--soft", "HEAD^");
-  await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${promised.value.commit}\n`);
-  await Deno.writeTextFile(one, "by hand");
-  const healed = await commitChange(host, paths, { ...ROOT, summary: "x", edits: [] });
-  assert.equal(healed.ok && healed.value.hasRecovered, false, "neither text is a shard");
-  assert.deepEqual([await Deno.readTextFile(one), await Deno.readTextFile(two)], [
-    "by hand",
-    "new",
-  ]);
-  for (const broken of ["", "nonsense\n", `${"0".repeat(40)}\n`]) {
-    await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, broken);
-    const next = await commitChange(host, paths, { ...ROOT, summary: "x", edits: [] });
-    assert(next.ok, JSON.stringify(next));
-    await assert.rejects(Deno.stat(`${paths.repo}/.git/fleetctl.pending`), Deno.errors.NotFound);
-  }
-});
+repoTest(
+  "commitChange() drops a pending commit whose files a person has changed since",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);
+    const [one, two] = pairOf(paths);
+    const promised = await commitChange(host, paths, pairChange(paths, "new"));
+    assert(promised.ok);
+    await git("reset", "-q", "--soft", "HEAD^");
+    await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${promised.value.commit}\n`);
+    await Deno.writeTextFile(one, "by hand");
+    const healed = await commitChange(host, paths, { ...ROOT, summary: "x", edits: [] });
+    assert.equal(healed.ok && healed.value.hasRecovered, false, "neither text is a shard");
+    assert.deepEqual([await Deno.readTextFile(one), await Deno.readTextFile(two)], [
+      "by hand",
+      "new",
+    ]);
+    for (const broken of ["", "nonsense\n", `${"0".repeat(40)}\n`]) {
+      await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, broken);
+      const next = await commitChange(host, paths, { ...ROOT, summary: "x", edits: [] });
+      assert(next.ok, JSON.stringify(next));
+      await assert.rejects(Deno.stat(`${paths.repo}/.git/fleetctl.pending`), Deno.errors.NotFound);
+    }
+  },
+);
 
 repoTest("commitChange() runs no hook, filter or alias of the repository", async (bench) => {
   const { host, paths, git } = bench;
@@ -325,27 +334,30 @@ repoTest(
   },
 );
 
-repoTest("commitChange() refuses when a hand never rests, and changes nothing", async (bench) => {
-  const { host, paths, git } = bench;
-  assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
-  const path = paths.agentShard("ada");
-  let looks = 0;
-  const refused = await commitChange(host, paths, {
-    verb: "agents set",
-    caller: "root",
-    summary: "a note",
-    accept: async () => {
-      await Deno.writeTextFile(path, `# edit ${++looks}\n`, { append: true });
-      return ok(undefined);
-    },
-    edits: [{ path, change: (current) => ok(`${current}# a note\n`) }],
-  });
-  assert(!refused.ok);
-  assert.equal(refused.error.code, "ledger-edited");
-  assert.match(await Deno.readTextFile(path), /# edit 1\n# edit 2\n# edit 3\n$/);
-  assert.doesNotMatch(await git("log", "--format=%s"), /a note/);
-  // The next change commits the last manual edit first.
-  const next = { verb: "agents set", caller: "root", summary: "nothing", edits: [] };
-  assert((await commitChange(host, paths, next)).ok);
-  await assertSound(bench);
-});
+repoTest(
+  "commitChange() refuses while a person keeps editing, and changes nothing",
+  async (bench) => {
+    const { host, paths, git } = bench;
+    assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
+    const path = paths.agentShard("ada");
+    let looks = 0;
+    const refused = await commitChange(host, paths, {
+      verb: "agents set",
+      caller: "root",
+      summary: "a note",
+      accept: async () => {
+        await Deno.writeTextFile(path, `# edit ${++looks}\n`, { append: true });
+        return ok(undefined);
+      },
+      edits: [{ path, change: (current) => ok(`${current}# a note\n`) }],
+    });
+    assert(!refused.ok);
+    assert.equal(refused.error.code, "ledger-edited");
+    assert.match(await Deno.readTextFile(path), /# edit 1\n# edit 2\n# edit 3\n$/);
+    assert.doesNotMatch(await git("log", "--format=%s"), /a note/);
+    // The next change commits the last manual edit first.
+    const next = { verb: "agents set", caller: "root", summary: "nothing", edits: [] };
+    assert((await commitChange(host, paths, next)).ok);
+    await assertSound(bench);
+  },
+);

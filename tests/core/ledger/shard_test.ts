@@ -142,7 +142,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     ],
   },
   {
-    name: "a workspace that is no path",
+    name: "a workspace that is not a path",
     text: `${HEAD}workspace: ../etc\n`,
     want: [`${FILE}:3: workspace: is "../etc", must be an absolute path or begin with ~/`],
   },
@@ -235,7 +235,7 @@ const EDITS: readonly { name: string; edit: ShardEdit; want: string }[] = [
     want: HAND_EDITED.replace("    - notes\n", "").replace("[]", "[browser]"),
   },
   {
-    name: "a pin taken away and a model set",
+    name: "a removed pin and a new model",
     edit: { runOn: undefined, model: "big-1" },
     want: HAND_EDITED.replace("# pinned by hand\nrun_on: atlas\n", "model: big-1\n"),
   },
@@ -245,7 +245,7 @@ const EDITS: readonly { name: string; edit: ShardEdit; want: string }[] = [
     want: `${HAND_EDITED}admin: true\ndial_keys:\n  - ${KEY}\n`,
   },
   {
-    name: "its keys to none",
+    name: "its keys to an empty list",
     edit: { dialKeys: [] },
     want: `${HAND_EDITED}dial_keys: []\n`,
   },
@@ -259,7 +259,7 @@ for (const row of EDITS) {
   });
 }
 
-Deno.test("editShard() refuses a shard that cannot be read, and a result that could not be", () => {
+Deno.test("editShard() refuses an unreadable shard, and an edit with an unreadable result", () => {
   const broken = editShard("name: ada\n", { model: "x" }, FILE);
   assert.equal(broken.ok ? "" : broken.error.code, "shard-invalid");
   const bad = editShard(HAND_EDITED, { model: "has blanks" }, FILE);

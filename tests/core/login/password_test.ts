@@ -15,7 +15,7 @@ import {
 
 const SALT = new Uint8Array(16).fill(9);
 
-Deno.test("isPasswordOf() knows the password that hashPassword() took, and no other", async () => {
+Deno.test("isPasswordOf() accepts the password that was hashed, and no other", async () => {
   for (const password of ["a", "correct horse", "ä,:{}$", "x".repeat(1024), "a\0b"]) {
     const stored = await hashPassword(password, SALT, 1_000);
     assert.ok(isHashed(stored));
@@ -75,7 +75,7 @@ const KNOWN: readonly (readonly [string, string])[] = [
   ],
 ];
 for (const [password, stored] of KNOWN) {
-  Deno.test(`isPasswordOf() knows ${stored.slice(0, 20)}`, async () => {
+  Deno.test(`isPasswordOf() verifies ${stored.slice(0, 20)}`, async () => {
     assert.ok(isHashed(stored));
     const hash = parsePasswordHash(stored);
     assert.ok(hash.ok, stored);
@@ -110,7 +110,7 @@ Deno.test("costOf() distinguishes hashes by cost", () => {
   assert.notEqual(cost(argon ?? ""), cost((argon ?? "").replace("t=2", "t=3")));
 });
 
-Deno.test("parsePasswordHash() bounds what a check may cost", () => {
+Deno.test("parsePasswordHash() bounds the cost of a check", () => {
   const [argon = "", bcrypt = "", scrypt = ""] = KNOWN.map(([, stored]) => stored);
   const rows = [
     argon.replace("m=65536", "m=9999999"),

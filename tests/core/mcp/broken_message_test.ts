@@ -16,7 +16,7 @@ const utf16 = (text: string) => {
 const ANSWER = '{"jsonrpc":"2.0","id":1,"result":{"text":"Grüße"}}';
 
 const LINES: readonly (readonly [string, Uint8Array, string | undefined])[] = [
-  ["a whole answer", bytes(ANSWER), undefined],
+  ["a complete answer", bytes(ANSWER), undefined],
   ["an answer in Latin-1", latin1(ANSWER), "it is not UTF-8"],
   ["an answer in UTF-16", utf16(ANSWER), "it is not UTF-8"],
   ["half an answer", bytes(ANSWER.slice(0, 40)), "it is not JSON"],

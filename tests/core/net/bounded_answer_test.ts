@@ -7,7 +7,7 @@ function answer(text: string, type: string): Response {
   return boundAnswer(new Response(text, { status: 201, headers: { "content-type": type } }), 8);
 }
 
-Deno.test("boundAnswer() passes a short answer on as it is", async () => {
+Deno.test("boundAnswer() passes a short answer on unchanged", async () => {
   const passed = answer("12345678", "application/json");
   assert.equal(passed.status, 201);
   assert.equal(passed.headers.get("content-type"), "application/json");

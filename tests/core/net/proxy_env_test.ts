@@ -34,7 +34,7 @@ for (const [env, url, wanted] of ROWS) {
   });
 }
 
-Deno.test("the team-chat gateway may ask for each variable that names a proxy", () => {
+Deno.test("the team-chat gateway may read each variable that names a proxy", () => {
   const { allow } = projectConfig.permissions.teamchat.env;
   assert.deepEqual(PROXY_VARIABLES.filter((name) => !allow.includes(name)), []);
 });

@@ -138,7 +138,7 @@ Deno.test("readBytes() reads files larger than one piece", () =>
     assert.deepEqual(await files.readBytes(`${root}/big`), bytes);
   }));
 
-Deno.test("tryLock() sees the lock of another process, until that is killed", () =>
+Deno.test("tryLock() sees the lock of another process until that process is killed", () =>
   withFolder(async (files, root) => {
     const holder = new Deno.Command("/usr/bin/flock", {
       args: ["--no-fork", `${root}/lock`, "/bin/sh", "-c", "echo held; exec sleep 600"],
@@ -158,7 +158,7 @@ Deno.test("tryLock() sees the lock of another process, until that is killed", ()
 /** Limits for a small file of this process's user. */
 const ANY = { bytesMax: 1_000, uid: Deno.uid() ?? 0 };
 
-Deno.test("readPlain() neither waits for a pipe nor reads a socket or what grows", () =>
+Deno.test("readPlain() waits for no pipe, and reads no socket and no growing file", () =>
   withFolder(async (files, root) => {
     assert.equal(await shell(`mkfifo ${root}/pipe && ln -s ${root}/pipe ${root}/link`), 0);
     using _socket = Deno.listen({ transport: "unix", path: `${root}/socket` });

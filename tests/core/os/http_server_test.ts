@@ -49,16 +49,16 @@ async function exchange(listener: Listener, text: string): Promise<string> {
 
 /** What handlers do with an unwanted body. */
 const UNWANTED: readonly (readonly [string, (request: Request) => unknown])[] = [
-  ["is not looked at", () => {}],
-  ["is given up at once", (request) => request.body?.cancel()],
-  ["is given up on the way", async (request) => {
+  ["is not read", () => {}],
+  ["is cancelled at once", (request) => request.body?.cancel()],
+  ["is cancelled halfway", async (request) => {
     let bytes = 0;
     for await (const piece of request.body ?? []) if ((bytes += piece.length) > 500_000) break;
   }],
 ];
 for (const [name, look] of UNWANTED) {
   Deno.test({
-    name: `serveHttp() tells the sender of a body that ${name} the whole answer`,
+    name: `serveHttp() sends the sender of a body that ${name} the whole answer`,
     sanitizeOps: true,
     sanitizeResources: true,
     fn: async () => {

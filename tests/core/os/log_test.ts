@@ -42,7 +42,7 @@ Deno.test("stderrLog() adds the fields of with() and lets a line override them",
   assert.deepEqual([agent, turn, extra], ["ada", 2, true]);
 });
 
-Deno.test("stderrLog() does not let a field take the place of the event", () => {
+Deno.test("stderrLog() does not let a field replace the event", () => {
   const { log, lines } = open();
   log.info("denied", { event: "ready", level: "debug", program: "other" });
   const line = JSON.parse(lines[0] ?? "");

@@ -47,7 +47,7 @@ async function runWith(
   }
 }
 
-Deno.test("files, locks and databases need their own folder and nothing else", async () => {
+Deno.test("files, locks and databases need only access to their own folder", async () => {
   const answer = await runWith(
     (root) => [`--allow-read=${root}/state`, `--allow-write=${root}/state`],
     `
@@ -65,7 +65,7 @@ Deno.test("files, locks and databases need their own folder and nothing else", a
   assert.equal(answer, "a,db,dir,lock,log true");
 });
 
-Deno.test("serveUnix needs its path, libc and nothing else", async () => {
+Deno.test("serveUnix needs only its path and libc", async () => {
   const answer = await runWith(
     (root) => [
       `--allow-read=${root}/state`,
@@ -88,7 +88,7 @@ Deno.test("serveUnix needs its path, libc and nothing else", async () => {
   assert.equal(answer, String(Deno.uid()));
 });
 
-Deno.test("HTTP and WebSockets need their address and nothing else", async () => {
+Deno.test("HTTP and WebSockets need only their address", async () => {
   const answer = await runWith(
     () => ["--allow-net=127.0.0.1"],
     `
@@ -115,7 +115,7 @@ Deno.test("HTTP and WebSockets need their address and nothing else", async () =>
   assert.equal(answer, "frame! http in-use undefined");
 });
 
-Deno.test("a group is ended with the rights to run its program and use the C library", async () => {
+Deno.test("ending a process group needs only the rights to run and to use libc", async () => {
   const script = `
     const child = await host.processes.spawn({
       command: "/bin/sh",

@@ -97,7 +97,7 @@ Deno.test("run() returns although a grandchild keeps the pipes open", async () =
   Deno.kill(Number(stdout.trim()), "SIGKILL");
 });
 
-Deno.test("spawn() puts a group apart, and a signal reaches all of it", async () => {
+Deno.test("spawn() starts a separate process group, and a signal reaches all of it", async () => {
   const child = await processes.spawn({
     command: "/bin/sh",
     args: ["-c", "sleep 600 & echo $!; wait"],
@@ -135,7 +135,7 @@ Deno.test("spawn() blocks a child while its output is not read", async () => {
   await child.exited;
 });
 
-Deno.test("spawn() turns writing to an ended child into a rejection and nothing else", async () => {
+Deno.test("spawn() rejects a write to an ended child, without any other effect", async () => {
   const child = await processes.spawn({ command: "/bin/true", args: [], env: {} });
   await child.exited;
   const writer = child.stdin.getWriter();

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { isSecretName, redactFields } from "core/os/redact.ts";
 
-Deno.test("isSecretName() knows names of secrets and leaves names of keys alone", () => {
+Deno.test("isSecretName() recognizes names of secrets, and no names of keys", () => {
   for (
     const name of [
       "token",

@@ -34,7 +34,7 @@ async function faultOf(work: () => unknown): Promise<FileFault> {
   assert.fail("nothing was thrown");
 }
 
-Deno.test("open() makes all its files 0600, and mends the mode of an old one", () =>
+Deno.test("open() makes all its files 0600, and repairs the mode of an old one", () =>
   withFolder(async (databases, root) => {
     const path = `${root}/db`;
     const db = await databases.open(path);

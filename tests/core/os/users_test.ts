@@ -19,7 +19,7 @@ Deno.test("systemUsers() returns the effective uid", () => {
   assert.equal(users.currentUid(), Deno.uid());
 });
 
-Deno.test("systemUsers() answers undefined for accounts that are not there", async () => {
+Deno.test("systemUsers() returns undefined for unknown accounts", async () => {
   for (const name of ["no-such-user-here", "", "--help", "a:b", "root:x", "root:x:0", "0", "oot"]) {
     assert.equal(await users.byName(name), undefined, name);
     assert.equal(await users.groupId(name), undefined, name);

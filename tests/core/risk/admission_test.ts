@@ -48,7 +48,7 @@ function bench(gate = GATE) {
   return { called, admit };
 }
 
-Deno.test("callAdmitted() judges tools and argument keys, calls nothing it refused", async () => {
+Deno.test("callAdmitted() checks tools and argument keys before it calls", async () => {
   for (
     const [tool, args, want] of [
       ["list", {}, undefined],
@@ -70,7 +70,7 @@ Deno.test("callAdmitted() judges tools and argument keys, calls nothing it refus
   }
 });
 
-Deno.test("callAdmitted() refuses arguments that are nested past all reason", async () => {
+Deno.test("callAdmitted() refuses arguments that are nested too deeply", async () => {
   let deep: unknown = { confirm: true };
   for (let level = 0; level < 100; level++) deep = [deep];
   const { called, admit } = bench();
@@ -78,7 +78,7 @@ Deno.test("callAdmitted() refuses arguments that are nested past all reason", as
   assert.deepEqual(called, []);
 });
 
-Deno.test("callAdmitted() requests approval for tools marked ask only", async () => {
+Deno.test("callAdmitted() requests approval only for tools that are marked ask", async () => {
   let asked = 0;
   const { called, admit } = bench();
   const ask = () => ++asked > 0;
@@ -90,7 +90,7 @@ Deno.test("callAdmitted() requests approval for tools marked ask only", async ()
   assert.deepEqual(called, ["publish", "list"]);
 });
 
-Deno.test("an admin reads as another agent only what the catalog calls read-only", async () => {
+Deno.test("an admin may use only read-only tools of another agent", async () => {
   const gate = { ...GATE, reads: new Set(["list", "publish", "purge"]) };
   const relayed = { kind: "relayed", verb: "mcp read", by: 'admin agent "chief"' } as const;
   for (

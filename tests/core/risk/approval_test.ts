@@ -146,7 +146,7 @@ Deno.test("canonicalJson() prints equal values alike and different values apart"
   assert.throws(() => canonicalJson(deep), RangeError);
 });
 
-Deno.test("readOrigin() accepts our programs' values and calls everything else direct", () => {
+Deno.test("readOrigin() accepts fleetctl's programs, and calls everything else direct", () => {
   const origins: readonly CallOrigin[] = [
     { kind: "script", script: "abc", call: 3 },
     { kind: "verb", verb: "mcp call" },

@@ -18,7 +18,7 @@ const RULES: ReadonlyMap<string, Risk> = new Map([
   ["mixed", "block"],
 ]);
 
-Deno.test("strongest() lets block beat ask beat allow", () => {
+Deno.test("strongest() ranks block over ask, and ask over allow", () => {
   assert.equal(strongest(), "allow");
   assert.equal(strongest("allow", "ask"), "ask");
   assert.equal(strongest("ask", "block", "allow"), "block");
@@ -44,7 +44,7 @@ Deno.test("decideTool() judges each row", () => {
   }
 });
 
-Deno.test("decideTool() never weakens a rule by the case of a name", () => {
+Deno.test("decideTool() applies a rule whatever the case of the name", () => {
   fc.assert(fc.property(
     fc.array(fc.tuple(fc.constantFrom("a", "A", "b", "B"), fc.constantFrom("block", "ask"))),
     fc.constantFrom("a", "A", "b", "B"),

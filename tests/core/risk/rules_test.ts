@@ -30,7 +30,7 @@ Deno.test("parseGate() reads what the renderer writes, for every shipped entry",
   }
 });
 
-Deno.test("parseGate() refuses everything that it does not understand", () => {
+Deno.test("parseGate() refuses everything that it does not know", () => {
   assert.ok(parseGate(JSON.stringify(GOOD), "git").ok);
   for (
     const [name, text] of [
@@ -48,7 +48,7 @@ Deno.test("parseGate() refuses everything that it does not understand", () => {
       ["reads that are no names", JSON.stringify({ ...GOOD, reads: [["git_log"]] })],
       ["accepted without a hash", JSON.stringify({ ...GOOD, accepted: { git_log: 1 } })],
       ["accepted as a list", JSON.stringify({ ...GOOD, accepted: ["git_log"] })],
-      ["held that nothing blocks", JSON.stringify({ ...GOOD, held: ["git_log"] })],
+      ["held tools that no rule blocks", JSON.stringify({ ...GOOD, held: ["git_log"] })],
       ["a bad idle stop", JSON.stringify({ ...GOOD, idle_stop_seconds: -1 })],
       ["too large", JSON.stringify({ ...GOOD, version: "x".repeat(600_000) })],
     ] as const
@@ -86,7 +86,7 @@ Deno.test("GateReader.current() refuses when the file may not be read", async ()
   assert.ok(!read.ok && /cannot be read \(EACCES\)/.test(read.error.message));
 });
 
-Deno.test("createGateReader() with a clock reads again soon, and needs the file", async () => {
+Deno.test("createGateReader() with a clock soon reads a change, and needs the file", async () => {
   const files = memoryFiles({ "/gate.json": JSON.stringify(GOOD) });
   let now = 0;
   const reader = createGateReader(files, "/gate.json", "git", { monotonic: () => now });

@@ -21,7 +21,7 @@ const WHOLE = [
   "  shape: runtime-b",
 ].join("\n");
 
-Deno.test("shippedDefinitions() are the built-in runtimes and the programs that people run", () => {
+Deno.test("shippedDefinitions() are the built-in runtimes and the well-known programs", () => {
   const shipped = shippedDefinitions();
   assert.deepEqual([...shipped.keys()], [
     "runtime-a",
@@ -50,7 +50,7 @@ Deno.test("shippedDefinitions() are the built-in runtimes and the programs that 
   assert.equal(shipped.get("runtime-a")?.login, "pasted_code");
 });
 
-Deno.test("readDefinitions() lays a host's file over the shipped one, adds its own", async () => {
+Deno.test("readDefinitions() merges the host's files over the shipped ones", async () => {
   const files = memoryFiles({
     [`${PATHS.runtimesDir}/runtime-a.yaml`]: "command: /opt/a/run\nprotocol: stream_json\n",
     [`${PATHS.runtimesDir}/mine.yaml`]: WHOLE,
@@ -108,8 +108,12 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
   ["an empty file", "", /must be a mapping/],
   ["a variable of fleetctl", `${WHOLE}\nenv: { FLEETCTL_ROOT: x }`, /:8: env must map names/],
   ["a variable that is no text", `${WHOLE}\nenv: { PORT: 80 }`, /:8: env must map names/],
-  ["state elsewhere", `${WHOLE}\nstate: ["/srv/mine"]`, /:8: state must be a list of paths below/],
-  ["state that climbs", `${WHOLE}\nstate: ["{home}/../bob"]`, /:8: state must be a list/],
+  [
+    "state outside the home",
+    `${WHOLE}\nstate: ["/srv/mine"]`,
+    /:8: state must be a list of paths below/,
+  ],
+  ["state that leaves the home", `${WHOLE}\nstate: ["{home}/../bob"]`, /:8: state must be a list/],
   ["the whole home as state", `${WHOLE}\nstate: ["{home}/"]`, /:8: state must be a list/],
   ["a bad login", `${WHOLE}\nlogin: magic`, /login must be one of none, pasted_code/],
 ];

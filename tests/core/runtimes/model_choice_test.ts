@@ -126,7 +126,7 @@ for (const [choice, details] of REFUSED) {
   });
 }
 
-Deno.test("decideModel() stores a choice whole: nothing of the shared shard mixes in", () => {
+Deno.test("decideModel() stores a complete choice; no value of the shared shard mixes in", () => {
   const shared = { FLEETCTL_BASE_URL: "http://house/v1", FLEETCTL_MODEL_KEY: "house" };
   const next = after({ provider: "anthropic", model: "m", key: LONG }, shardsOf({}, shared));
   const { baseUrl, key } = storedModel(next, ADA);

@@ -22,7 +22,7 @@ async function make(count: number): Promise<{ identity: string; recipient: strin
   }));
 }
 
-Deno.test("parseRecipients() reads lines, labels and nothing twice", async () => {
+Deno.test("parseRecipients() reads lines and labels, and drops duplicates", async () => {
   const [one, two] = await make(2);
   assert(one && two);
   const text = `# ours\n\n# host atlas\n${one.recipient}\n  ${two.recipient}  \n${one.recipient}\n`;

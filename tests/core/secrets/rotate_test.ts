@@ -52,7 +52,7 @@ Deno.test("nextRing() with revoke keeps the new key alone", async () => {
 
 for (
   const [name, old, code] of [
-    ["holds commas", "a,comma,in,a,key,that,stands,alone,and,is,long", "key-not-for-ring"],
+    ["contains commas", "a,comma,in,a,key,that,stands,alone,and,is,long", "key-not-for-ring"],
     ["is too short", "s3cr3t", "key-ring-invalid"],
     ["names a key twice", `b:${strong("b")},b:${strong("c")}`, "key-ring-invalid"],
   ] as const

@@ -27,7 +27,7 @@ Deno.test("openCopy() returns the sealed content, to the recovery key only", asy
   assert.equal(!refused.ok && refused.error.code, "sealed-copy-unreadable");
 });
 
-Deno.test("openCopy() refuses a copy of another place, a double, or none", async () => {
+Deno.test("openCopy() refuses other paths, duplicate files and malformed content", async () => {
   const recovery = await freshHostKey();
   const forged = (path: string) => ({ version: 1, ...COPY, files: [{ path, text: "x" }] });
   const rows: readonly unknown[] = [
@@ -50,7 +50,7 @@ Deno.test("openCopy() refuses a copy of another place, a double, or none", async
   }
 });
 
-Deno.test("isCopiedPath() takes every file of a ledger and of an operator", () => {
+Deno.test("isCopiedPath() accepts every file of a ledger and of an operator", () => {
   const taken = [
     "var/lib/fleetctl/repo/recipients",
     "var/lib/fleetctl/repo/secrets.age",

@@ -74,7 +74,7 @@ Deno.test("parseStore() reads the output of printStore(), in one canonical text"
   }));
 });
 
-Deno.test("printStore() keeps the described places of shared and agent keys", () => {
+Deno.test("printStore() prints shared and agent keys in the documented layout", () => {
   const text = printStore({ shards: shards({ B: "2", A: "1", "ada.K": "3" }), recipients: [] });
   assert.deepEqual(JSON.parse(text), {
     version: 1,
@@ -111,7 +111,7 @@ const BAD_STORES: readonly { text: string; want: string }[] = [
 ];
 
 for (const row of BAD_STORES) {
-  Deno.test(`parseStore() says "${row.want}"`, () => {
+  Deno.test(`parseStore() reports "${row.want}"`, () => {
     const parsed = parseStore(row.text);
     assert.equal(parsed.ok ? "" : parsed.error, row.want);
   });
@@ -185,7 +185,7 @@ Deno.test("withSecret() bounds the keys of a shard and drops an empty one", () =
   assert.equal(gone.ok && gone.value.agents.size, 0);
 });
 
-Deno.test("withSecret() changes one place only", () => {
+Deno.test("withSecret() changes only the named key", () => {
   fc.assert(
     fc.property(stores, refs, fc.option(values, { nil: undefined }), (store, ref, value) => {
       const next = withSecret(store, ref, value);
@@ -306,7 +306,7 @@ Deno.test("decidePlacement() says what to type instead", () => {
   ]);
 });
 
-Deno.test("renderSecretEnv() gives each file the described owner, mode and keys", () => {
+Deno.test("renderSecretEnv() gives each file the documented owner, mode and keys", () => {
   const store = shards({
     SHARED: "s",
     FLEETCTL_HOST_OP_SECRET: "never",

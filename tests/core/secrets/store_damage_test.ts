@@ -91,32 +91,35 @@ for (const row of BROKEN) {
   );
 }
 
-storeTest("a damaged store is left out of other changes, and HEAD mends it", async (bench) => {
-  const { host, paths, store, git } = bench;
-  assert((await store.set({ key: key("TOKEN") }, "t", AUTHOR)).ok);
-  const good = await Deno.readTextFile(paths.secretsFile);
-  await Deno.writeTextFile(paths.secretsFile, good.slice(0, 200));
-  await Deno.writeTextFile(`${paths.hostsDir}/by-hand`, "x");
-  const other = await commitChange(host, paths, {
-    verb: "host set",
-    caller: "root",
-    summary: "x",
-    edits: [{ path: `${paths.hostsDir}/atlas`, change: () => ok("x\n") }],
-  });
-  assert.deepEqual(other.ok && [other.value.changed, other.value.hasRecovered], [
-    ["hosts.d/atlas"],
-    true,
-  ]);
-  assert.equal(await git("show", "HEAD:secrets.age"), good.trim());
-  assert.equal(await git("show", "HEAD:hosts.d/by-hand"), "x");
-  const opened = await openSecrets(host, paths);
-  const hint = opened.ok ? "" : opened.error.hints[0] ?? "";
-  assert.equal(hint, `git -C ${paths.repo} checkout HEAD -- secrets.age`);
-  await git(...hint.split(" ").slice(3));
-  assert.equal((await reopened(bench)).get({ key: key("TOKEN") }), "t");
-});
+storeTest(
+  "a damaged store stays out of other changes, and is restored from HEAD",
+  async (bench) => {
+    const { host, paths, store, git } = bench;
+    assert((await store.set({ key: key("TOKEN") }, "t", AUTHOR)).ok);
+    const good = await Deno.readTextFile(paths.secretsFile);
+    await Deno.writeTextFile(paths.secretsFile, good.slice(0, 200));
+    await Deno.writeTextFile(`${paths.hostsDir}/by-hand`, "x");
+    const other = await commitChange(host, paths, {
+      verb: "host set",
+      caller: "root",
+      summary: "x",
+      edits: [{ path: `${paths.hostsDir}/atlas`, change: () => ok("x\n") }],
+    });
+    assert.deepEqual(other.ok && [other.value.changed, other.value.hasRecovered], [
+      ["hosts.d/atlas"],
+      true,
+    ]);
+    assert.equal(await git("show", "HEAD:secrets.age"), good.trim());
+    assert.equal(await git("show", "HEAD:hosts.d/by-hand"), "x");
+    const opened = await openSecrets(host, paths);
+    const hint = opened.ok ? "" : opened.error.hints[0] ?? "";
+    assert.equal(hint, `git -C ${paths.repo} checkout HEAD -- secrets.age`);
+    await git(...hint.split(" ").slice(3));
+    assert.equal((await reopened(bench)).get({ key: key("TOKEN") }), "t");
+  },
+);
 
-storeTest("a store that a hand put back is recorded by the next change of it", async (bench) => {
+storeTest("a store that a person has restored is recorded by its next change", async (bench) => {
   const { paths, store, git } = bench;
   assert((await store.set({ key: key("TOKEN") }, "t1", AUTHOR)).ok);
   const older = await Deno.readTextFile(paths.secretsFile);

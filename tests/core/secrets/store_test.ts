@@ -110,7 +110,7 @@ storeTest("SecretStore refuses bad input and writes nothing", async ({ store, gi
 });
 
 storeTest(
-  "SecretStore makes no commit when the value is there already",
+  "SecretStore makes no commit when the value is already set",
   async ({ paths, store, git }) => {
     assert((await store.set({ key: key("TOKEN") }, "t", AUTHOR)).ok);
     const before = [await git("rev-parse", "HEAD"), await Deno.readTextFile(paths.secretsFile)];

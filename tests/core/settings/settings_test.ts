@@ -118,7 +118,7 @@ Deno.test("readSettings() does not read what an environment inherits", () => {
   assert.deepEqual(read.ok ? [] : read.error.details, ["WEBVIEW_HMAC_KEY: not set"]);
 });
 
-Deno.test("printSettingsCheck() says ok", () => {
+Deno.test("printSettingsCheck() prints ok", () => {
   assert.equal(printSettingsCheck("x", { ok: true, value: {} }), "ok\n");
 });
 

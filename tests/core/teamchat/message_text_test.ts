@@ -45,26 +45,26 @@ const REPLY = '<blockquote itemscope="" itemtype="http://schema.skype.com/Reply"
 const ROWS: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
   ["plain words", { text: "hello" }, "hello"],
   ["the bot's mention", { text: "<at>Agent</at> hello", entities: [OWN] }, "hello"],
-  ["a no-break space behind the mention", {
+  ["a no-break space after the mention", {
     text: "<at>Agent</at>&nbsp;hello",
     entities: [OWN],
   }, "hello"],
   ["a mention in the middle", { text: "so <at>Agent</at> go", entities: [OWN] }, "so   go"],
-  ["somebody else's mention", {
+  ["another person's mention", {
     text: "<at>Agent</at> ask <at>Ann</at>",
     entities: [OWN, mention("29:ann", "<at>Ann</at>")],
   }, "ask Ann"],
-  ["somebody with the bot's name, after it", {
+  ["a person with the bot's name, after it", {
     text: "<at>Agent</at> ask <at>Agent</at>",
     entities: [OWN, mention("29:other", "<at>Agent</at>")],
   }, "ask Agent"],
-  ["somebody with the bot's name, before it", {
+  ["a person with the bot's name, before it", {
     text: "<at>Agent</at> says <at>Agent</at> go",
     entities: [mention("29:other", "<at>Agent</at>"), OWN],
   }, "Agent says   go"],
-  ["a tag without an entity is words", { text: "<at>Agent</at> hello" }, "Agent hello"],
+  ["a tag without an entity is plain text", { text: "<at>Agent</at> hello" }, "Agent hello"],
   [
-    "the bot's name without a tag is words",
+    "the bot's name without a tag is plain text",
     { text: "Agent hello", entities: [OWN] },
     "Agent hello",
   ],
@@ -82,7 +82,7 @@ const ROWS: readonly (readonly [string, Readonly<Record<string, unknown>>, strin
   }, "and Ann"],
   ["character references", { text: "a &lt;b&gt; &amp; &#39;c&#39; &#x1F642;" }, "a <b> & 'c' 🙂"],
   ["rich text", { text: "<p>one</p>", textFormat: "xml" }, "one"],
-  ["the copy as rich text says nothing new", {
+  ["a rich-text copy adds nothing", {
     text: "hello",
     attachments: [{ contentType: "text/html", content: "<p>hello</p>" }],
   }, "hello"],
@@ -123,7 +123,7 @@ const ROWS: readonly (readonly [string, Readonly<Record<string, unknown>>, strin
     text: "why?",
     entities: [{ type: "quotedReply", quotedReply: { isReplyDeleted: true, preview: "secret" } }],
   }, "> (a message that was deleted)\n\nwhy?"],
-  ["entities that are none", {
+  ["invalid entities", {
     text: "hi",
     entities: [
       { type: "mention" },

@@ -22,7 +22,7 @@ Deno.test("parseDuration() reads numbers with units", () => {
   for (const [text, ms] of rows) assert.deepEqual(parseDuration(text), { ok: true, value: ms });
 });
 
-Deno.test("parseDuration() refuses duration-invalid text", () => {
+Deno.test("parseDuration() refuses invalid text with duration-invalid", () => {
   const rows = [
     "",
     "30",

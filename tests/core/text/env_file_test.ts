@@ -56,7 +56,7 @@ Deno.test("printEnvFile() and parseEnvFile() are inverse for every value", () =>
   );
 });
 
-Deno.test("printEnvFile() refuses env-file-invalid names and values, all at once", () => {
+Deno.test("printEnvFile() refuses all invalid names and values with env-file-invalid", () => {
   const result = printEnvFile([
     ["GOOD", "1"],
     ["A\nB", "1"],
@@ -114,7 +114,7 @@ Deno.test("parseEnvFile() reads files written by people and by systemd", () => {
   });
 });
 
-Deno.test("parseEnvFile() refuses env-file-invalid lines by number", () => {
+Deno.test("parseEnvFile() refuses invalid lines by number, with env-file-invalid", () => {
   const result = parseEnvFile("A=1\nnonsense\n2B=1\n# bad \\\nC='open\n");
   assert.ok(!result.ok);
   assert.equal(result.error.code, "env-file-invalid");

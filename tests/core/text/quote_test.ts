@@ -15,7 +15,7 @@ Deno.test("quoteShell() leaves safe words and quotes the others", () => {
   assert.equal(printShell(["echo", "a b", "c"]), "echo 'a b' c");
 });
 
-Deno.test("printShell() comes back from a real shell as it was", async () => {
+Deno.test("a real shell reads back what printShell() printed", async () => {
   const word = fc.stringMatching(/^[a '"\\$`!*?~#;&|<>(){}\n\t=-]*$/);
   const rows = fc.sample(fc.array(word, { minLength: 1, maxLength: 5 }), { numRuns: 100, seed: 3 });
   const script = rows.map((words) => `printf '%s\\0' ${printShell(words)}`).join("\n");

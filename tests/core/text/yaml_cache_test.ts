@@ -59,7 +59,7 @@ Deno.test("parseCachedYaml() caches no faulty text and no value that JSON would 
   assert.deepEqual(valueOf(TEXT), { name: "ada", tools: { add: ["git"] } }, "closed: parsed");
 });
 
-Deno.test("closeYamlCache() lets go of texts that have not been used for long", () => {
+Deno.test("closeYamlCache() drops texts that have not been used for long", () => {
   const old = Array.from(
     { length: 1_500 },
     (_, index): CachedYaml => [`a: ${index}`, { a: index }],

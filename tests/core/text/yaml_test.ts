@@ -71,7 +71,7 @@ Deno.test("editYaml() makes the parents of a new value", () => {
   assert.equal(edited("", (editor) => editor.set(["a"], 1)), "a: 1\n");
 });
 
-Deno.test("editYaml() and removal leave no trace in the data", () => {
+Deno.test("adding and removing a value with editYaml() leaves the data unchanged", () => {
   fc.assert(fc.property(
     fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { maxLength: 6 }),
     fc.stringMatching(/^[A-Z]{1,6}$/),

@@ -29,17 +29,17 @@ const WHO: readonly [name: string, facts: Parameters<typeof callerFor>[0], want:
       "operator",
     ],
     [
-      "somebody else under another root",
+      "another user under another root",
       { uid: 1001, root: "/x", rootOwner: 1000, agent: ada },
       "other",
     ],
-    ["nobody under a root without owner", {
+    ["a user under a root without an owner", {
       uid: 1001,
       root: "/x",
       rootOwner: undefined,
       agent: undefined,
     }, "other"],
-    ["the owner of the folder / by accident", {
+    ["the owner of the folder /", {
       uid: 1000,
       root: "/",
       rootOwner: 1000,

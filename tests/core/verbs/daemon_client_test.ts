@@ -53,7 +53,7 @@ for (
   const [name, parts] of [
     ["closes at once", []],
     ["closes after some output", ['{"type":"out","text":"a"}\n']],
-    ["talks nonsense", ["hello\n"]],
+    ["sends frames that cannot be parsed", ["hello\n"]],
     ["sends a frame it does not know", ['{"type":"what"}\n']],
   ] as const
 ) {

@@ -35,11 +35,11 @@ const BAD: readonly [name: string, value: unknown, says: RegExp][] = [
   ["a lone surrogate", '{"argv":["mcp","\\ud800"]}', /argv item 1 is not well-formed/],
   ["too many items", { argv: Array(10_000).fill("x") }, /10000 items, must have at most 256/],
   ["a long item", { argv: ["mcp", long] }, /argv item 1 is longer/],
-  ["an odd as", { argv: ["status"], as: 4 }, /as is not text/],
+  ["an invalid as", { argv: ["status"], as: 4 }, /as is not text/],
   ["a newline in as", { argv: ["status"], as: "a\n" }, /as contains a control character/],
-  ["an odd stdin", { argv: ["status"], stdin: {} }, /stdin is not text/],
+  ["an invalid stdin", { argv: ["status"], stdin: {} }, /stdin is not text/],
   [
-    "an odd tty",
+    "an invalid tty",
     { argv: ["status"], tty: { columns: -1, color: true, live: true } },
     /tty must be/,
   ],
@@ -48,7 +48,10 @@ const BAD: readonly [name: string, value: unknown, says: RegExp][] = [
     { argv: ["status"], tty: { columns: 1, color: true, live: true, tree: "/a\x1b" } },
     /tree of tty contains a control character/,
   ],
-  ["more in tty", { argv: ["status"], tty: { columns: 1, color: true, live: true, x: 1 } }, /tty/],
+  ["an unknown field in tty", {
+    argv: ["status"],
+    tty: { columns: 1, color: true, live: true, x: 1 },
+  }, /tty/],
   ["an unknown field", { argv: ["status"], uid: 0 }, /a field that is not known/],
 ];
 

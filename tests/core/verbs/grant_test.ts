@@ -45,12 +45,12 @@ const CHANGED: readonly [name: string, subject: GrantSubject][] = [
     caller,
     request: { ...request, argv: ["mcp", "add", "--", "git", "bea"] },
   }],
-  ["arguments joined otherwise", {
+  ["arguments that are joined differently", {
     caller,
     request: { ...request, argv: ["mcp", "add", "--", "git ada"] },
   }],
   ["another value on stdin", { caller, request: { ...request, stdin: "t" } }],
-  ["an as that was not there", { caller, request: { ...request, as: "ada" } }],
+  ["an as that was added", { caller, request: { ...request, as: "ada" } }],
   ["another caller", { request, caller: ADMIN }],
   ["the operator", { request, caller: OPERATOR }],
   ["the gateway", { request, caller: { kind: "gateway", uid: 0 } }],
@@ -122,11 +122,11 @@ const KEY_FILES: readonly [
   uid: number,
   want: string,
 ][] = [
-  ["a good file", `FLEETCTL_HOST_OP_GRANT_SECRET=${KEY}\n`, 0o600, 0, "ok"],
+  ["a usable file", `FLEETCTL_HOST_OP_GRANT_SECRET=${KEY}\n`, 0o600, 0, "ok"],
   ["no file", undefined, 0o600, 0, "no such file"],
   ["a file others can read", `FLEETCTL_HOST_OP_GRANT_SECRET=${KEY}\n`, 0o640, 0, "must be 0600"],
   [
-    "somebody else's file",
+    "another user's file",
     `FLEETCTL_HOST_OP_GRANT_SECRET=${KEY}\n`,
     0o600,
     1000,

@@ -116,7 +116,7 @@ for (const [argv, code, says, hint] of BAD) {
   });
 }
 
-Deno.test("parseRequest() lists every fault of one input in order", () => {
+Deno.test("parseRequest() lists every error of one command line, in order", () => {
   const got = parse("mcp", "read", "--x", "--args");
   assert.ok(!got.ok);
   assert.deepEqual(got.error.details, [
@@ -127,7 +127,7 @@ Deno.test("parseRequest() lists every fault of one input in order", () => {
   ]);
 });
 
-Deno.test("parseRequest() never repeats a secret in a fault", () => {
+Deno.test("parseRequest() never repeats a secret in an error", () => {
   const got = parse("secret", "set", "KEY", "--value", "-hunter2", "extra", "--value", "hunter3");
   assert.ok(!got.ok);
   assert.doesNotMatch(JSON.stringify(got.error), /hunter/);

@@ -83,7 +83,7 @@ Deno.test("VERBS has every verb of the described command line", () => {
 });
 
 for (const verb of VERBS) {
-  Deno.test(`VERBS row "${verbName(verb)}" is whole`, () => {
+  Deno.test(`VERBS row "${verbName(verb)}" is complete`, () => {
     for (const word of verb.path) assert.match(word, /^[a-z][a-z-]*$/);
     for (const option of verb.options) {
       assert.match(option.name, /^[a-z][a-z-]*$/);
@@ -131,7 +131,7 @@ Deno.test("matchVerb() picks the longest row, and never one that only resembles 
   assert.deepEqual(matchVerb(["status", "extra"])?.path, ["status"]);
 });
 
-Deno.test("verbsUnder() hides verbs that are not built", () => {
+Deno.test("verbsUnder() hides verbs that are not implemented", () => {
   const names = verbsUnder(["mcp"]).map(verbName);
   assert.ok(names.includes("mcp add"));
   const unbuilt = VERBS.filter((verb) => verb.later === true && verb.path[0] === "mcp");

@@ -44,12 +44,12 @@ const PROXIED = {
 
 /** What a front passes on, from where, and the doctor's report. */
 const ROWS: readonly (readonly [string, Record<string, string>, string, readonly string[]])[] = [
-  ["passes all", PROXIED, "127.0.0.1:1", []],
-  ["keeps the scheme to itself", { ...PROXIED, "x-forwarded-proto": "" }, "127.0.0.1:1", [
+  ["passes everything on", PROXIED, "127.0.0.1:1", []],
+  ["does not send the scheme", { ...PROXIED, "x-forwarded-proto": "" }, "127.0.0.1:1", [
     "login-front-scheme",
   ]],
-  ["is no proxy of ours", PROXIED, "10.0.0.7:1", ["login-front-scheme"]],
-  ["asks under its own name", { ...PROXIED, host: "front.lan" }, "10.0.0.7:1", [
+  ["is no trusted proxy", PROXIED, "10.0.0.7:1", ["login-front-scheme"]],
+  ["sends its own name as the host", { ...PROXIED, host: "front.lan" }, "10.0.0.7:1", [
     "login-front-host",
   ]],
   ["drops the request id", { ...PROXIED, "x-request-id": "" }, "127.0.0.1:1", [
@@ -57,7 +57,7 @@ const ROWS: readonly (readonly [string, Record<string, string>, string, readonly
   ]],
 ];
 for (const [name, headers, peer, wanted] of ROWS) {
-  Deno.test(`the doctor knows a front that ${name}`, async () => {
+  Deno.test(`the doctor recognizes a front that ${name}`, async () => {
     const rig = await createLoginRig({ env: { WEBVIEW_URL: BASE } });
     const answer = await rig.ask(`${BASE}/auth/login`, {
       headers: { accept: "application/json", ...headers },
@@ -68,7 +68,7 @@ for (const [name, headers, peer, wanted] of ROWS) {
   });
 }
 
-Deno.test("the doctor knows a front that leads elsewhere", () => {
+Deno.test("the doctor recognizes a front that leads to another server", () => {
   for (const answer of [new Response("hello"), new Response(null, { status: 502 })]) {
     const found = frontProblems(answer, { base: BASE, requestId: ID }).map(({ code }) => code);
     assert.deepEqual(found, ["login-front-elsewhere"]);

@@ -108,7 +108,7 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
   });
 }
 
-test("the oldest connection of a client that waits makes room for its next, and for no other's", {
+test("a client's oldest waiting connection is closed for its own next one, not for another's", {
   connectionsOfOneMax: 3,
 }, async ({ open }) => {
   const other = await open(HALF, "two");
@@ -122,7 +122,7 @@ test("the oldest connection of a client that waits makes room for its next, and 
   assert.ok(isAnswered(await hear(other, isAnswered)), "another client's stays");
 });
 
-test("a client whose every connection is at work is turned away, and hears when to come again", {
+test("a client whose connections are all busy is refused and gets a Retry-After", {
   connectionsOfOneMax: 2,
 }, async ({ open, hanging, log }) => {
   await open(HANG);
@@ -174,7 +174,7 @@ test("when all connections are busy, a new one is refused until one is free", {
   await untilAnswered(open);
 });
 
-test("a body that comes for long makes room, when nothing else can", {
+test("a connection with a slow body is closed when no other can be", {
   connectionsMax: 2,
 }, async ({ open, hanging }) => {
   const head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1";

@@ -284,7 +284,7 @@ for (
     "//h/",
   ]
 ) {
-  Deno.test(`${JSON.stringify(url)} is refused as an address`, async () => {
+  Deno.test(`${JSON.stringify(url)} is refused as a URL`, async () => {
     const calls = openHttpCalls();
     const request = { method: "POST", url, headers: {}, body: "" } as const;
     await assert.rejects(
@@ -295,7 +295,7 @@ for (
   });
 }
 
-Deno.test("a header that would end its line is not sent", async () => {
+Deno.test("a header with a line break is not sent", async () => {
   await using server = serveScript((connection) => say(connection, OK));
   const calls = openHttpCalls();
   const headers = { authorization: "Bearer x\r\nhost: other" };
@@ -338,7 +338,7 @@ for (
     "HTTP/1.1 304 Not Modified\r\ntransfer-encoding: chunked\r\n\r\n",
   ]
 ) {
-  Deno.test(`${JSON.stringify(says)} may have a body behind it: nothing follows`, async () => {
+  Deno.test(`a connection is not reused after ${JSON.stringify(says)}`, async () => {
     await using server = serveScript((connection, _request, nth) =>
       say(connection, nth === 1 ? says : `0\r\n\r\n${OK}`)
     );

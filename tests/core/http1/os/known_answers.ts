@@ -63,7 +63,7 @@ function statusOf(text: string): number {
 /** The rows; the first match explains a difference. */
 export const KNOWN_ANSWERS: readonly Known[] = [
   {
-    name: "a head whose end has not come",
+    name: "a head that is not complete yet",
     we: "refuse later",
     why: "It is judged when it is whole; its size is bounded until then.",
     section: "RFC 9112, 2.2",
@@ -73,7 +73,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
       !headOfFinal(text).isWhole,
   },
   {
-    name: "a line of a chunked body whose end has not come",
+    name: "a line of a chunked body that is not complete yet",
     we: "refuse later",
     why: "It is judged when it is whole; it has 4 KiB at most.",
     section: "RFC 9112, 7.1",
@@ -103,7 +103,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
       !isMessage(ours) && /^[\r\n]/.test(answersOf(text).at(-1) ?? "") && reasonOf(theirs) === "",
   },
   {
-    name: "another version than HTTP/1.0 and HTTP/1.1",
+    name: "a version other than HTTP/1.0 and HTTP/1.1",
     we: "are stricter",
     why: "Other versions have another message format.",
     section: "RFC 9112, 2.3",
@@ -122,7 +122,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     }),
   },
   {
-    name: "two carriage returns at the end of a status line",
+    name: "a status line that ends with two carriage returns",
     we: "are stricter",
     why: "The other reader takes them for the end of the line; for us a line ends in CR LF.",
     section: "RFC 9112, 2.2",
@@ -131,7 +131,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
       !isMessage(ours) && reasonOf(theirs) === "" && /^HTTP\/1\.[01] [^\r\n]*\r\r/m.test(text),
   },
   {
-    name: "a control character in the text of a status",
+    name: "a control character in the reason of a status",
     we: "are stricter",
     why: "It is visible text, and goes into logs.",
     section: "RFC 9112, 4",
@@ -150,7 +150,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     isIt: refuses(/^it changes the protocol/, (text) => statusOf(text) === 101),
   },
   {
-    name: "an interim answer behind which nothing follows",
+    name: "an interim answer without a final answer",
     we: "are stricter",
     why: "The answer that it announces cannot come.",
     section: "RFC 9110, 15.2",
@@ -177,7 +177,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
       ),
   },
   {
-    name: "a coding besides chunked",
+    name: "a transfer coding besides chunked",
     we: "are stricter",
     why: "We do not decode it, and readers differ on where that body ends.",
     section: "RFC 9112, 6.3",
@@ -192,7 +192,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     ),
   },
   {
-    name: "a length and a coding that is empty",
+    name: "Content-Length with an empty Transfer-Encoding",
     we: "are stricter",
     why: "A message has one framing.",
     section: "RFC 9112, 6.3",
@@ -207,7 +207,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     ),
   },
   {
-    name: "a tab around a coding",
+    name: "a tab around a transfer coding",
     we: "are stricter",
     why: "The other reader treats a tab after the coding as part of its name, and reads to the " +
       "end of the connection.",
@@ -219,7 +219,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     ),
   },
   {
-    name: "a length that begins with 0 or has more than 15 digits",
+    name: "a Content-Length that begins with 0 or has more than 15 digits",
     we: "are stricter",
     why: "Some readers read it as octal, and JavaScript numbers are not exact above 15 digits.",
     section: "RFC 9110, 8.6",
@@ -230,7 +230,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     ),
   },
   {
-    name: "an extension of a chunk without a name or a value",
+    name: "a chunk extension without a name or a value",
     we: "are stricter",
     why: "The grammar requires both, and no peer needs the short forms.",
     section: "RFC 9112, 7.1.1",
@@ -241,7 +241,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     ),
   },
   {
-    name: "a size of a chunk of more than 12 digits",
+    name: "a chunk size of more than 12 digits",
     we: "are stricter",
     why: "JavaScript numbers are not exact above 13, and no server sends so many zeros.",
     section: "RFC 9112, 7.1",
@@ -261,7 +261,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     ),
   },
   {
-    name: "204 or 304 with chunks",
+    name: "204 or 304 with a chunked body",
     we: "are stricter",
     why: "It has no body. We read none, and do not reuse the connection.",
     section: "RFC 9112, 6.3",
@@ -272,7 +272,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
       values(text, CODING).length > 0,
   },
   {
-    name: "204 with a length",
+    name: "204 with a Content-Length",
     we: "are stricter",
     why: "It has no body. We read none, and do not reuse the connection.",
     section: "RFC 9110, 8.6",

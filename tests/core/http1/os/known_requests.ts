@@ -59,7 +59,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 /** The rows; the first match explains a difference. */
 export const KNOWN_REQUESTS: readonly Known[] = [
   {
-    name: "what follows a chunked body at once",
+    name: "bytes that follow a chunked body at once",
     we: "are stricter",
     why: "The connection ends after the answer; a client that sends ahead must be ready for that.",
     section: "RFC 9112, 9.3.2",
@@ -70,7 +70,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     isEnd: true,
   },
   {
-    name: "a head whose end has not come",
+    name: "a head that is not complete yet",
     we: "refuse later",
     why: "It is judged when it is whole; its size and its time are bounded until then.",
     section: "RFC 9112, 2.2",
@@ -79,7 +79,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
       !isMessage(ours) && ours.kind === "ended" && reasonOf(theirs) !== "" && !headOf(text).isWhole,
   },
   {
-    name: "a line of a chunked body whose end has not come",
+    name: "a line of a chunked body that is not complete yet",
     we: "refuse later",
     why: "It is judged when it is whole; it has 4 KiB at most.",
     section: "RFC 9112, 7.1",
@@ -89,7 +89,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
       theirs.kind === "refused" && theirs.stage === "body",
   },
   {
-    name: "Host is missing, twice or no host",
+    name: "a missing, repeated or invalid Host",
     we: "are stricter",
     why: "A cockpit behind us would choose another host than we did.",
     section: "RFC 9112, 3.2",
@@ -102,7 +102,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     }),
   },
   {
-    name: "a target that is neither a path nor an address of http or https",
+    name: "a target that is neither a path nor an http or https URL",
     we: "are stricter",
     why:
       "There is nothing here for `*`, and readers differ on a fragment, a user and other schemes.",
@@ -123,7 +123,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     isIt: refuses("400", (text) => minorOf(text) === "0" && values(text, CODING).length > 0),
   },
   {
-    name: "a coding besides chunked",
+    name: "a transfer coding besides chunked",
     we: "are stricter",
     why: "Nothing here takes it off, and readers differ on which coding ends the body.",
     section: "RFC 9112, 6.1",
@@ -134,7 +134,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     }),
   },
   {
-    name: "a tab around a coding",
+    name: "a tab around a transfer coding",
     we: "are stricter",
     why:
       "The other reader takes one in front of it for white space, and one behind it for a part " +
@@ -144,7 +144,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     isIt: refuses("400", (text) => /^(?:transfer-encoding|content-length):[^\r\n]*\t/im.test(text)),
   },
   {
-    name: "a length that begins with 0",
+    name: "a Content-Length that begins with 0",
     we: "are stricter",
     why: "Some readers take it for an octal number.",
     section: "RFC 9110, 8.6",
@@ -152,7 +152,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     isIt: refuses("400", (text) => /^0\d+$/.test(values(text, "content-length").join())),
   },
   {
-    name: "a length of more than 15 digits",
+    name: "a Content-Length of more than 15 digits",
     we: "are stricter",
     why: "No number of ours is exact above that.",
     section: "RFC 9110, 8.6",
@@ -171,7 +171,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
       values(text, CODING).length + values(text, "content-length").length > 0),
   },
   {
-    name: "a tunnel to elsewhere",
+    name: "CONNECT to another host",
     we: "are stricter",
     why: "Nothing here is a proxy of that kind.",
     section: "RFC 9110, 9.3.6",
@@ -179,7 +179,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     isIt: refuses("501", (text) => methodOf(text) === "CONNECT"),
   },
   {
-    name: "another expectation than 100-continue",
+    name: "an expectation other than 100-continue",
     we: "are stricter",
     why: "There is no other.",
     section: "RFC 9110, 10.1.1",
@@ -219,7 +219,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     isIt: refuses("400", (text) => /^(?:\r\n)*(?:\n|\r[^\n])/.test(text)),
   },
   {
-    name: "a size of a chunk of more than 12 digits",
+    name: "a chunk size of more than 12 digits",
     we: "are stricter",
     why: "No number of ours is exact above that, and nobody writes so many zeros in front.",
     section: "RFC 9112, 7.1",
@@ -227,7 +227,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     isIt: refuses("a chunk has no size", (text) => /\r\n[0-9A-Fa-f]{13,}[\r;]/.test(text)),
   },
   {
-    name: "an extension of a chunk without a name or a value",
+    name: "a chunk extension without a name or a value",
     we: "are stricter",
     why: "The grammar has both, and nothing needs one without.",
     section: "RFC 9112, 7.1.1",
@@ -282,7 +282,7 @@ export const KNOWN_REQUESTS: readonly Known[] = [
     mend: (text) => text.replace(CONNECTION_TRAILER, "$1x-$2"),
   },
   {
-    name: "a method that the other does not know",
+    name: "a method that only one of the two parsers knows",
     we: "are looser",
     why: "Methods are an open list; what they mean is for the server behind.",
     section: "RFC 9110, 9.1",

@@ -103,7 +103,7 @@ function answersTo(method: "GET" | "HEAD"): Compare {
   };
 }
 
-Deno.test("requests are read as llhttp reads them, or the difference is known", async () => {
+Deno.test("requests are parsed as llhttp parses them, or the difference is listed", async () => {
   await withListener(async (listener) => {
     const compare = requestsOf(listener);
     await fc.assert(
@@ -115,7 +115,7 @@ Deno.test("requests are read as llhttp reads them, or the difference is known", 
   });
 });
 
-Deno.test("answers are read as llhttp reads them, or the difference is known", async () => {
+Deno.test("answers are parsed as llhttp parses them, or the difference is listed", async () => {
   await fc.assert(
     fc.asyncProperty(answerStreams, fc.constantFrom("GET", "HEAD"), async (stream, method) => {
       await explain(stream, KNOWN_ANSWERS, answersTo(method));
@@ -125,7 +125,7 @@ Deno.test("answers are read as llhttp reads them, or the difference is known", a
 });
 
 for (const { name, we, example } of KNOWN_REQUESTS) {
-  Deno.test(`requests: we ${we}: ${name}`, async () => {
+  Deno.test(`requests: fleetctl ${we}: ${name}`, async () => {
     await withListener(async (listener) => {
       const rows = await explain(
         { text: example, cuts: WHOLE },
@@ -138,13 +138,13 @@ for (const { name, we, example } of KNOWN_REQUESTS) {
 }
 
 for (const { name, we, example } of KNOWN_ANSWERS) {
-  Deno.test(`answers: we ${we}: ${name}`, async () => {
+  Deno.test(`answers: fleetctl ${we}: ${name}`, async () => {
     const rows = await explain({ text: example, cuts: WHOLE }, KNOWN_ANSWERS, answersTo("GET"));
     assert.deepEqual(rows, [name]);
   });
 }
 
-Deno.test("a difference that is not known fails", async () => {
+Deno.test("a difference that is not listed fails", async () => {
   await withListener(async (listener) => {
     const text = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n";
     const rows = KNOWN_REQUESTS.filter(({ example }) => example !== text);
@@ -153,7 +153,7 @@ Deno.test("a difference that is not known fails", async () => {
   });
 });
 
-Deno.test("a row explains nothing that we accept and should not", async () => {
+Deno.test("no listed difference explains input that should have been refused", async () => {
   const odd = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
   const compare: Compare = async (stream) => {
     const pieces = piecesOf(stream);

@@ -110,7 +110,7 @@ test("one connection serves request after request, also those that came at once"
   assert.match(answer, /keep-alive: timeout=5\r\n/);
 });
 
-test("a request in single bytes is the same request", async (scene) => {
+test("a request that arrives byte by byte is parsed like any other", async (scene) => {
   const text = `\r\nPOST /x HTTP/1.1\r\n${CLOSE}Transfer-Encoding: chunked\r\n\r\n` +
     "2\r\nab\r\n1;a=b\r\nc\r\n0\r\n\r\n";
   const answer = await scene.say(...text);
@@ -121,13 +121,13 @@ test("a request in single bytes is the same request", async (scene) => {
 /** Ambiguous requests, and requests of other protocols. */
 const REFUSED: readonly (readonly [string, string, number])[] = [
   ["a line that ends in LF", `GET / HTTP/1.1\n${HOST}\r\n\r\n`, 400],
-  ["an LF within", `GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n`, 400],
-  ["a CR within", `GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n`, 400],
+  ["a bare LF", `GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n`, 400],
+  ["a bare CR", `GET / HTTP/1.1\r\nHost: a\rb\r\n\r\n`, 400],
   ["two spaces", `GET  / HTTP/1.1\r\n${HOST}\r\n`, 400],
   ["a tab", `GET\t/ HTTP/1.1\r\n${HOST}\r\n`, 400],
   ["no version", `GET /\r\n${HOST}\r\n`, 400],
   ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505],
-  ["a greeting of TLS", "\x16\x03\x01\x02\0\x01", 400],
+  ["the start of a TLS handshake", "\x16\x03\x01\x02\0\x01", 400],
   ["bytes in the target", `GET /\xff HTTP/1.1\r\n${HOST}\r\n`, 400],
   ["a name with a space", `GET / HTTP/1.1\r\n${HOST}X y: 1\r\n\r\n`, 400],
   ["a line without a name", `GET / HTTP/1.1\r\n${HOST}: 1\r\n\r\n`, 400],
@@ -142,7 +142,11 @@ const REFUSED: readonly (readonly [string, string, number])[] = [
   ["a coding twice", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked, chunked\r\n\r\n`, 400],
   ["two lengths", `POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 1\r\n\r\na`, 400],
   ["a length in hex", `POST / HTTP/1.1\r\n${HOST}Content-Length: 0x1\r\n\r\na`, 400],
-  ["a length that begins with 0", `POST / HTTP/1.1\r\n${HOST}Content-Length: 01\r\n\r\na`, 400],
+  [
+    "a Content-Length that begins with 0",
+    `POST / HTTP/1.1\r\n${HOST}Content-Length: 01\r\n\r\na`,
+    400,
+  ],
   ["a tab behind a length", `POST / HTTP/1.1\r\n${HOST}Content-Length: 1\t\r\n\r\na`, 400],
   ["a tab before a coding", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding:\tchunked\r\n\r\n`, 400],
   ["a target that is a word", `GET foo HTTP/1.1\r\n${HOST}\r\n`, 400],
@@ -174,7 +178,7 @@ for (const [name, text, status] of REFUSED) {
 }
 
 for (const text of ["GET / HTTP/1.1\nHost: a\n\n", "\x16\x03\x01\x02\0\x01", "\n\nGET /"]) {
-  test(`${JSON.stringify(text)} is refused at once, not waited for`, async (scene) => {
+  test(`${JSON.stringify(text)} is refused at once, without waiting for more`, async (scene) => {
     assert.equal(statusOf(await scene.say(text)), 400);
   });
 }
@@ -202,7 +206,7 @@ test(
   { answer: () => Promise.resolve({ status: 401, headers: [], body: null }) },
 );
 
-Deno.test("the whole refusal of a body arrives while its sender still writes", async () => {
+Deno.test("the sender of a refused body gets the whole refusal while it still writes", async () => {
   const text = "x".repeat(3_000);
   const listener = await serveHttp1({ hostname: "127.0.0.1", port: 0 }, {
     answer: () => Promise.resolve({ status: 413, headers: [], body: bytesOf(text) }),
@@ -270,7 +274,7 @@ test(
   },
 );
 
-test("a header that would become two is a 500 and no header", async (scene) => {
+test("a header with a line break becomes a 500 and is not sent", async (scene) => {
   const answer = await scene.say(`GET / HTTP/1.1\r\n${CLOSE}\r\n`);
   assert.equal(statusOf(answer), 500);
   assert.ok(!/y: b/.test(answer));
