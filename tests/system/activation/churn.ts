@@ -21,12 +21,13 @@ const CHURN = `
 sleep "$1"; systemctl kill -s KILL --kill-who=all ${DAEMON}; wait; true`;
 
 /**
- * The same verbs, each logged to disk after it succeeds. The loop runs on while the host goes down.
+ * The same verbs, each logged to disk after it succeeds, until one fails. They go on while the host
+ * goes down.
  */
 const LOGGED = `
 : > /var/lib/churn; sync
 note() { fleetctl mcp "$1" "$2" ada >/dev/null 2>&1 && { echo "$1 $2" >> /var/lib/churn; sync; }; }
-( note add org; note remove keyed; note remove org; note add keyed ) &
+( note add org && note remove keyed && note remove org && note add keyed ) &
 sleep "$1"; true`;
 
 /** Kills the daemon with everything it runs, then checks the state that the next `apply` leaves. */
