@@ -154,7 +154,7 @@ Deno.test("law 2f: few files are directly in core", () => {
   assert.ok(direct.length < 15, `A leaf has a folder named by its subject: ${direct.join(", ")}`);
 });
 
-Deno.test("law 3: the lint rules see what they must see", async () => {
+Deno.test("law 3: the lint rules find what they must find", async () => {
   const plugin = (await import("tests/support/lint_plugin.ts")).default;
   const rows: readonly [string, string, number][] = [
     ["core/ledger/x.ts", "export const a = Deno.pid;", 1],

@@ -5,7 +5,7 @@ import { readGatewayConfig } from "gateway/config.ts";
 
 const GOOD = { WEBVIEW_LEDGER: '{" Mia@Example.org":"mia"}', WEBVIEW_ADMINS: "[]" };
 
-Deno.test("readGatewayConfig() takes described settings alone, warns of soft ones", async () => {
+Deno.test("readGatewayConfig() accepts documented settings only, warns of weak ones", async () => {
   const config = await readGatewayConfig(GOOD);
   assert.ok(config.ok);
   assert.deepEqual(config.value.cockpit, { hostname: "127.0.0.1", port: 8731 });
@@ -17,7 +17,7 @@ Deno.test("readGatewayConfig() takes described settings alone, warns of soft one
   assert.match(config.value.warnings[1] ?? "", /any host name.*DNS rebinding/);
 });
 
-Deno.test("readGatewayConfig() takes loopback names, WEBVIEW_HOSTS with the header", async () => {
+Deno.test("readGatewayConfig() accepts loopback names, WEBVIEW_HOSTS with the header", async () => {
   for (
     const [env, hosts] of [
       [{ WEBVIEW_TRUST: "header" }, []],
@@ -35,7 +35,7 @@ Deno.test("readGatewayConfig() takes loopback names, WEBVIEW_HOSTS with the head
   }
 });
 
-Deno.test("readGatewayConfig() wants an assertion as soon as there is a key", async () => {
+Deno.test("readGatewayConfig() requires assertions as soon as a key is set", async () => {
   const key = { WEBVIEW_ASSERTION_KEY: "0123456789abcdef0123456789abcdef" };
   const config = await readGatewayConfig({ ...GOOD, ...key });
   assert.ok(config.ok);

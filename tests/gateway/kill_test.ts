@@ -23,7 +23,7 @@ function ackedOf(client: BareClient): number {
 }
 
 Deno.test({
-  name: "a killed gateway keeps what it acknowledged and doubles nothing",
+  name: "a killed gateway keeps what it acknowledged, and duplicates nothing",
   sanitizeOps: true,
   sanitizeResources: true,
   fn: async () => {

@@ -203,7 +203,7 @@ Deno.test("the image runs confined, brings a message to its agent and its answer
   const { kit } = served;
   const key = await site(kit);
   try {
-    await t.step("it is built, and says what it is", async () => {
+    await t.step("it is built, and its labels describe it", async () => {
       await podman.must("load", "-q", "-i", await build());
       const [image] = JSON.parse(await podman.must("inspect", `${IMAGE}:${VERSION}`)) as [{
         Config: { User: string; Labels: Record<string, string>; Env: string[] };
@@ -224,7 +224,7 @@ Deno.test("the image runs confined, brings a message to its agent and its answer
       await run();
       await confined();
     });
-    await t.step("its list of contents is whole", listed);
+    await t.step("its list of packages is complete", listed);
     await t.step("it is healthy", async () => {
       assert.equal((await fetch(`${ORIGIN}/healthz`)).status, 200);
       const checked = await podman.say("healthcheck", "run", NAME);
@@ -254,7 +254,7 @@ Deno.test("the image runs confined, brings a message to its agent and its answer
       await agent.closed;
       assert.deepEqual(kit.violations(), []);
     });
-    await t.step("it ends when it is told to", async () => {
+    await t.step("it ends cleanly when podman stops it", async () => {
       await podman.must("stop", "-t", "20", NAME);
       const code = await podman.must("inspect", NAME, "--format", "{{.State.ExitCode}}");
       assert.equal(code.trim(), "0");

@@ -51,7 +51,7 @@ test("handle() passes a logged-in request on with identity and assertion", async
   assert.equal(rig.leases.count(), 0, "the lease of an answered request is given back");
 });
 
-test("handle() drops every spelling of the headers that we alone speak for", async () => {
+test("handle() drops every spelling of the headers that only the proxy may set", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const forged = {
@@ -184,8 +184,8 @@ test("handle() refuses a change that no page of this origin proves", async () =>
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const rows: readonly [string, Record<string, string>, number][] = [
-    ["our own page", { ...OWN_SCRIPT, cookie }, 200],
-    ["our own page without fetch metadata", { origin: ORIGIN, cookie }, 200],
+    ["a page of this origin", { ...OWN_SCRIPT, cookie }, 200],
+    ["a page of this origin without fetch metadata", { origin: ORIGIN, cookie }, 200],
     [
       "another site",
       { "sec-fetch-site": "cross-site", origin: "http://evil.example", cookie },
@@ -194,7 +194,7 @@ test("handle() refuses a change that no page of this origin proves", async () =>
     ["a sibling", { "sec-fetch-site": "same-site", cookie }, 403],
     ["another origin", { origin: "http://evil.example", cookie }, 403],
     ["another port", { origin: "http://localhost:1", cookie }, 403],
-    ["an origin that is none", { origin: "null", cookie }, 403],
+    ["an invalid origin", { origin: "null", cookie }, 403],
     ["no proof with a cookie", { cookie }, 403],
     ["no proof with a password", { authorization: basicHeader(MIA) }, 200],
     [
@@ -267,7 +267,7 @@ test("handle() gives up on a cockpit that never answers", async () => {
   assert.deepEqual([answer.status, await codeOf(answer)], [504, "cockpit-silent"]);
 });
 
-test("handle() refuses hosts that are none, and unknown paths under /auth", async () => {
+test("handle() refuses invalid hosts, and unknown paths under /auth", async () => {
   const rig = await createLoginRig();
   for (const host of ["a/b", "a@b", "a?b", "a, b", "", "a b", "a:99999999"]) {
     const answer = await rig.ask("/api/agents", { headers: { host } });
@@ -335,11 +335,11 @@ test("handle() never lets the cockpit set a cookie of the login proxy", async ()
   assert.deepEqual(answer.headers.getSetCookie(), ["theme=dark"]);
 });
 
-test("upgrade() tunnels a socket of our own page, and nothing else", async () => {
+test("upgrade() tunnels only a WebSocket of a page of this origin", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const rows: readonly [string, Record<string, string>, number | "tunnel"][] = [
-    ["our own page", { cookie, origin: ORIGIN }, "tunnel"],
+    ["a page of this origin", { cookie, origin: ORIGIN }, "tunnel"],
     ["a script with a password", { authorization: basicHeader(MIA) }, "tunnel"],
     ["nobody", { origin: ORIGIN }, 401],
     ["no origin with a cookie", { cookie }, 403],
@@ -348,7 +348,7 @@ test("upgrade() tunnels a socket of our own page, and nothing else", async () =>
     ["fetch metadata alone", { cookie, "sec-fetch-site": "same-origin" }, 403],
     ["another site", { cookie, origin: ORIGIN, "sec-fetch-site": "cross-site" }, 403],
     ["another protocol", { cookie, origin: ORIGIN, upgrade: "h2c" }, 400],
-    ["no sane host", { cookie, origin: ORIGIN, host: "a/b" }, 400],
+    ["an invalid host", { cookie, origin: ORIGIN, host: "a/b" }, 400],
   ];
   for (const [name, headers, wanted] of rows) {
     const request = new Request(`${ORIGIN}/terminal/x?y`, {

@@ -105,7 +105,7 @@ test("A11: cookies that only a lenient parser would accept are ignored", async (
   ) await refusesCookie(rig, cookie, cookie.slice(0, 30));
 });
 
-test("A12: several Cookie headers are one list, and a repeated session is invalid", async () => {
+test("A12: several Cookie headers are one list; a repeated session is invalid", async () => {
   const rig = await createLoginRig();
   const [session, other] = [await rig.session(), await rig.session()];
   const asked = async (...lines: readonly string[]) => {
@@ -156,7 +156,7 @@ test("D41: a return path is kept from the start, whatever the callback's query",
   assert.equal(done.headers.get("location"), "/agents/ada");
 });
 
-test("D42: no address makes a second header", async () => {
+test("D42: no return path adds a second header", async () => {
   const rig = await createLoginRig();
   for (const path of ["/a%0d%0aset-cookie:x=y", "/a%0aLocation:%20https://evil.example"]) {
     const answer = await rig.ask(path, { headers: NAVIGATION });
@@ -226,7 +226,7 @@ test("F80: a password that a browser attaches changes nothing from another site"
   assert.deepEqual(rig.seen, []);
 });
 
-test("F81: five hundred guesses in one go get eight checks", async () => {
+test("F81: five hundred guesses at the same time get eight checks", async () => {
   const rig = await createLoginRig();
   const answers = await Promise.all(
     Array.from({ length: 500 }, (_, index) =>
@@ -254,7 +254,7 @@ test("F69: a form token in the URL is ignored", async () => {
   assert.equal(cookieOf(answer, "wv_session"), undefined);
 });
 
-test("F74: lines and spellings of X-Forwarded-For buy no further guess", async () => {
+test("F74: lines and spellings of X-Forwarded-For allow no further guess", async () => {
   const rig = await createLoginRig({ env: { WEBVIEW_TRUSTED_PROXIES: "10.0.0.1" } });
   const guess = async (peer: string, lines: readonly string[]) => {
     const headers = new HeaderList([["host", "localhost:8736"]]);
@@ -328,7 +328,7 @@ test("F77: known user, unknown user and wrong password cost the same hashes", as
   assert.deepEqual(rig.seen, []);
 });
 
-test("F82: a clock that is set ends no limit and begins none", async () => {
+test("F82: setting the clock neither ends nor begins a limit", async () => {
   const rig = await createLoginRig();
   const wrong = { authorization: basicHeader({ ...MIA, password: "no" }) };
   for (let count = 0; count < 8; count++) {

@@ -24,7 +24,7 @@ export const ALWAYS: readonly string[] = [
   "a form that was used",
   "return paths to other hosts",
   "two framings of one request",
-  "chunks that are none",
+  "invalid chunks",
   "the connections of one client",
   "the signature of an ID token",
   "the nonce",

@@ -52,7 +52,7 @@ Deno.test("readLoginConfig() accepts oidc in each spelling, without users", asyn
   }
 });
 
-Deno.test("readLoginConfig() knows an issuer that serves everybody", async () => {
+Deno.test("readLoginConfig() recognizes an issuer that serves all tenants", async () => {
   const rules = async (env: Readonly<Record<string, string>>) => {
     const config = await readLoginConfig({ ...GOOD, ...OIDC, ...env });
     assert.ok(config.ok && config.value.driver.kind === "oidc");
@@ -75,20 +75,20 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /^WEBVIEW_OIDC_ISSUER: not set/,
   ],
   ["google without a client", { ...OIDC, WEBVIEW_OIDC_CLIENT_ID: "" }, /^WEBVIEW_OIDC_CLIENT_ID/],
-  ["oidc without an address", { ...OIDC, WEBVIEW_URL: "" }, /^WEBVIEW_URL: not set/],
-  ["oidc at a plain address", { ...OIDC, WEBVIEW_URL: "http://cockpit.lan" }, /WEBVIEW_URL.*https/],
+  ["oidc without a page address", { ...OIDC, WEBVIEW_URL: "" }, /^WEBVIEW_URL: not set/],
+  ["oidc at an http address", { ...OIDC, WEBVIEW_URL: "http://cockpit.lan" }, /WEBVIEW_URL.*https/],
   [
-    "oidc at a path",
+    "oidc at an address with a path",
     { ...OIDC, WEBVIEW_URL: "https://a.example/x" },
     /WEBVIEW_URL: contains a path/,
   ],
-  ["a plain issuer", { ...OIDC, WEBVIEW_OIDC_ISSUER: "http://idp.lan" }, /ISSUER: is not https/],
+  ["an http issuer", { ...OIDC, WEBVIEW_OIDC_ISSUER: "http://idp.lan" }, /ISSUER: is not https/],
   [
     "an issuer with a query",
     { ...OIDC, WEBVIEW_OIDC_ISSUER: "https://idp.example/?x" },
     /ISSUER: contains more than a path/,
   ],
-  ["an issuer that is none", { ...OIDC, WEBVIEW_OIDC_ISSUER: "idp" }, /ISSUER.*issuer URL/],
+  ["an invalid issuer", { ...OIDC, WEBVIEW_OIDC_ISSUER: "idp" }, /ISSUER.*issuer URL/],
   [
     "an issuer of every tenant",
     { ...OIDC, WEBVIEW_OIDC_ISSUER: "https://login.microsoftonline.com/common/v2.0" },
@@ -123,7 +123,7 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   ["a negative lifetime", { WEBVIEW_SESSION_TTL: "-1d" }, /WEBVIEW_SESSION_TTL/],
   ["an endless lifetime", { WEBVIEW_SESSION_TTL: "9999d" }, /WEBVIEW_SESSION_TTL.*too long/],
   [
-    "a lifetime that is none",
+    "an invalid lifetime",
     { WEBVIEW_SESSION_TTL: "soon" },
     /WEBVIEW_SESSION_TTL.*must be a duration/,
   ],
@@ -135,12 +135,12 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /would trust every client/,
   ],
   [
-    "every proxy in two halves",
+    "every proxy as two networks",
     { WEBVIEW_TRUSTED_PROXIES: "128.0.0.0/1,10.0.0.0/8,0.0.0.0/1" },
     /would trust every client/,
   ],
   [
-    "every IPv6 proxy in parts",
+    "every IPv6 proxy as several networks",
     { WEBVIEW_TRUSTED_PROXIES: "8000::/1,4000::/2,::/2" },
     /would trust every client/,
   ],

@@ -32,7 +32,7 @@ const LINES: readonly (readonly [string, boolean])[] = [
   ["", false],
 ];
 
-Deno.test("responseHeaders() passes no Set-Cookie of ours, nor one without a name", () => {
+Deno.test("responseHeaders() drops the proxy's own cookies and those without a name", () => {
   for (const [line, passes] of LINES) {
     const kept = responseHeaders([["set-cookie", line]]).get("set-cookie");
     assert.equal(kept, passes ? line : null, JSON.stringify(line));

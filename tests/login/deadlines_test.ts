@@ -28,7 +28,7 @@ Deno.test("add() runs each deadline at its time, on one timer", async () => {
   assert.equal(clock.pending(), 0, "nothing waits for nothing");
 });
 
-Deno.test("add() in a deadline, and close()", async () => {
+Deno.test("add() works inside a deadline, and close() cancels all", async () => {
   const clock = fakeClock();
   const deadlines = createDeadlines(clock.monotonic, clock.after);
   const ran: number[] = [];

@@ -164,7 +164,7 @@ const FOLD_KEPT = [
   "X--User--Email",
 ];
 
-Deno.test("requestHeaders() passes no name on that folds to one of ours", () => {
+Deno.test("requestHeaders() passes on no name that folds to one of the proxy's", () => {
   const made = pieces(
     "x",
     "X",

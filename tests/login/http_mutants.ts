@@ -132,7 +132,7 @@ export const HTTP_MUTANTS: readonly Mutant[] = [
     tests: [UPSTREAM],
   },
   {
-    check: "chunks that are none",
+    check: "invalid chunks",
     file: "login/proxy/body.ts",
     from: 'return thrown instanceof SyntaxError ? "malformed" : "broken";',
     to: 'return "broken";',

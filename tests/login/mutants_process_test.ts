@@ -17,7 +17,7 @@ const ROUNDS = Deno.env.get("FLEETCTL_ROUNDS");
 const ALL = [...MUTANTS, ...HTTP_MUTANTS, ...OIDC_MUTANTS];
 const FOLDERS = ["core", "login", "tests/core", "tests/fakes", "tests/login", "tests/support"];
 
-Deno.test("the code of every check is there exactly once", async () => {
+Deno.test("the code of every check occurs exactly once", async () => {
   for (const { check, file, from } of ALL) {
     const text = await Deno.readTextFile(TREE + file);
     assert.equal(text.split(from).length, 2, `${check}: ${file}`);
@@ -32,7 +32,7 @@ Deno.test("a run tries the fixed checks, and those of files that changed", () =>
   assert.ok(added.length > 0 && added.every(({ file }) => file === "login/oidc/fetch.ts"));
 });
 
-Deno.test("taking a check out turns a test red", async (t) => {
+Deno.test("removing a check makes a test fail", async (t) => {
   const copy = await Deno.makeTempDir({ prefix: "mutants-" });
   try {
     for (const folder of FOLDERS) await copyFolder(`${TREE}${folder}`, `${copy}/${folder}`);

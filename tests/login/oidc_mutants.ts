@@ -71,7 +71,7 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     tests: [LIES],
   },
   {
-    check: "a foreign azp",
+    check: "another azp",
     file: "login/oidc/provider.ts",
     from: "if (claims.azp !== undefined && claims.azp !== clientId) {",
     to: "if (clientId.length === 0) {",

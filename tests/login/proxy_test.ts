@@ -155,7 +155,7 @@ test("a stream passes chunk by chunk", async ({ cockpit, url, cookie }) => {
   await cockpit.gone;
 });
 
-test("a client that leaves frees the cockpit", async ({ cockpit, url, cookie }) => {
+test("a client that leaves ends its request to the cockpit", async ({ cockpit, url, cookie }) => {
   const leave = new AbortController();
   const answer = await fetch(`${url}/events`, { headers: { cookie }, signal: leave.signal });
   cockpit.stream().enqueue(encoder.encode("data: 1\n\n"));
@@ -166,7 +166,7 @@ test("a client that leaves frees the cockpit", async ({ cockpit, url, cookie }) 
   await reader.read().catch(() => {});
 });
 
-test("a logout cuts an open stream, and the session is over", async (scene) => {
+test("a logout closes an open stream and ends the session", async (scene) => {
   const { cockpit, url, cookie } = scene;
   const answer = await fetch(`${url}/events`, { headers: { cookie } });
   cockpit.stream().enqueue(encoder.encode("data: 1\n\n"));
@@ -221,7 +221,7 @@ async function askRaw(
   return await promise;
 }
 
-test("a packed file arrives packed, whole, with its length and tag", async (scene) => {
+test("a compressed file arrives unchanged, with its length and tag", async (scene) => {
   const { status, headers, body } = await askRaw(scene);
   assert.equal(status, 200);
   assert.equal(headers["content-encoding"], "br");
@@ -230,7 +230,7 @@ test("a packed file arrives packed, whole, with its length and tag", async (scen
   assert.deepEqual(body, PACKED);
 });
 
-test("a range, an unchanged file and a HEAD pass as they are", async (scene) => {
+test("a range, an unchanged file and a HEAD pass unchanged", async (scene) => {
   const range = await askRaw(scene, { headers: { range: "bytes=10-19" } });
   assert.equal(range.status, 206);
   assert.equal(range.headers["content-range"], "bytes 10-19/70000");
@@ -242,7 +242,7 @@ test("a range, an unchanged file and a HEAD pass as they are", async (scene) => 
   assert.deepEqual([head.headers["content-length"], head.body.length], ["70000", 0]);
 });
 
-test("a client that accepts no compression gets the plain file", async (scene) => {
+test("a client that accepts no compression gets the uncompressed file", async (scene) => {
   const { headers, body } = await askRaw(scene, { headers: { "accept-encoding": "identity" } });
   assert.equal(headers["content-encoding"], undefined);
   assert.equal(new TextDecoder().decode(body), "plain");
@@ -258,7 +258,7 @@ async function openSocket({ url, cookie }: Scene, path = "/terminal/x"): Promise
   });
 }
 
-test("a socket passes frames both ways, and a logout cuts both ends", async (scene) => {
+test("a WebSocket passes frames both ways, and a logout closes both ends", async (scene) => {
   const { cockpit, url, cookie } = scene;
   const client = await openSocket(scene);
   assert.equal(client.protocol, "term.1");
@@ -281,12 +281,12 @@ test("a socket passes frames both ways, and a logout cuts both ends", async (sce
   assert.deepEqual(await closed, [1006, 1006]);
 });
 
-test("a socket that the cockpit refuses is refused", async (scene) => {
+test("a WebSocket that the cockpit refuses is refused", async (scene) => {
   await assert.rejects(openSocket(scene, "/terminal/none"), /404/);
   await assert.rejects(openSocket({ ...scene, cookie: "wv_session=x" }), /401/);
 });
 
-test("a socket closed by its client closes at the cockpit", async (scene) => {
+test("a WebSocket closed by its client closes at the cockpit", async (scene) => {
   const client = await openSocket(scene);
   const { connection } = await scene.cockpit.socket;
   const closed = new Promise<number>((resolve) => connection.onClose((code) => resolve(code)));

@@ -13,7 +13,7 @@ import { sightOf } from "tests/support/model_sight.ts";
 import { wantedPrograms } from "tests/support/runtime_programs.ts";
 
 for (const program of wantedPrograms()) {
-  Deno.test(`${program.name} is asked about once for a tool of ours that asks`, async () => {
+  Deno.test(`${program.name} causes one approval for each call of a tool that asks`, async () => {
     await withGatedProgram(program, async ({ model, executed, turn, rule, restart }) => {
       const has = (tool: string) => program.toolName("bench", tool);
       const script = (tool: string, args: unknown) => {

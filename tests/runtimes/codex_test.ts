@@ -22,7 +22,7 @@ const run = (cmd: string, more: Readonly<Record<string, unknown>> = {}) => ({
 });
 const SAYS_OK = { kind: "answer" as const, text: "ok" };
 
-test("takes MCPs from us and the person, and nothing from its workspace", async () => {
+test("has MCPs from fleetctl and the person, and none from its workspace", async () => {
   const asks: string[] = [];
   await withProgram(CODEX, async ({ home, model, turn, reports }) => {
     assert.deepEqual(reports.at(-1), [{ name: "fixture", state: "connected" }]);
@@ -70,7 +70,7 @@ test("takes MCPs from us and the person, and nothing from its workspace", async 
   });
 });
 
-test("runs no command that takes input later", async () => {
+test("runs no command that reads input later", async () => {
   await withProgram(CODEX, async ({ model, turn }) => {
     model.script(run("bash", { tty: true, yield_time_ms: 200 }), run("bash"), SAYS_OK);
     await turn("open a shell");
@@ -80,7 +80,7 @@ test("runs no command that takes input later", async () => {
   }, { decidePermission: () => Promise.resolve({ decision: "allow" }) });
 });
 
-test("asks about a change of files, and shows it", async () => {
+test("requests approval for a change of files, and shows the change", async () => {
   const asks: PermissionAsk[] = [];
   await withProgram(CODEX, async ({ home, model, turn }) => {
     const patch = "*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch";
@@ -102,7 +102,7 @@ test("asks about a change of files, and shows it", async () => {
   });
 });
 
-test("makes several calls of ours in one answer, and the blocked one is refused", async () => {
+test("makes several MCP calls in one answer, and the blocked one is refused", async () => {
   await withGatedProgram(CODEX, async ({ model, executed, turn }) => {
     const call = (tool: string, n: number) => ({ tool: `mcp__bench__${tool}`, arguments: { n } });
     model.script(
@@ -130,7 +130,7 @@ async function childrenOf(file: string): Promise<readonly number[]> {
   return found;
 }
 
-test("that is killed in mid-text goes on with its history", async () => {
+test("that is killed during an answer goes on with its history", async () => {
   await withProgram(CODEX, async ({ model, turn, restart }) => {
     model.script(SAYS_OK, { kind: "hang", text: "half an answer" });
     await turn("the first words");

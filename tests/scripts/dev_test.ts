@@ -136,7 +136,7 @@ Deno.test("--help of every program starts nothing; a wrong argument is refused",
   }
 });
 
-Deno.test("what prepares a root keeps roles.yaml, and says how to mend it", async () => {
+Deno.test("preparing a root keeps roles.yaml, and says how to repair it", async () => {
   const root = await Deno.makeTempDir();
   const file = `${root}/etc/fleetctl/roles.yaml`;
   const prepare = async () => {

@@ -36,7 +36,7 @@ async function must(root: string, argv: readonly string[], stdin?: string): Prom
   return ended.stdout;
 }
 
-Deno.test("secret recover --copy brings a fleet to a root that has none", async () => {
+Deno.test("secret recover --copy restores a fleet in an empty root", async () => {
   await withRoots(async (from, to) => {
     const mail = ["--channel", "webview", "--user-email", "ada@example.org"];
     await must(from, ["agents", "add", "ada", ...mail]);

@@ -84,7 +84,7 @@ Deno.test("agents remove asks for the name, and removes nothing for anything els
       assert.match(ended.screen, /"fleetctl agents remove bea" cannot be undone\./);
       assert.ok(!await root.hasBea());
     });
-    await t.step("an agent that is not there", async () => {
+    await t.step("an unknown agent", async () => {
       const ended = await root.person(["agents", "remove", "bea"], [[ASKED, "bea\n"]]);
       assert.equal(ended.code, 1, ended.screen);
       assert.match(ended.screen, /Cannot .* "bea"/);

@@ -233,7 +233,7 @@ Deno.test("docs/catalog.md has the pin and the risk marks of every shipped entry
   }
 });
 
-Deno.test("the tables of docs/catalog.md say what the manifests say", async () => {
+Deno.test("the tables of docs/catalog.md match the manifests", async () => {
   const page = await read("docs/catalog.md");
   assert.equal(page, placeStatic(page, await shippedManifests()), "run: ./dev catalog");
 });

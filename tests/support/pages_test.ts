@@ -64,7 +64,7 @@ Deno.test("no line of a document is longer than a screen, tables and code aside"
   assert.deepEqual(long, []);
 });
 
-Deno.test("a sentence of a document is read at once", async () => {
+Deno.test("no sentence of a document is too long", async () => {
   const long: string[] = [];
   for (const file of documents.filter((one) => one !== "docs/errors.md")) {
     for (const words of sentencesOf(await Deno.readTextFile(TREE + file))) {
@@ -91,7 +91,7 @@ Deno.test("documents use plain words", async () => {
   assert.deepEqual(found, []);
 });
 
-Deno.test("sentences end where a reader breathes", () => {
+Deno.test("sentencesOf() splits text at sentences, list items, cells and code", () => {
   const rows: readonly [string, readonly number[]][] = [
     ["One two.\nThree four\nfive. Six", [2, 3, 1]],
     ["- one two\n- three", [2, 1]],

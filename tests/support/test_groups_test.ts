@@ -32,7 +32,7 @@ Deno.test("readJunit() counts passed, failed and skipped tests", () => {
 const report = (tests: number, failures: number) =>
   `<testsuites tests="${tests}" failures="${failures}" errors="0"></testsuites>`;
 
-Deno.test("countJob() counts a failure for a step that fails and for a job that says none", () => {
+Deno.test("countJob() counts a failure for a failed step and for a silent job", () => {
   assert.deepEqual(countJob(true, undefined), { passed: 1, failed: 0, skipped: 0 });
   assert.deepEqual(countJob(false, undefined), { passed: 0, failed: 1, skipped: 0 });
   assert.deepEqual(countJob(true, report(3, 0)), { passed: 3, failed: 0, skipped: 0 });
@@ -66,7 +66,7 @@ Deno.test("every test file is in exactly one job, and every slow file exists", a
   assert.deepEqual(Object.keys(SLOW_FILES).filter((file) => !files.includes(file)), []);
 });
 
-Deno.test("groupJobs() gives a slow file a process and deals others out in batches", () => {
+Deno.test("groupJobs() gives a slow file its own process, and batches the others", () => {
   const group = { name: "g", batch: 2, uses: ["hosts"] } as const;
   assert.deepEqual(
     groupJobs(group, ["a", "b", "c", "d"], { c: 9 }).map((
@@ -99,7 +99,7 @@ function job(name: string, seconds: number, uses: readonly Resource[] = [], grou
   return { name, seconds, uses, group, files: [name] };
 }
 
-Deno.test("runJobs() begins the first groups, then the longest, within its places", async () => {
+Deno.test("runJobs() starts the first groups, then the longest, within its slots", async () => {
   const jobs = [job("short", 1), job("long", 9), job("law", 1, [], "laws")];
   const { all, begun, end, prepared } = heldJobs(2, jobs, ["laws"]);
   await prepared("laws");
@@ -112,7 +112,7 @@ Deno.test("runJobs() begins the first groups, then the longest, within its place
   await all;
 });
 
-Deno.test("runJobs() gives a resource to so many jobs, the places to others", async () => {
+Deno.test("runJobs() limits the jobs that use a resource, and fills the other slots", async () => {
   const count = RESOURCE_PLACES.browser;
   const pages = Array.from({ length: count + 1 }, (_, at) => job(`page${at}`, 9, ["browser"]));
   const { all, begun, end, prepared } = heldJobs(count + 2, [...pages, job("other", 1)]);
@@ -124,7 +124,7 @@ Deno.test("runJobs() gives a resource to so many jobs, the places to others", as
   await all;
 });
 
-Deno.test("runJobs() begins jobs that wait for each other before a longer one", async () => {
+Deno.test("runJobs() starts jobs that wait for each other before a longer one", async () => {
   const pages = ["page0", "page1", "page2"].map((name) => job(name, 4, ["browser"]));
   const { all, begun, end, prepared } = heldJobs(1, [job("other", 9), ...pages]);
   await prepared("g");
@@ -134,7 +134,7 @@ Deno.test("runJobs() begins jobs that wait for each other before a longer one", 
   assert.deepEqual(begun, ["page0", "page1", "page2", "other"]);
 });
 
-Deno.test("runJobs() begins no job of a group that is not ready, but others", async () => {
+Deno.test("runJobs() starts no job of a group that is not ready, but others", async () => {
   const jobs = [job("late", 9, [], "slow"), job("now", 1)];
   const { all, begun, end, prepared } = heldJobs(1, jobs);
   await prepared("g");
@@ -146,7 +146,7 @@ Deno.test("runJobs() begins no job of a group that is not ready, but others", as
   await all;
 });
 
-Deno.test("testSteps() deals every file to exactly one part, and makes no empty one", () => {
+Deno.test("testSteps() assigns every file to exactly one part, and no part is empty", () => {
   const own = (parts: number, ...files: readonly string[]) =>
     testSteps("unit tests", files, parts).map(({ name, args }) => [
       name,

@@ -24,7 +24,7 @@ const SAID: Readonly<Record<string, RegExp>> = {
   format: /Found 1 not formatted file/,
 };
 
-Deno.test("each step refuses a file that has its fault, though none names it", async () => {
+Deno.test("each step refuses a faulty file, even though no list names the file", async () => {
   const folder = await Deno.makeTempDir({ prefix: "fleetctl-steps-" });
   try {
     await Deno.writeTextFile(`${folder}/deno.json`, "{}\n");
@@ -39,7 +39,7 @@ Deno.test("each step refuses a file that has its fault, though none names it", a
   }
 });
 
-Deno.test("treeSteps() asks the types of every folder but the benches", () => {
+Deno.test("treeSteps() checks the types of every folder but the benches", () => {
   const files = ["core/a/b.ts", "dev", "gateway/web/c.tsx", "tests/bench/d.ts", "tests/fakes/e.ts"];
   assert.deepEqual(treeSteps([...files, "tests/a_test.ts", "core/f.ts"])[0]?.args.slice(3), [
     "core",
@@ -49,7 +49,7 @@ Deno.test("treeSteps() asks the types of every folder but the benches", () => {
   ]);
 });
 
-Deno.test("filesToLint() names files that are new or not as they were found good", () => {
+Deno.test("filesToLint() names files that are new or changed since they passed", () => {
   const known = { files: { "a.ts": "1", "b.ts": "2", "gone.ts": "3" } };
   assert.deepEqual(filesToLint(known, { "a.ts": "1", "b.ts": "9", "new.ts": "4" }), [
     "b.ts",
@@ -61,7 +61,7 @@ function ended(name: string, isOk = true, output = ""): StepResult {
   return { name, isOk, seconds: 1.25, output };
 }
 
-Deno.test("runSteps() begins in order, fills its places, says each end when it comes", async () => {
+Deno.test("runSteps() starts steps in order, fills its slots, and reports each end", async () => {
   const events: string[] = [];
   const ends = new Map<string, (result: StepResult) => void>();
   const steps: readonly Step[] = ["a", "b", "c"].map((name) => ({ name, args: [] }));
@@ -94,7 +94,7 @@ Deno.test("runSteps() begins in order, fills its places, says each end when it c
   ]);
 });
 
-Deno.test("stepLines() shows the end of what a failed step wrote, without dots", () => {
+Deno.test("stepLines() shows the last output of a failed step, without dots", () => {
   assert.deepEqual(stepLines(ended("lint", true, "checked")), ["ok   lint (1.3 s)"]);
   const many = Array.from({ length: 300 }, (_, at) => `.\nline ${at}\n`).join("");
   const lines = stepLines(ended("lint", false, many));

@@ -41,7 +41,10 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
       "a socket that cannot be created fails only its MCP",
       () => checkBrokenSocket(host),
     );
-    await step("edited files are put right, what is the owner's stays", () => checkHandEdits(host));
+    await step(
+      "edited files are corrected, and the owner's files stay",
+      () => checkHandEdits(host),
+    );
     await step(
       "defaults written by hand are followed, faulty ones named",
       () => checkDefaults(host),

@@ -150,7 +150,7 @@ async function resumesWithTools(scene: ProgramHost, program: RuntimeProgram): Pr
   assert.ok(userTexts.some((text) => text.includes("say hello")), "the conversation goes on");
 }
 
-Deno.test("the gate holds for the agent programs of others, each asked once", async (t) => {
+Deno.test("the gate applies to other agent programs; each call is asked about once", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target" });
   const step = hostSteps(t, [host]);

@@ -399,14 +399,20 @@ Deno.test("a version is tried out through the daemon in its own unit", async (t)
     await step("the server that is tried out sees and reaches nothing", () => isConfined(scene));
     await step("a daemon killed in the middle leaves no server", () => killedInTheMiddle(scene));
     await step(
-      "a Python server has what its manifest grants, and nothing else is there for it",
+      "a Python server sees only what its manifest grants",
       () => pythonIsConfined(scene),
     );
-    await step("a server under Node is confined by the same", () => nodeIsConfined(scene));
-    await step("a call of a server that was altered says so", () => alteredTreeIsNamed(scene));
+    await step("a server under Node is confined in the same way", () => nodeIsConfined(scene));
+    await step(
+      "a call to an altered server reports the alteration",
+      () => alteredTreeIsNamed(scene),
+    );
     await step("a grant of the home opens no keys", () => keysAreClosed(scene));
-    await step("a link in a home leads it into no other one", () => linksLeadNowhere(scene));
-    await step("a shared server has, too, as the user nobody", () => sharedPythonIsNobody(scene));
+    await step("a link in one home opens no other home", () => linksLeadNowhere(scene));
+    await step(
+      "a shared Python server sees only its grants, as the user nobody",
+      () => sharedPythonIsNobody(scene),
+    );
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

@@ -48,11 +48,11 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
       () => ownSecret(scene),
     );
     await step(
-      "it is refused every operator verb, by kernel and daemon",
+      "kernel and daemon deny the agent every operator verb",
       () => operatorVerbs(scene),
     );
-    await step("an operator runs them, and the audit records each", () => operator(scene));
-    await step("a waiting call is seen and decided by whom it should", () => approvals(scene));
+    await step("an operator runs these verbs, and the audit records each", () => operator(scene));
+    await step("only the permitted callers see and decide a waiting call", () => approvals(scene));
     await step("approvals that cannot be read are reported", () => unreadableApprovals(scene));
     await step("a turn names its caller, and others send none", () => turns(scene));
     await step("a client that disconnects cancels its turn", () => cancelledTurns(scene));
@@ -60,7 +60,7 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("every uid is the one that the kernel reports", () => oddUids(scene));
     await step("root of a namespace is not root of the host", () => namespaces(scene));
     await step("a reused process number identifies no other process", () => reusedPid(scene));
-    await step("descriptors in a request go nowhere", () => passedDescriptors(scene));
+    await step("descriptors in a request are dropped", () => passedDescriptors(scene));
     await step("a thousand connections of one uid leave others served", () => crowd(scene));
     await step("the root program gets nothing but its request", () => rootProgram(scene));
     await step("a client that stops following a log leaves no reader", () => noReaders(scene));
@@ -72,7 +72,7 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("no verb waits for the units of another's agent", () => unitsThatWait(scene));
     await step("no verb waits for a package of another's agent", () => packagesThatWait(scene));
     await step("a broken shard or store affects no other agent", () => brokenStores(scene));
-    await step("on a full disk nothing happens unrecorded", () => fullDisk(scene));
+    await step("on a full disk no verb runs without a record", () => fullDisk(scene));
     await step("an agent that exhausts its share blocks no other caller", () => usedUp(scene));
     await step("every verb of the table has its effect", () => everyEffect(scene, walked));
     await step("a stopped agent stays stopped over apply and a boot", () => stopAndBoot(scene));

@@ -155,10 +155,10 @@ Deno.test("one command of an agent stops neither the host nor the agent", async 
       await installPackage(host, out);
       await setUp(scene);
     });
-    await step("the defaults leave the host its part", () => checkDefaults(scene));
+    await step("the defaults leave the host its share", () => checkDefaults(scene));
     await step("new limits hold without a restart", () => checkNewLimits(scene));
-    await step("memory without end", () => checkMemory(scene));
-    await step("processes without end", () => checkTasks(scene));
+    await step("unlimited memory use", () => checkMemory(scene));
+    await step("unlimited processes", () => checkTasks(scene));
     await step("an agent's own limits go with the agent", async () => {
       await scene.must("fleetctl", "agents", "remove", "ada", "--yes");
       const left = await scene.must("find", "/etc/systemd/system", "-path", "*ada*");

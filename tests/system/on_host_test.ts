@@ -77,10 +77,10 @@ Deno.test("the commands of the README make a host with two agents for two people
       );
       for (const person of people) await person.signIn();
     });
-    await step("each sends a turn to the own agent and gets its answer", async () => {
+    await step("each sends a turn to their own agent and gets its answer", async () => {
       for (const person of people) assert.match(await person.turn("what can you do"), /demo/i);
     });
-    await step("each sees and reaches the own agent alone", async () => {
+    await step("each sees and reaches only their own agent", async () => {
       const [ada, bea] = people as [Person, Person];
       await ada.checkStranger(bea.agent);
       await bea.checkStranger(ada.agent);
@@ -101,8 +101,8 @@ Deno.test("the commands of the README make a host with two agents for two people
         assert.match(users, /ada@example.org +ada +hashed\n +?bea@example.org +bea +hashed|hashed/);
       },
     );
-    await step("smaller verbs hold on a host", () => checkSmallVerbs(scene, FRONT_NAME));
-    await step("names that join to one unit, channels and keys", () => checkNames(scene));
+    await step("other verbs work on a host", () => checkSmallVerbs(scene, FRONT_NAME));
+    await step("names that collide in one unit, channels and keys", () => checkNames(scene));
   } finally {
     await host.stop();
     await Deno.remove(out, { recursive: true });

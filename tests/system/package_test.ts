@@ -64,7 +64,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       await installPackage(host, out);
       await setUp(scene);
     });
-    await step("files and processes belong to whom they should", () => checkOwners(scene));
+    await step("files and processes have the right owners", () => checkOwners(scene));
     await step("a turn reports the real commit of a repository made inside", async () => {
       hash = await makeRepository(scene, REPOSITORY, "made inside");
       const { answer, tools } = await scene.turn(`last commit of ${REPOSITORY}`);
@@ -75,7 +75,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     await step("git writes the workspace and nothing else", () => checkWorkspace(scene));
     await step("the agent and its servers share their own /tmp", () => checkScratch(scene));
     await step("the kernel refuses the socket to everybody else", () => checkSocket(scene));
-    await step("what is not the agent's is unreadable for it", () => checkUnreadable(scene));
+    await step("the agent cannot read what belongs to others", () => checkUnreadable(scene));
     await step(
       "the agent's verbs go through the daemon, others are refused and audited",
       () => checkVerbsOfAda(scene),
@@ -87,17 +87,17 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     await step("Chromium runs below its server", () => checkBrowser(scene));
     await step("a shared server runs as its own user", () => checkSharedServer(scene));
     await step(
-      "team chat runs in two halves that cannot read one another",
+      "receiver and sender of team chat cannot read each other's files",
       () => checkTeamchatHalves(scene, ROLES),
     );
     await step("the same package again restarts no agent", () => checkUpgrade(scene, out));
     await step(
-      "what an older version rendered beside the programs moves away",
+      "files that an older version rendered beside the programs are moved",
       () => checkOlderLayout(scene, out, hash),
     );
     await step("a restart of the gateway restarts no agent", () => checkGatewayRestart(scene));
     await step("every role runs with /usr read-only", () => checkReadOnlyUsr(scene));
-    await step("each role goes and names what it leaves", () => checkRoleRemoval(scene));
+    await step("each role is removed, and names what it leaves", () => checkRoleRemoval(scene));
     await step("a reboot brings everything back", async () => {
       await host.reboot();
       const { answer } = await scene.turn(`last commit of ${REPOSITORY}`);
@@ -106,7 +106,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       await scene.said(DAEMON, '"event":"ready"');
       assert.equal((await scene.ada("mcp wired self")).code, 0);
     });
-    await step("dpkg -r stops everything, dpkg -P leaves nothing but homes", async () => {
+    await step("dpkg -r stops everything, and dpkg -P leaves only homes", async () => {
       const purged = await checkRemoval(scene, out);
       await checkRestored(out, purged);
     });

@@ -43,7 +43,7 @@ function parseEnviron(text: string): ReadonlyMap<string, string> {
   );
 }
 
-Deno.test("systemdServices() and what we print agree with real systemd", async (t) => {
+Deno.test("systemdServices() and the printed units agree with real systemd", async (t) => {
   const host = await bootHost();
   try {
     const services = systemdServices(host.processes, {
@@ -123,7 +123,7 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
       assert.ok((await services.journal("bad.service", 50)).includes("last words"));
     });
 
-    await t.step("reads each value of an environment file as we wrote it", async () => {
+    await t.step("reads each value of an environment file as it was written", async () => {
       const text = printEnvFile(NASTY.map((value, index) => [`K${index}`, value] as const));
       assert.ok(text.ok);
       await Deno.writeTextFile(`${host.root}/etc/nasty.env`, text.value);
@@ -132,7 +132,7 @@ Deno.test("systemdServices() and what we print agree with real systemd", async (
       for (const [index, value] of NASTY.entries()) assert.equal(got.get(`K${index}`), value);
     });
 
-    await t.step("reads each argument and assignment as we quoted it", async () => {
+    await t.step("reads each argument and assignment as it was quoted", async () => {
       const words = NASTY.filter((word) => !/[\n\r]/.test(word));
       const program = 'printf "%s\\0" "$@" > /run/args; cat /proc/self/environ > /run/assigned';
       const assignments = words.map((word, index) =>

@@ -29,13 +29,13 @@ const ROWS: readonly Row[] = [
   ["300 KB", 413, JSON.stringify({ type: "message", text: "x".repeat(300_000) })],
   ["5 MB", 413, "x".repeat(5_000_000)],
   ["another type of content", 415, "{}", { headers: { "content-type": "text/plain" } }],
-  ["a packed body", 415, "{}", { headers: { "content-encoding": "gzip" } }],
+  ["a compressed body", 415, "{}", { headers: { "content-encoding": "gzip" } }],
   ["no type", 400, { type: undefined }],
   ["a number as type", 400, { type: 1 }],
   ["no conversation", 400, { conversation: undefined }],
   ["a conversation without an id", 400, { conversation: {} }],
   ["half a surrogate pair as conversation", 400, { conversation: { id: "a:\ud800" } }],
-  ["a folder above as conversation", 400, { conversation: { id: ".." } }],
+  ["a conversation id of two dots", 400, { conversation: { id: ".." } }],
   ["half a surrogate pair as id", 400, { id: "17\udfff" }],
   ["a number as service URL", 400, { serviceUrl: 5 }],
   ["an object as service URL", 400, { serviceUrl: {} }],
@@ -47,7 +47,7 @@ const ROWS: readonly Row[] = [
   ["no sender", 202, { from: undefined }],
   ["null as sender", 202, { from: null }],
   ["a sender without an object id", 202, { from: { id: "29:x" } }],
-  ["an object id that is none", 202, { from: { id: "29:x", aadObjectId: "bea" } }],
+  ["an invalid object id", 202, { from: { id: "29:x", aadObjectId: "bea" } }],
   ["an object id with a line break", 202, { from: { id: "29:x", aadObjectId: "a\nb" } }],
   ["null as text", 202, { text: null }],
   ["an empty text", 202, { text: "" }],
@@ -55,7 +55,7 @@ const ROWS: readonly Row[] = [
   ["typing", 202, { type: "typing" }],
   ["an unknown kind of conversation", 202, { conversation: { id: "a:1", conversationType: "x" } }],
   ["an unknown invoke", 501, { type: "invoke", name: "evil/invoke" }],
-  ["an invoke of a stranger", 501, {
+  ["an invoke of an unknown user", 501, {
     type: "invoke",
     name: "adaptiveCard/action",
     from: { id: "29:x" },
@@ -78,7 +78,7 @@ for (const [name, status, given, post] of ROWS) {
   }, { env: { TEAMS_APP_TENANT_ID: "" } });
 }
 
-test("other paths and methods are not there, least of all through a proxy", async (at) => {
+test("other paths and methods do not exist, and above all not through a proxy", async (at) => {
   const ask = async (method: string, path: string, headers = {}) => {
     const url = at.url.replace("/api/messages", path);
     const response = await at.still(fetch(url, { method, headers }));
@@ -99,7 +99,7 @@ test("other paths and methods are not there, least of all through a proxy", asyn
   assert.equal(await ask("GET", "/metrics", proxied), 404);
 });
 
-test("a full disk is answered 503; the same delivery is taken with room", async (at) => {
+test("a full disk is answered 503; with space the delivery is accepted", async (at) => {
   const message = at.message("hello");
   at.fill(true);
   const refused = await at.post(message);
@@ -110,7 +110,7 @@ test("a full disk is answered 503; the same delivery is taken with room", async 
   assert.equal((await at.still(agent.begin())).text, "hello");
 });
 
-test("a full queue of one owner is answered 429, and another owner is not touched", async (at) => {
+test("a full queue of one owner is answered 429, and no other owner is affected", async (at) => {
   for (let n = 0; n < 64; n++) assert.equal((await at.post(at.message(`${n}`))).status, 202);
   assert.equal((await at.post(at.message("one more"))).status, 429);
   const from = { id: "29:cal", aadObjectId: "00000000-0000-4000-8000-0000000000ca" };

@@ -26,7 +26,7 @@ test("an edit of a message that the agent has changes nothing and is no turn", a
   assert.equal(ofType(agent.frames, "turn").length, 1);
 });
 
-test("two edits of one message are no duplicates; the last words count", async (at) => {
+test("two edits of one message are no duplicates; the last text counts", async (at) => {
   const message = at.message("one");
   await at.post(message);
   for (const [n, text] of ["two", "three"].entries()) {
@@ -49,7 +49,7 @@ test("an edit that brings a deleted message back is no new turn", async (at) => 
   assert.deepEqual(ofType(agent.frames, "turn"), []);
 });
 
-test("a deletion of a message that the agent has lets its answer come", async (at) => {
+test("a deletion of a message that the agent has does not stop the answer", async (at) => {
   const agent = await at.agent();
   const message = at.message("one");
   await at.post(message);
@@ -59,7 +59,7 @@ test("a deletion of a message that the agent has lets its answer come", async (a
   await at.until(() => textsIn(at).length === 1);
 });
 
-test("another user's deletion or edit of the same id changes nothing", async (at) => {
+test("another user's deletion or edit with the same id changes nothing", async (at) => {
   const message = at.message("one");
   await at.post(message);
   const from = { id: "29:cal", aadObjectId: CAL_OWNER };
@@ -72,7 +72,7 @@ test("another user's deletion or edit of the same id changes nothing", async (at
   assert.equal((await at.still(agent.begin())).text, "one");
 });
 
-test("an owner who installs the bot is welcomed once, whatever comes again", async (at) => {
+test("an owner who installs the bot is welcomed once, however often it repeats", async (at) => {
   const added = at.message("", { type: "installationUpdate", action: "add", text: undefined });
   const bot = added.recipient as { id: string };
   const joined = at.message("", { type: "conversationUpdate", membersAdded: [bot] });
@@ -93,7 +93,7 @@ test("a stranger who installs the bot gets no answer about an agent", async (at)
   assert.deepEqual(textsIn(at, "a:x"), []);
 });
 
-test("answers keep the order of their questions, when the first is held up", async (at) => {
+test("answers keep the order of their questions when the first is delayed", async (at) => {
   const agent = await at.agent();
   const throttle = error(429, "TooManyRequests", "", { "retry-after": "30" });
   for (const text of ["1", "2", "3"]) await at.post(at.message(text));
@@ -125,7 +125,7 @@ test("a press of stop is noticed while no text is sent, and counts for one turn"
   assert.deepEqual(textsIn(at), ["for next"]);
 });
 
-test("of two connections of one agent the newer has the turn", async (at) => {
+test("of two connections of one agent, the newer one gets the turn", async (at) => {
   const older = await at.agent();
   const newer = await at.agent();
   assert.equal((await at.still(older.closed)).code, 4000);
@@ -164,7 +164,7 @@ test("a turn that is accepted, begun and ended twice is answered once", async (a
   assert.deepEqual(textsIn(at), ["once"]);
 });
 
-test("an agent that speaks for another's turn is not heard, nor its previews", async (at) => {
+test("an agent's events and previews for another agent's turn are ignored", async (at) => {
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
   await at.post(at.message("go"));
   const { turnId } = await at.still(bea.begin());

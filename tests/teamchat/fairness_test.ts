@@ -18,7 +18,7 @@ const FROM_CAL = {
   conversation: { id: "a:cal", conversationType: "personal" },
 };
 
-Deno.test("a thousand requests of one owner wait, another's one goes with the next", async () => {
+Deno.test("a thousand waiting requests of one owner delay another's by one request", async () => {
   const clock = fakeClock();
   const sent: string[] = [];
   let held: (() => void)[] = [];

@@ -88,7 +88,7 @@ async function told(at: TestTeamchat, agent: TestAgent): Promise<unknown> {
   return event?.payload;
 }
 
-test("a file is asked about, brought after a yes, and shown", async (at, agent) => {
+test("a file is offered, uploaded after consent, and shown", async (at, agent) => {
   const sent = await offer(at, agent);
   assert.equal(sent.outcome, "delivered");
   const [card] = cardsOf(at, "file.consent");
@@ -103,7 +103,7 @@ test("a file is asked about, brought after a yes, and shown", async (at, agent) 
   assert.doesNotMatch(JSON.stringify(at.host.log.lines), /secret-right|tempauth/);
 });
 
-test("a file in pieces is whole; pieces that do not fit are refused", async (at, agent) => {
+test("a file in pieces is complete; pieces that do not fit are refused", async (at, agent) => {
   const [one, two] = [FILE.subarray(0, 4), FILE.subarray(4)];
   agent.send({
     type: "owner_file",
@@ -156,24 +156,27 @@ test("a consent counts once", async (at, agent) => {
   assert.equal(at.kit.files.requests.length, 1);
 });
 
-test("another user's press does not count, nor one in another conversation", async (at, agent) => {
-  await offer(at, agent);
-  const from = { id: "29:cal", aadObjectId: CAL_OWNER };
-  const conversation = { id: "a:other", conversationType: "personal" };
-  const foreign = [
-    press(at, "accept", { from, conversation: { id: "a:cal" } }),
-    press(at, "accept", { from }),
-    press(at, "decline", { from }),
-    press(at, "accept", { conversation }),
-  ];
-  for (const { invoke } of foreign) assert.equal((await at.post(invoke)).status, 200);
-  await at.clock.advance(10_000);
-  assert.deepEqual(at.kit.files.requests, []);
-  const own = press(at, "accept");
-  await at.post(own.invoke);
-  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "accepted" });
-  assert.deepEqual(own.session.bytes, FILE);
-});
+test(
+  "another user's press does not count, nor a press in another conversation",
+  async (at, agent) => {
+    await offer(at, agent);
+    const from = { id: "29:cal", aadObjectId: CAL_OWNER };
+    const conversation = { id: "a:other", conversationType: "personal" };
+    const foreign = [
+      press(at, "accept", { from, conversation: { id: "a:cal" } }),
+      press(at, "accept", { from }),
+      press(at, "decline", { from }),
+      press(at, "accept", { conversation }),
+    ];
+    for (const { invoke } of foreign) assert.equal((await at.post(invoke)).status, 200);
+    await at.clock.advance(10_000);
+    assert.deepEqual(at.kit.files.requests, []);
+    const own = press(at, "accept");
+    await at.post(own.invoke);
+    assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "accepted" });
+    assert.deepEqual(own.session.bytes, FILE);
+  },
+);
 
 test("an offer ends after a day, and a late yes does not count", async (at, agent) => {
   await offer(at, agent);
@@ -193,10 +196,10 @@ const PLACES: readonly (readonly [string, object])[] = [
   ["another host", { uploadUrl: "https://evil.test/up" }],
   ["plain http", { uploadUrl: `http://${FILE_HOST}/up` }],
   ["a look-alike", { uploadUrl: `https://${FILE_HOST}.evil.test/up` }],
-  ["a shown address elsewhere", { contentUrl: "https://evil.test/report.pdf" }],
+  ["a content URL on another host", { contentUrl: "https://evil.test/report.pdf" }],
 ];
 for (const [name, wrong] of PLACES) {
-  test(`a file is not brought to ${name}`, async (at, agent) => {
+  test(`a file is not uploaded to ${name}`, async (at, agent) => {
     await offer(at, agent);
     const { invoke, uploadInfo } = press(at, "accept");
     const value = { ...invoke.value as object, uploadInfo: { ...uploadInfo, ...wrong } };
@@ -249,7 +252,7 @@ test("the platform's answer about the card is reported", async (at, agent) => {
   assert.equal((await offer(at, agent, { id: "f3" })).outcome, "blocked");
 });
 
-test("a yes before a restart is brought after it", async (at, agent) => {
+test("a file that was accepted before a restart is uploaded after it", async (at, agent) => {
   await offer(at, agent);
   const { session, invoke } = press(at, "accept");
   at.kit.files.failUploads(...Array.from({ length: 4 }, () => status(503)));
@@ -277,7 +280,7 @@ const GARBAGE: readonly unknown[] = [
   { type: "fileUpload", action: "sell", context: { fleetctl_file: "x" } },
   { type: "fileUpload", action: "accept", context: [], uploadInfo: [] },
 ];
-test("an answer to no card is answered, and nothing follows", async (at) => {
+test("an answer to an unknown card is acknowledged, and has no effect", async (at) => {
   for (const value of GARBAGE) {
     const invoke = at.message("", { type: "invoke", name: "fileConsent/invoke", value });
     assert.equal((await at.post(invoke)).status, 200, JSON.stringify(value));

@@ -49,7 +49,7 @@ async function receive(at: TestTeamchat, agent: TestAgent) {
 
 const CAPABLE = { capabilities: ["turns", "files"] };
 
-test("a file that came with a message is with the agent before its turn", async (at) => {
+test("an agent gets the file of a message before its turn", async (at) => {
   const agent = await at.agent("bea", CAPABLE);
   const bytes = new Uint8Array(FILE_LIMITS.fileChunkBytes * 2 + 5).map((_, n) => n % 251);
   const url = at.kit.files.keep(bytes, "application/pdf");
@@ -139,19 +139,19 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
     (at) => attached(at.kit.files.answer(() => new Response(broken()))),
     /was not completely received/,
   ],
-  ["an image at another host", () => ({
+  ["an image on another host", () => ({
     contentType: "image/png",
     contentUrl: "https://evil.test/v3/attachments/1/views/original",
   }), /not in TEAMS_FILE_HOSTS/],
-  ["an image elsewhere at the connector", (at) => ({
+  ["an image at another path of the connector", (at) => ({
     contentType: "image/png",
     contentUrl: `${at.kit.serviceUrl}v3/conversations/a/members`,
   }), /not in TEAMS_FILE_HOSTS/],
-  ["an image whose path climbs", (at) => ({
+  ["an image whose path leaves its folder", (at) => ({
     contentType: "image/png",
     contentUrl: `${at.kit.serviceUrl}v3/attachments/%2e%2e/conversations`,
   }), /not in TEAMS_FILE_HOSTS/],
-  ["an image that is none", (at) => {
+  ["an image that is no image", (at) => {
     at.kit.files.keepInline("/teams/v3/attachments/b", bytesOf("<svg/>"), "image/svg+xml");
     return { contentType: "image/*", contentUrl: `${at.kit.serviceUrl}v3/attachments/b` };
   }, /does not match the declared image type/],
@@ -189,7 +189,7 @@ for (const [name, attachment, why] of ABSENT) {
   });
 }
 
-test("names lead nowhere, more than ten files are named, a group's files are left", async (at) => {
+test("names leave no folder; more than ten files and a group's files are named", async (at) => {
   const agent = await at.agent("bea", CAPABLE);
   const names = ["../../etc/passwd", ".bashrc", "a\u202efdp.exe", "", "CON\n.txt", "x".repeat(400)];
   const attachments = Array.from(
@@ -218,7 +218,7 @@ test("an agent that accepts no files gets their names", async (at) => {
   assert.match(JSON.stringify(turn.files), /report.pdf.*too old/);
 });
 
-test("files wait with their turn for an agent that is away, over a restart", async (at) => {
+test("files wait with their turn for an offline agent, across a restart", async (at) => {
   const url = at.kit.files.keep(bytesOf("kept"), "text/plain");
   await at.post(at.message("see", { attachments: [attached(url, "a.txt")] }));
   await at.until(() => at.kit.files.requests.length === 1);

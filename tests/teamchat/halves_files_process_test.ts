@@ -75,7 +75,7 @@ function cardsOf({ kit }: ServedKit, kind: string): readonly Card[] {
 }
 
 halvesTest(
-  "a file of the agent is brought after a yes, kills in between or not",
+  "a file of the agent is uploaded after consent, with and without kills",
   async (halves, served, files) => {
     const { kit } = served;
     let agent = await start(halves);

@@ -24,7 +24,7 @@ function answersOf({ kit }: ServedKit): readonly string[] {
 }
 
 test(
-  "a message goes through both halves, and only one of them has the secret",
+  "a message passes receiver and sender, and only the sender has the secret",
   async (halves, served) => {
     await halves.startReceiver();
     await halves.startSender();
@@ -53,7 +53,7 @@ test(
 );
 
 test(
-  "without the sending half messages are kept, and presses are not taken",
+  "without the sender messages are kept, and presses are refused",
   async (halves, served) => {
     const { kit } = served;
     await halves.startReceiver();
@@ -80,7 +80,7 @@ test(
   },
 );
 
-test("a delivery that comes again makes no second turn", async (halves, served) => {
+test("a repeated delivery makes no second turn", async (halves, served) => {
   const { kit } = served;
   await halves.startReceiver();
   const message = messageOf(kit, { text: "once" });
@@ -96,14 +96,14 @@ test("a delivery that comes again makes no second turn", async (halves, served) 
   await leave(agent);
 });
 
-test("a receiving half that cannot hand over keeps what it has", async (halves, { kit }) => {
+test("a receiver that cannot hand over keeps what it has", async (halves, { kit }) => {
   await halves.startReceiver();
   assert.equal(await deliver(halves.url, messageOf(kit, { text: "kept" }), kit), 202);
   await halves.receiver?.kill("SIGTERM");
   assert.equal(await halves.hasSpool(), true);
 });
 
-test("a receiving half that stops hands over what it has", async (halves, served) => {
+test("a receiver that stops hands over what it has", async (halves, served) => {
   const { kit } = served;
   await halves.startReceiver();
   await halves.startSender();
@@ -128,7 +128,7 @@ test("a receiving half that stops hands over what it has", async (halves, served
   assert.equal((await halves.health()).spooled, 0);
 });
 
-test("both halves go by a new list of owners, and neither is restarted", async (halves, served) => {
+test("receiver and sender apply a new list of owners without a restart", async (halves, served) => {
   const { kit } = served;
   await halves.startReceiver();
   await halves.startSender();
@@ -211,24 +211,27 @@ type Victim = typeof VICTIMS[number];
 const EVENTS_OF_A_TURN = 3;
 const yieldOnce = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-test("killed halves lose nothing that was accepted, and double nothing", async (halves, served) => {
-  const rounds = new Rounds(halves, served);
-  await halves.startReceiver();
-  await halves.startSender();
-  for (let round = 0; round < ROUNDS; round++) {
-    const victim = VICTIMS[round % VICTIMS.length] ?? "both";
-    const place = PLACES[round % PLACES.length] ?? "accepted";
-    await inTime(rounds.run(round, victim, place), () => {
-      const lines = (half: ReadyProcess | undefined) => half?.log().split("\n").slice(-12);
-      return JSON.stringify(
-        { round, victim, place, sender: lines(halves.sender), receiver: lines(halves.receiver) },
-        undefined,
-        1,
-      );
-    });
-  }
-  assert.equal(rounds.ran.size, ROUNDS);
-});
+test(
+  "a killed receiver or sender loses nothing accepted, and duplicates nothing",
+  async (halves, served) => {
+    const rounds = new Rounds(halves, served);
+    await halves.startReceiver();
+    await halves.startSender();
+    for (let round = 0; round < ROUNDS; round++) {
+      const victim = VICTIMS[round % VICTIMS.length] ?? "both";
+      const place = PLACES[round % PLACES.length] ?? "accepted";
+      await inTime(rounds.run(round, victim, place), () => {
+        const lines = (half: ReadyProcess | undefined) => half?.log().split("\n").slice(-12);
+        return JSON.stringify(
+          { round, victim, place, sender: lines(halves.sender), receiver: lines(halves.receiver) },
+          undefined,
+          1,
+        );
+      });
+    }
+    assert.equal(rounds.ran.size, ROUNDS);
+  },
+);
 
 /** Fails after a minute with the known state, because a hanging round reports nothing itself. */
 async function inTime(work: Promise<void>, told: () => string): Promise<void> {

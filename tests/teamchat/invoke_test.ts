@@ -19,7 +19,7 @@ const NAMES: readonly (readonly [string | undefined, number])[] = [
   ),
 ];
 
-test("an invoke is known by its name alone, and so is its repetition", async (at) => {
+test("an invoke and its repetition are answered by its name alone", async (at) => {
   for (const [name, status] of NAMES) {
     const invoke = at.message("", { type: "invoke", name });
     const answers = [await at.post(invoke), await at.post(invoke)];
@@ -27,7 +27,7 @@ test("an invoke is known by its name alone, and so is its repetition", async (at
   }
 });
 
-test("a press while the agent is away is kept: the next one reaches the agent", async (at) => {
+test("a press while the agent is offline decides nothing; the next one reaches it", async (at) => {
   const first = pressOf(at);
   // The platform repeats an unanswered invoke; neither it nor the owner gets a decision.
   for (const press of [first, first, pressOf(at)]) {
@@ -38,7 +38,7 @@ test("a press while the agent is away is kept: the next one reaches the agent", 
   assert.equal((await at.still(agent.next("approval_decision"))).approval_id, "a1");
 });
 
-test("a press that comes again reaches the agent, which settles the first", async (at) => {
+test("a repeated press reaches the agent, where the first one counts", async (at) => {
   const agent = await at.agent();
   const press = pressOf(at);
   for (const each of [press, press, pressOf(at)]) {

@@ -37,11 +37,11 @@ const TOKENS: readonly Row[] = [
     [SIGNATURE]: ["two tokens"],
   }],
   [5, "a token in the query", "ignored, 401", {
-    [SIGNATURE]: ["a token in the query counts for nothing"],
+    [SIGNATURE]: ["a token in the query string is ignored"],
   }],
   [6, "alg none", "401", { [SIGNATURE]: ["alg none"] }],
   [7, "HS256 keyed with the public key", "401", { [SIGNATURE]: ["HS256 with the public key"] }],
-  [8, "a known kid, another key", "401", { [SIGNATURE]: ["another key under a known name"] }],
+  [8, "a known kid, another key", "401", { [SIGNATURE]: ["another key with a known key id"] }],
   [9, "no kid", "401", { [SIGNATURE]: ["no key id"] }],
   [10, "jwk, jku, x5u, x5c in the header", "401, and nothing is fetched", {
     [SIGNATURE]: [
@@ -126,19 +126,19 @@ const TOKENS: readonly Row[] = [
   }],
   [28, "a head that is too long", "431, or 401", {
     raw_test: ["a head of 17 KB"],
-    [SIGNATURE]: ["a token of 20 KB"],
+    [SIGNATURE]: ["a token of 12 KB"],
   }],
   [29, "ten thousand unknown keys", "one fetch in a while", {
-    [KEYS]: ["ten thousand unknown keys make one fetch in a while"],
+    [KEYS]: ["ten thousand unknown keys cause one fetch per cooldown"],
   }],
   [30, "no keys at start, or later", "503 until they are there; old ones serve", {
     [KEYS]: [
-      "without keys the answer is 503, and all is well once they are there",
+      "without keys the answer is 503, until the keys are loaded",
       "good keys are kept when the key set is",
     ],
   }],
   [31, "keys that change under traffic", "the new counts at once, the old not after it is gone", {
-    [KEYS]: ["a new key counts at once, an old one not after it is gone, remembered tokens"],
+    [KEYS]: ["a new key counts at once; a removed key is refused, also for cached tokens"],
   }],
   [32, "a key set that is broken", "the keys before it serve", {
     [KEYS]: [
@@ -154,7 +154,7 @@ const TOKENS: readonly Row[] = [
   }],
   [33, "a good delivery again", "no second turn", {
     turn_test: ["the same delivery five times at once is one turn"],
-    halves_process_test: ["a delivery that comes again makes no second turn"],
+    halves_process_test: ["a repeated delivery makes no second turn"],
   }],
 ];
 
@@ -174,14 +174,14 @@ const ANSWERS: readonly Row[] = [
         "a request that times out",
         "no JSON",
         "no token",
-        "a hundred sends that come together mint one token",
+        "a hundred simultaneous sends request one token",
         "a bot of one tenant asks its own tenant",
         "a bot of several tenants asks the cloud's own tenant",
       ],
     },
   ],
   [68, "401 of the connector", "one new token", {
-    [APP_TOKEN]: ["a refused token is asked for once more"],
+    [APP_TOKEN]: ["a refused token is requested once more"],
     [FAULTS]: ["a refused token", "answers share one app token, ask for an expired one once"],
   }],
   [69, "429 with Retry-After of every kind", "waited as long as it says, within bounds", {
@@ -195,29 +195,29 @@ const ANSWERS: readonly Row[] = [
     ],
     [FAULTS]: ["one 429 on a chunk", "429 twice"],
   }],
-  [70, "504 after it was taken", "once", {
+  [70, "504 after it was accepted", "once", {
     [FAULTS]: [
       "504 after the final was taken",
-      "504 after the line was taken",
-      "504 after the text was taken",
+      "504 after the line was accepted",
+      "504 after the text was accepted",
     ],
-    "reply/exactly_once_test": ["each run of faults and kills leaves the answer there once"],
+    "reply/exactly_once_test": ["each run of faults and kills delivers the answer exactly once"],
   }],
   [71, "a connection cut before and after", "once", {
     [FAULTS]: [
       "the final cut before it was taken",
       "the final cut after it was taken",
-      "the line cut before it was taken",
-      "the line cut after it was taken",
-      "the text cut before it was taken",
-      "the text cut after it was taken",
+      "the connection closed before the line was accepted",
+      "the connection closed after the line was accepted",
+      "the connection closed before the text was accepted",
+      "the connection closed after the text was accepted",
     ],
   }],
   [72, "a redirect to another host", "not followed", { [FAULTS]: ["a redirect to another host"] }],
   [73, "413", "smaller pieces", { [FAULTS]: ["413 once", "413 always"] }],
   [74, "403, blocked", "the agent is told, nothing more is written there", {
     [FAULTS]: ["blocked"],
-    proactive_test: ["a conversation that took the bot out waits until"],
+    proactive_test: ["a conversation that removed the bot waits until"],
   }],
   [75, "404", "the same", { [FAULTS]: ["gone"] }],
   [76, "an answer that never ends, or is a gigabyte", "cut off", {
@@ -247,7 +247,7 @@ const ANSWERS: readonly Row[] = [
     [FAULTS]: ["a turn of three minutes goes on as edits of one message"],
   }],
   [79, "words that are taken back", "the end replaces them", {
-    [STREAM]: ["an answer that goes back on its words is whole at the end"],
+    [STREAM]: ["an answer that takes back text is complete at the end"],
   }],
   [80, "a thousand tokens a second", "a request a second at most", {
     [STREAM]: ["a thousand tokens a second are one request a second"],
@@ -257,7 +257,7 @@ const ANSWERS: readonly Row[] = [
     [FAULTS]: ["100 KB come in order, fences kept"],
   }],
   [82, "the gateway stops in the midst of an answer", "the next start goes on", {
-    turn_test: ["an answer on its way goes on after a restart"],
+    turn_test: ["delivery of an answer continues after a restart"],
     kill_test: ["a killed gateway loses no accepted turn"],
   }],
   [83, "a clock that is set", "no answer is lost", {

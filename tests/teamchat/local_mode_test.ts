@@ -15,15 +15,20 @@ const SERVICE = { serviceUrl: "http://127.0.0.1:9/" };
 
 /** Headers, method and expected answer; `PORT` stands for the gateway's port. */
 const ROWS: readonly (readonly [name: string, method: string, lines: string, status: number])[] = [
-  ["this machine by its address", "POST", "host: 127.0.0.1:PORT", 202],
+  ["this machine by its IPv4 address", "POST", "host: 127.0.0.1:PORT", 202],
   ["this machine by its name", "POST", "host: localhost:PORT", 202],
-  ["this machine by its other address", "POST", "host: [::1]:PORT", 202],
+  ["this machine by its IPv6 address", "POST", "host: [::1]:PORT", 202],
   ["a page of the test client", "POST", "host: localhost:PORT\r\norigin: http://localhost:5", 202],
-  ["a look of the test client", "HEAD", "host: localhost:PORT", 200],
-  ["a name that was led here", "POST", "host: evil.test:PORT", 403],
-  ["such a name, as its own origin", "POST", "host: evil.test\r\norigin: http://evil.test", 403],
-  ["a look under such a name", "HEAD", "host: evil.test", 403],
-  ["a look-alike", "POST", "host: localhost.evil.test:PORT", 403],
+  ["a probe of the test client", "HEAD", "host: localhost:PORT", 200],
+  ["a foreign name that resolves to this machine", "POST", "host: evil.test:PORT", 403],
+  [
+    "a foreign name with its own origin",
+    "POST",
+    "host: evil.test\r\norigin: http://evil.test",
+    403,
+  ],
+  ["a probe under a foreign name", "HEAD", "host: evil.test", 403],
+  ["a name that begins with localhost", "POST", "host: localhost.evil.test:PORT", 403],
   ["another address", "POST", "host: 10.0.0.1:PORT", 403],
   ["another origin", "POST", "host: localhost:PORT\r\norigin: https://evil.test", 403],
   ["a page without an origin", "POST", "host: localhost:PORT\r\norigin: null", 403],
@@ -54,7 +59,7 @@ for (const [name, method, lines, status] of ROWS) {
 }
 
 Deno.test({
-  name: "with a token the name it is asked under is the front's own business",
+  name: "in cloud mode the front, not the gateway, checks names and origins",
   sanitizeOps: true,
   sanitizeResources: true,
   fn: async () => {

@@ -35,7 +35,7 @@ function feedback(replyToId: string, reaction = "like", words?: string) {
   return { type: "invoke", name: "message/submitAction", replyToId, value };
 }
 
-test("a thumb with words reaches the agent with the turn that it is about", async (at) => {
+test("a thumb with a comment reaches the agent, with the turn that it is about", async (at) => {
   const agent = await at.agent();
   const { turnId, replyToId } = await answered(at, agent);
   const posted = await at.post(at.message("", feedback(replyToId, "dislike", "too long")));
@@ -48,7 +48,7 @@ test("a thumb with words reaches the agent with the turn that it is about", asyn
   ]);
 });
 
-test("a reaction reaches the agent, and so does its end", async (at) => {
+test("a reaction reaches the agent, and so does its removal", async (at) => {
   const agent = await at.agent();
   const { turnId, replyToId } = await answered(at, agent);
   const type = "messageReaction";
@@ -69,7 +69,7 @@ test("a reaction reaches the agent, and so does its end", async (at) => {
   assert.deepEqual(last.payload, { added: [], removed: ["like"] });
 });
 
-test("an agent that was away is notified until it has accepted the event", async (at) => {
+test("an offline agent is notified until it has accepted the event", async (at) => {
   const agent = await at.agent();
   const { replyToId } = await answered(at, agent);
   agent.connection.terminate();
@@ -130,7 +130,7 @@ for (const [name, more] of Object.entries(NOTHING)) {
   });
 }
 
-test("words, reactions and their number are bounded", async (at) => {
+test("the length of comments and reactions is bounded, and so is their number", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("", feedback("x", "like", "w".repeat(50_000))));
   const first = await at.still(agent.next("owner_event"));

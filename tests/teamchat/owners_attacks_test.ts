@@ -46,7 +46,7 @@ async function say(at: TestTeamchat, activity: unknown): Promise<Response> {
 
 const turnEvent = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-test("a file behind a link is as watched as any other", async (at) => {
+test("a file behind a link is watched like any other", async (at) => {
   const agent = await at.agent();
   // Long enough that an unchanged link itself counts as settled.
   await at.clock.advance(DIAL_LIMITS.keyFileSettledMs * 2);
@@ -93,7 +93,7 @@ test("an agent that was checked before a change does not register after it", asy
   assert.equal((await at.still(client.closed)).code, 1008);
 });
 
-test("a question that waits at the platform is not asked of a former owner", async (at) => {
+test("a question that waits at the platform is not put to a former owner", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("delete it"));
   const { turnId } = await at.still(agent.begin());
@@ -156,7 +156,7 @@ test("a file whose offer waits at the platform is not offered to a former owner"
   assert.equal(offers().length, 1);
 });
 
-test("a file that is on its way is not brought to a former owner", async (at) => {
+test("an upload that has begun stops when its owner is removed", async (at) => {
   sendReport(await offer(at));
   const consents = () =>
     at.kit.conversation("a:bea").messages.flatMap(({ body }) =>

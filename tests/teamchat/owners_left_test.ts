@@ -77,7 +77,7 @@ test("feedback is passed on while the agent still belongs to that owner", async 
   assert.deepEqual(told, [{ reaction: "dislike", text: SECRET }]);
 });
 
-test("a turn whose confirmation meets a bad disk is not the last one of its agent", async (at) => {
+test("a turn whose confirmation fails on a bad disk does not block the next", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("first"));
   const turn = await at.still(agent.next("turn"));
@@ -95,7 +95,7 @@ test("a turn whose confirmation meets a bad disk is not the last one of its agen
   assert.equal((await at.still(again.next("turn"))).text, "second");
 });
 
-test("a disk that gives nothing ends the agent's connection, and is asked again", async (at) => {
+test("an unreadable disk ends the agent's connection, and is read again later", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("a secret"));
   await at.still(agent.begin());

@@ -74,7 +74,7 @@ test("a removed owner's messages are ignored, and the agent's connection ends", 
   assert.equal(turnsOf(back), 0);
 });
 
-test("an answer under way to a removed owner stops, its turn is cancelled", async (at) => {
+test("an answer that is being sent to a removed owner stops, its turn is cancelled", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("a long story"));
   const { turnId } = await at.still(agent.begin());
@@ -109,7 +109,7 @@ test("an answer to an owner who is removed stops between its messages", async (a
   assert.ok(textsIn(at, "a:bea").length <= sent + 1, "the rest was sent");
 });
 
-test("an agent that gets another owner gets nothing of the former one", async (at) => {
+test("an agent that gets a new owner gets nothing of the former one", async (at) => {
   await at.post(at.message("a secret of the former owner"));
   await at.own({ [NEW_OWNER]: "bea", [CAL_OWNER]: "cal" });
   // The agent's token names the former owner until `apply` gives it the new one.
@@ -127,7 +127,7 @@ test("an agent that gets another owner gets nothing of the former one", async (a
   assert.ok(!textsIn(at, "a:bea").some((each) => each.includes("yours alone")));
 });
 
-test("two owners who change places get their own agents, and lose no other's turn", async (at) => {
+test("two owners who swap get their own agents, and lose no other's turn", async (at) => {
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
   await at.own({ [BEA_OWNER]: "cal", [CAL_OWNER]: "bea" });
   for (const agent of [bea, cal]) assert.equal((await at.still(agent.closed)).code, 1008);
@@ -179,7 +179,7 @@ for (
   });
 }
 
-test("a file that is taken away changes nothing; one without owners ends all", async (at) => {
+test("a deleted file changes nothing; a file without owners removes all", async (at) => {
   const agent = await at.agent();
   await at.host.files.remove(FILE);
   await at.clock.advance(LOOK_MS);
@@ -194,7 +194,7 @@ test("a file that is taken away changes nothing; one without owners ends all", a
 });
 
 teamchatTest(
-  "owners who changed while no gateway ran: nothing of the former one is handed out",
+  "owners who changed while no gateway ran: the former one gets nothing",
   async (before) => {
     const { keys } = before;
     const agent = await before.agent();

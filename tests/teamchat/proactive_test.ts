@@ -57,7 +57,7 @@ const OUTCOMES: readonly (readonly [string, readonly Fault[], string, number])[]
   ["no fault", [], "delivered", 1],
   ["429 once", [{ kind: "message", effect: { answer: throttle } }], "delivered", 1],
   ["429 for ever", [{ kind: "message", times: 99, effect: { answer: throttle } }], "throttled", 0],
-  ["504 after it was taken", [{ kind: "edit", effect: { after: busy } }], "delivered", 1],
+  ["504 after it was accepted", [{ kind: "edit", effect: { after: busy } }], "delivered", 1],
   ["503 for ever", [{ kind: "edit", times: 999, effect: { answer: busy } }], "ambiguous", 0],
   ["413 for ever", [{ kind: "edit", times: 99, effect: { answer: tooBig } }], "too_large", 0],
   [
@@ -115,7 +115,7 @@ test("a message is not sent before the owner wrote, nor to another owner", async
   assert.deepEqual([texts("a:bea"), texts("a:cal")], [["hi"], ["for cal's owner"]]);
 });
 
-test("a conversation that took the bot out waits until its owner writes", async (at) => {
+test("a conversation that removed the bot waits until its owner writes", async (at) => {
   const agent = await at.agent();
   await meet(at, agent);
   await at.post(at.message("", UNINSTALLED));
@@ -127,7 +127,7 @@ test("a conversation that took the bot out waits until its owner writes", async 
   assert.equal((await send(at, agent, "news")).outcome, "delivered");
 });
 
-test("a group that the owner writes in is never written to unasked", async (at) => {
+test("a group in which the owner writes never gets unprompted messages", async (at) => {
   const agent = await at.agent();
   const conversation = { id: "19:g@thread.v2", conversationType: "groupChat" };
   await at.post(at.message("hi", { conversation }));
@@ -143,7 +143,7 @@ test("a repeated message is sent once and its outcome reported twice", async (at
   assert.equal(at.kit.conversation("a:bea").messages.length, 2);
 });
 
-test("it goes out in the midst of an answer, which goes on", async (at) => {
+test("a message is sent during an answer, which goes on", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
   const { turnId } = await at.still(agent.begin());
@@ -171,7 +171,7 @@ test("over thirty messages a minute, empty text and long text are refused at onc
   assert.equal(at.kit.conversation("a:bea").messages.length, 31);
 });
 
-test("a message that was on its way goes out after a restart, once", async (at) => {
+test("a message that was being sent is sent once after a restart", async (at) => {
   const agent = await at.agent();
   await meet(at, agent);
   const busyOnce = { kind: "message", times: 1, effect: { answer: busy } } as const;

@@ -118,7 +118,7 @@ const REFUSED: readonly (readonly [name: string, lines: (words: Words) => readon
 ];
 
 const ROWS: readonly Row[] = [
-  { name: "a good message", say: (w) => [good(w)], statuses: [202], stored: 1, isKept: true },
+  { name: "a valid message", say: (w) => [good(w)], statuses: [202], stored: 1, isKept: true },
   ...REFUSED.map(([name, lines]): Row => ({
     name,
     say: (w) => [post(lines(w), w.body)],
@@ -138,19 +138,19 @@ const ROWS: readonly Row[] = [
     statuses: [401],
   },
   {
-    name: "a body that waits to be asked for, with a bad token",
+    name: "a body that waits for 100 Continue, with a bad token",
     say: () => [post(["authorization: Bearer a.b.c", "content-length: 9", "expect: 100-continue"])],
     statuses: [401],
   },
   {
-    name: "a body that waits to be asked for",
+    name: "a body that waits for 100 Continue",
     say: (w) => [post([bearer(w), length(w.body), "expect: 100-continue"]), w.body],
     statuses: [100, 202],
     stored: 1,
     isKept: true,
   },
   {
-    name: "a request within a body that nobody read",
+    name: "a request within a body that was not read",
     say: () => [post(["authorization: Bearer a.b.c", length(HEALTH)], HEALTH)],
     statuses: [401],
     isKept: true,
@@ -172,7 +172,7 @@ const ROWS: readonly Row[] = [
     isKept: true,
   },
   {
-    name: "chunks that are none",
+    name: "invalid chunks",
     say: (w) => [post([bearer(w), "transfer-encoding: chunked"], "zz\r\n")],
     statuses: [400],
   },
@@ -194,7 +194,7 @@ const ROWS: readonly Row[] = [
     isKept: true,
   },
   {
-    name: "two requests in one piece",
+    name: "two requests at once",
     say: (w) => [good(w) + HEALTH],
     statuses: [202, 200],
     stored: 1,
@@ -202,7 +202,7 @@ const ROWS: readonly Row[] = [
   },
   { name: "a head of 17 KB", say: () => [post([`x: ${"x".repeat(17_000)}`])], statuses: [431] },
   {
-    name: "a whole address",
+    name: "a target with scheme and host",
     say: (w) => [good(w, "http://elsewhere/api/messages")],
     statuses: [202],
     stored: 1,
@@ -326,7 +326,7 @@ for (const [program, start] of Object.entries(PROGRAMS)) {
   });
 
   Deno.test({
-    name: `${program} gives a body ten seconds, and takes none that is cut`,
+    name: `${program} allows ten seconds for a body, and accepts no truncated one`,
     ...SAFE,
     fn: async () => {
       const subject = await start();

@@ -16,7 +16,7 @@ Deno.test("timeUuid() begins with the time, and the rest is random", () => {
   assert.equal(timeUuid(RANDOM, -1), timeUuid(RANDOM, 0));
 });
 
-Deno.test("timeUuid() is in the order of times", () => {
+Deno.test("timeUuid() values sort by their time", () => {
   const times = [0, 1, 255, 256, 65_536, 1_700_000_000_000, 1_700_000_000_001];
   const ids = times.map((time) => timeUuid(crypto.randomUUID(), time));
   assert.deepEqual(ids, ids.toSorted());

@@ -27,7 +27,7 @@ test("an owner's message reaches the owner's agent, and the answer streams back"
   assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
 });
 
-test("words that come before the start of their turn is stored are shown as well", async (at) => {
+test("text that arrives before the start of its turn is stored is shown too", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("hello"));
   const turnId = String((await at.still(agent.next("turn"))).turn_id);
@@ -56,7 +56,7 @@ test("another owner's message never reaches this agent", async (at) => {
   assert.deepEqual(bea.frames.filter(({ type }) => type === "turn").length, 1);
 });
 
-test("an agent that is away gets its turns in order, and its owner one notice", async (at) => {
+test("an offline agent gets its turns in order, and its owner one notice", async (at) => {
   await at.post(at.message("first"));
   await at.post(at.message("second"));
   const room = at.kit.conversation("a:bea");
@@ -102,7 +102,7 @@ test("the stop button cancels the turn, and no further text is sent", async (at)
   assert.equal((await at.still(agent.next("delivery"))).outcome, "cancelled");
 });
 
-test("an answer on its way goes on after a restart", async (at) => {
+test("delivery of an answer continues after a restart", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("hello"));
   const { turnId } = await at.still(agent.begin());
@@ -158,7 +158,7 @@ test("an edit changes a turn that waits, a deletion withdraws it", async (at) =>
   assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 1);
 });
 
-test("a group is silent unless it is switched on", async (at) => {
+test("a group is silent unless it is enabled", async (at) => {
   const conversation = { id: "19:group@thread.v2", conversationType: "groupChat" };
   assert.equal((await at.post(at.message("hi", { conversation }))).status, 202);
   await at.clock.advance(30_000);
@@ -172,7 +172,7 @@ test("a group is silent unless it is switched on", async (at) => {
   );
 });
 
-test("in a group that is switched on, a mention gets one answer without a stream", async (at) => {
+test("in an enabled group, a mention gets one answer without a stream", async (at) => {
   const agent = await at.agent();
   const id = "19:group@thread.v2";
   const conversation = { id, conversationType: "groupChat" };
@@ -211,7 +211,7 @@ test("an owner without an agent is notified once, and no agent gets the message"
   assert.ok(BEA_OWNER !== from.aadObjectId);
 });
 
-test("a call that asks is a card, and only its owner's press reaches the agent", async (at) => {
+test("a call that asks is shown as a card, and only its owner's press counts", async (at) => {
   const bea = await at.agent("bea");
   const cal = await at.agent("cal");
   await at.post(at.message("delete it"));

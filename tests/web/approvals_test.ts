@@ -112,7 +112,7 @@ story("what may destroy something is approved by holding, by pointer or by key",
   await card(page).waitFor({ state: "detached" });
 });
 
-story("a decision that came too late says so at its own call, and goes with it", async (of) => {
+story("a refused late decision is shown at its own call, and removed with it", async (of) => {
   const { page } = of;
   await asks(of, "a1");
   await asks(of, "a2", { tool: "git_tag" });
@@ -197,7 +197,7 @@ story("a call that expires says so, and goes when the agent has denied it", asyn
   await card(page).waitFor({ state: "detached" });
 });
 
-story("the card is readable by everybody, and its text is only text", async (of) => {
+story("the card is accessible, and its text is only text", async (of) => {
   const { page } = of;
   await asks(of, "a1", {
     is_destructive: true,

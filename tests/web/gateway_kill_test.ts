@@ -64,7 +64,7 @@ class Agent {
 }
 
 Deno.test({
-  name: `a gateway killed at ${ROUNDS} moments loses and doubles nothing of a page or an agent`,
+  name: `a gateway killed at ${ROUNDS} moments loses and duplicates nothing of a page or an agent`,
   sanitizeOps: false,
   sanitizeResources: false,
   fn: async () => {

@@ -49,19 +49,22 @@ async function apply(page: Page, host: string): Promise<void> {
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
-story("each host says whether it is there, since when, and what is wrong", async ({ page }) => {
-  await card(page, "boreas").getByText("2 problems").waitFor();
-  await card(page, "boreas").getByText("(the gateway is 1.2.3)").waitFor();
-  await card(page, "boreas").getByText("journalctl -u fleetctl-login.service -n 50").waitFor();
-  await card(page, "cirrus").getByText("not connected, last seen just now").waitFor();
-  await card(page, "zephyr").getByText("blocked: its keys are revoked").waitFor();
-  await untilCount(card(page, "cirrus").getByRole("button"), 0);
-  await page.getByText("2 of 4 connected").waitFor();
-  await page.getByText("Units, agents and jobs of boreas").click();
-  await card(page, "boreas").getByText("failed (exit code 1)", { exact: true }).waitFor();
-  await page.getByRole("button", { name: "boreas", exact: true }).click();
-  await untilPage(page, "document.activeElement.id", "host-boreas");
-});
+story(
+  "each host shows whether it is connected, since when, and what is wrong",
+  async ({ page }) => {
+    await card(page, "boreas").getByText("2 problems").waitFor();
+    await card(page, "boreas").getByText("(the gateway is 1.2.3)").waitFor();
+    await card(page, "boreas").getByText("journalctl -u fleetctl-login.service -n 50").waitFor();
+    await card(page, "cirrus").getByText("not connected, last seen just now").waitFor();
+    await card(page, "zephyr").getByText("blocked: its keys are revoked").waitFor();
+    await untilCount(card(page, "cirrus").getByRole("button"), 0);
+    await page.getByText("2 of 4 connected").waitFor();
+    await page.getByText("Units, agents and jobs of boreas").click();
+    await card(page, "boreas").getByText("failed (exit code 1)", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "boreas", exact: true }).click();
+    await untilPage(page, "document.activeElement.id", "host-boreas");
+  },
+);
 
 story("an apply is requested, runs, and its end is shown with its changes", async (of) => {
   const { page, boreas, scene } = of;
@@ -91,7 +94,7 @@ story("an apply is requested, runs, and its end is shown with its changes", asyn
   });
 });
 
-story("by keyboard alone: to the hosts, an apply, and back to where one was", async (of) => {
+story("the keyboard alone leads to the hosts, through an apply, and back", async (of) => {
   const { page, forge, scene } = of;
   await page.goto(scene.url);
   await page.getByText("Hello, I am Ada.").waitFor();
@@ -167,7 +170,7 @@ story("a busy or absent host refuses, and the page shows the reason", async (of)
     .waitFor();
 });
 
-story("two tabs see one job, and the second cannot begin it again", async (of) => {
+story("two tabs show one job, and the second cannot start it again", async (of) => {
   const { scene, page, watched, forge } = of;
   const other = await watched.context.newPage();
   await other.goto(`${scene.url}/hosts`);
@@ -220,7 +223,7 @@ story(
   },
 );
 
-story("what a host says is text, on a phone too, and never wider than the screen", async (of) => {
+story("what a host reports is plain text, on a phone too, and fits the screen", async (of) => {
   const { page, boreas } = of;
   const evil = `<img src=x onerror=alert(1)>\u202e${"x".repeat(4_000)}`;
   boreas.answerLooks({
@@ -242,7 +245,7 @@ story("what a host says is text, on a phone too, and never wider than the screen
 }, { viewport: PHONE, hasTouch: true, isMobile: true });
 
 hostsStory(
-  "who is no admin is shown no way to the hosts, and told so at their address",
+  "a viewer who is no admin sees no link to the hosts, and is refused there",
   async ({ scene, page }) => {
     await page.goto(scene.url);
     await page.getByLabel("Message to bob").waitFor();
@@ -280,7 +283,7 @@ pageStory(
 );
 
 pageStory(
-  "a page that is older than its gateway says so, and loses nothing",
+  "a page that is older than its gateway reports it, and loses nothing",
   async ({ scene, page }) => {
     await playFleet(scene);
     await page.route(/assets\/hosts-/, (route) => route.fulfill({ status: 404 }), { times: 1 });

@@ -95,7 +95,7 @@ async function whoIs(page: Page): Promise<string> {
   return await page.locator("#who").innerText();
 }
 
-test("by the form with a keyboard, and without JavaScript", async ({ browser, url }) => {
+test("the form, with a keyboard, and without JavaScript", async ({ browser, url }) => {
   for (const javaScriptEnabled of [true, false]) {
     await using watched = await openPage(browser, { javaScriptEnabled, isTimeReal: true });
     const { page } = watched;
@@ -118,7 +118,7 @@ test("by the form with a keyboard, and without JavaScript", async ({ browser, ur
   }
 });
 
-test("by a real OpenID provider, and out again", async ({ browser, url }) => {
+test("a real OpenID provider, and a logout", async ({ browser, url }) => {
   await using watched = await openPage(browser, { isTimeReal: true });
   const { page } = watched;
   await page.goto(`${url}/agents/ada?tab=1`);
@@ -139,7 +139,7 @@ test("by a real OpenID provider, and out again", async ({ browser, url }) => {
   await page.getByText("please try again").waitFor();
 }, true);
 
-test("the pages on the way have no findings and fit a narrow window", async ({ browser, url }) => {
+test("the pages of a login have no findings and fit a narrow window", async ({ browser, url }) => {
   for (const options of Object.values(LOOKS)) {
     await using watched = await openPage(browser, { ...options, isTimeReal: true });
     const { page } = watched;

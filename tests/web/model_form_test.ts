@@ -106,7 +106,7 @@ story(
   },
 );
 
-story("an endpoint that cannot be asked can be connected without the test", async (of) => {
+story("an endpoint that cannot be reached can be connected without the test", async (of) => {
   const { page, models } = of;
   await open(page);
   await page.getByRole("radio", { name: "Another endpoint" }).click();

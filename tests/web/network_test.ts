@@ -39,7 +39,7 @@ story("the network is cut in mid-answer, and the whole answer is there once", as
   await untilCount(page.locator("article"), 1);
 }, { isTimeReal: true });
 
-story(`${CUTS} cuts while an agent talks lose nothing and double nothing`, async (of) => {
+story(`${CUTS} cuts while an agent talks lose nothing and duplicate nothing`, async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   await page.goto(scene.url);

@@ -57,7 +57,7 @@ story("an answer that is lost leaves a message unconfirmed, and it arrives once"
   assert.equal(ada.client.frames.filter(({ type }) => type === "turn").length, 1);
 }, { isTimeReal: true });
 
-story("a refused message says why, can be tried again and taken back", async (of) => {
+story("a refused message shows why, can be sent again and taken back", async (of) => {
   const { scene, page } = of;
   await playFleet(scene);
   await page.goto(scene.url);

@@ -96,7 +96,7 @@ story("every outcome, tool state and cut is shown in words", async ({ scene, pag
   await untilText(page.locator("pre", { hasText: "xxx" }), /^.{20000}$/);
 });
 
-story("another owner's agent is refused in its place, and the rest works", async (of) => {
+story("another owner's agent shows a refusal, and the others still work", async (of) => {
   const { scene, page } = of;
   await playFleet(scene);
   await page.goto(`${scene.url}/agents/ada`);
@@ -111,7 +111,7 @@ story("another owner's agent is refused in its place, and the rest works", async
 /** Limit of animation frames for loading an older page. */
 const FRAMES_MAX = 600;
 
-story("older pages come while one scrolls up, and the view stays where it is", async (of) => {
+story("older pages load while one scrolls up, and the view stays in place", async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   await ada.flood(400, (index) => ["notice", { text: `note ${index}` }]);

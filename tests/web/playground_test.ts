@@ -67,7 +67,11 @@ async function tell(browser: Browser, { owner, play }: Story): Promise<void> {
 const STORIES: readonly Story[] = [
   { name: "its probe is answered, and an owner is welcomed", owner: BEA_OWNER, play: welcome },
   { name: "a message is answered, and the answer grows in the page", owner: BEA_OWNER, play: grow },
-  { name: "a call that asks is pressed in the page", owner: BEA_OWNER, play: approve },
+  {
+    name: "the card of the card of a call that asks is pressed in the page",
+    owner: BEA_OWNER,
+    play: approve,
+  },
   {
     name: "a person without an agent is notified, and no agent gets the message",
     owner: STRANGER,

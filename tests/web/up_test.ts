@@ -73,7 +73,7 @@ function story(name: string, fn: (page: Page) => Promise<void>): void {
 }
 
 story(
-  "logged in, the first prompt shows a real commit, and no cut or kill loses or doubles",
+  "after a login the first prompt shows a real commit; cuts and kills lose nothing",
   async (page) => {
     await logIn(page, "not the password");
     await page.getByRole("alert").waitFor();

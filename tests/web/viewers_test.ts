@@ -12,7 +12,7 @@ import { composer, pageStories, send } from "tests/web/stories.ts";
 
 const story = pageStories();
 
-story("what one viewer wrote is neither shown to nor sent for the next one", async (of) => {
+story("what one viewer wrote is neither shown to the next one nor sent", async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   scene.signIn("bob@example.org");

@@ -66,7 +66,7 @@ test("a person at an address without a page gets one, a program the problem", as
   ) assert.match((await at(path, method, headers)).text, /route-unknown/, `${method} ${path}`);
 });
 
-test("a page of another viewer gets nothing, and its turn is not taken", async (running) => {
+test("a page of another viewer gets nothing, and its turn is refused", async (running) => {
   const of = (email: string) => ({ "fleetctl-page-viewer": encodeURIComponent(email) });
   for (const path of ["/api/agents", "/api/transcript?agent=mia", "/events?topics=agents"]) {
     const other = await call(running, path, { headers: of("kai@example.org") });
@@ -97,7 +97,7 @@ test("an unknown route and a wrong method are problems with stable codes", async
   assert.equal(wrong.headers.get("allow"), "POST");
 });
 
-test("a request id is taken over when it is one, and made up otherwise", async (running) => {
+test("a valid request id is kept, and any other is replaced", async (running) => {
   const given = await call(running, "/api/agents", { headers: { "x-request-id": "req-1" } });
   assert.equal(given.headers.get("x-request-id"), "req-1");
   const bad = await call(running, "/api/agents", { headers: { "x-request-id": "a b" } });
@@ -163,7 +163,7 @@ test("the same key with the same text is the same turn, else a conflict", async 
   assert.equal(other.body.code, "turn-key-reused");
 });
 
-test("the same key of two callers has nothing in common", async (running) => {
+test("the same idempotency key of two callers means two turns", async (running) => {
   const mine = await post(running, turn);
   const admins = await post(running, turn, { "x-user-email": "ada@example.org" });
   assert.equal(admins.status, 202);
@@ -205,7 +205,7 @@ test("a turn that waits is cancelled at once, a second cancel changes nothing", 
   assert.deepEqual(ends.map(({ payload }) => payload.code), ["cancelled-before-delivery"]);
 });
 
-test("a turn of another agent cannot be cancelled through one's own", async (running) => {
+test("the route of one agent cancels no turn of another agent", async (running) => {
   const bobs = await post(running, { agent: "bob", text: "hi" }, {
     "x-user-email": "bob@example.org",
   });
@@ -250,7 +250,7 @@ test("an admin sees the fleet, an owner one agent", async (running) => {
   assert.deepEqual(await names("bob@example.org"), ["bob"]);
 });
 
-test("the published description is made from the table", async (running) => {
+test("the OpenAPI description is generated from the route table", async (running) => {
   const { body } = await call(running, "/api/openapi.json");
   assert.equal(body.openapi, "3.1.0");
   const post = body.paths["/api/turns"].post;

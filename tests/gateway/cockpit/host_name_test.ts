@@ -15,24 +15,24 @@ const ROWS: readonly [string, Readonly<Record<string, string>>, string, boolean]
   ["IPv6 loopback", { WEBVIEW_TRUST: "header" }, "[::1]:8731", true],
   ["a name of another site", { WEBVIEW_TRUST: "header" }, "evil.example", false],
   [
-    "a name of ours",
+    "a configured name",
     { WEBVIEW_TRUST: "header", WEBVIEW_HOSTS: "fleet.example" },
     "Fleet.example:443",
     true,
   ],
   [
-    "a name below ours",
+    "a subdomain of a configured name",
     { WEBVIEW_TRUST: "header", WEBVIEW_HOSTS: "fleet.example" },
     "x.fleet.example",
     false,
   ],
   [
-    "a name that only begins as ours",
+    "a name that only begins like a configured one",
     { WEBVIEW_TRUST: "header", WEBVIEW_HOSTS: "fleet.example" },
     "fleet.example.evil.example",
     false,
   ],
-  ["any name, with the older settings alone", {}, "evil.example", true],
+  ["any name, with only the older settings", {}, "evil.example", true],
 ];
 for (const [name, env, host, answers] of ROWS) {
   Deno.test(`the cockpit ${answers ? "answers" : "refuses"} ${name}`, async () => {

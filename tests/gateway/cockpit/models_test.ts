@@ -53,7 +53,7 @@ async function withDesk(
 }
 
 Deno.test({
-  name: "POST /api/model hands the key over stdin only, and answers without it",
+  name: "POST /api/model passes the key over stdin only, and does not return it",
   ...SAFE,
   fn: () =>
     withDesk(
@@ -72,7 +72,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "POST /api/model omits an absent key, and the check on request",
+  name: "POST /api/model omits an absent key, and the check if requested",
   ...SAFE,
   fn: () =>
     withDesk(() => ok(CARD), async ({ calls, post }) => {
@@ -102,17 +102,21 @@ Deno.test({
 
 const BAD: readonly [name: string, body: unknown, field: RegExp][] = [
   ["an unknown provider", { agent: "mia", provider: "x" }, /^body.provider/],
-  ["a key without end", { agent: "mia", provider: "demo", key: "k".repeat(9_000) }, /^body.key/],
   [
-    "a model without end",
+    "a key that is too long",
+    { agent: "mia", provider: "demo", key: "k".repeat(9_000) },
+    /^body.key/,
+  ],
+  [
+    "a model that is too long",
     { agent: "mia", provider: "demo", model: "m".repeat(300) },
     /^body.model/,
   ],
-  ["a check that is none", { agent: "mia", provider: "demo", check: "no" }, /^body.check/],
+  ["a check that is no boolean", { agent: "mia", provider: "demo", check: "no" }, /^body.check/],
 ];
 for (const [name, body, field] of BAD) {
   Deno.test({
-    name: `POST /api/model refuses ${name} without asking the daemon`,
+    name: `POST /api/model refuses ${name} without calling the daemon`,
     ...SAFE,
     fn: () =>
       withDesk(() => ok(CARD), async ({ calls, post }) => {
@@ -143,7 +147,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "POST /api/model waits for the turn that runs, and takes one change at a time",
+  name: "POST /api/model refuses a change during a turn, and a second change at the same time",
   ...SAFE,
   fn: () => {
     const gate = Promise.withResolvers<void>();
@@ -190,7 +194,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "GET /api/model answers what the daemon says, and nothing that it should not",
+  name: "GET /api/model returns only the documented fields of the daemon's answer",
   ...SAFE,
   fn: () =>
     withDesk(() => ok({ ...CARD, value: KEY }), async ({ running, calls }) => {
@@ -203,7 +207,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "GET /api/model says so when the daemon answers what is no model",
+  name: "GET /api/model reports an answer of the daemon that is no model",
   ...SAFE,
   fn: () =>
     withDesk(() => ok({ agent: "mia" }), async ({ running }) => {

@@ -19,7 +19,7 @@ const rest = {
   handle: () => Promise.resolve(ok(new Response())),
 } as const;
 
-Deno.test("route() takes a row with a gate", () => {
+Deno.test("route() accepts a row with a gate", () => {
   assert.equal(route({ ...rest, gate: "viewer" }).gate, "viewer");
   assert.equal(route({ ...rest, gate: "allowAgent", agents: () => ["mia"] }).gate, "allowAgent");
 });

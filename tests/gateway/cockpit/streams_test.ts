@@ -88,7 +88,7 @@ const notice = (seq: number) => ({
   event: { seq, at: 1, kind: "notice", payload: { text: `n${seq}` } },
 });
 
-test("a stream resumes after any id without loss or doubles", async (running) => {
+test("a stream resumes after any id without loss or duplicates", async (running) => {
   const agent = await registerBare(running.dialUrl, { epoch: "e" });
   const stream = await open(running, "/events?topics=transcript:mia");
   const first = await stream.until("hello");
@@ -109,7 +109,7 @@ test("a stream resumes after any id without loss or doubles", async (running) =>
   }
 });
 
-test("previews are shown while a client is at the head, without an id", async (running) => {
+test("clients at the head get previews, which have no id", async (running) => {
   const agent = await registerBare(running.dialUrl, { epoch: "e" });
   const stream = await open(running, "/api/transcript?agent=mia");
   await stream.until("hello");
@@ -192,7 +192,7 @@ for (const query of ["after=x", "topics=", "topics=transcript:", "topics=secrets
   });
 }
 
-test("a stream says that it is alive", async (running) => {
+test("a stream sends keep-alives", async (running) => {
   const response = await fetch(`${running.cockpitUrl}/events`, {
     headers: { "x-user-email": "mia@example.org" },
   });
@@ -204,7 +204,7 @@ test("a stream says that it is alive", async (running) => {
   await source?.cancel();
 });
 
-test("a planned end of the gateway ends the streams", async (running) => {
+test("a planned shutdown of the gateway ends the streams", async (running) => {
   const stream = await open(running, "/events");
   await stream.until("hello");
   const closed = running.gateway.close();
@@ -213,7 +213,7 @@ test("a planned end of the gateway ends the streams", async (running) => {
   await closed;
 });
 
-test("pages go back to the beginning without loss or doubles", async (running) => {
+test("pages lead back to the beginning without loss or duplicates", async (running) => {
   const agent = await registerBare(running.dialUrl, { epoch: "e" });
   for (let seq = 1; seq <= 25; seq++) agent.send(notice(seq));
   while ((await agent.next("ack")).seq !== 25);
@@ -259,7 +259,7 @@ async function askPage(running: TestGateway, query: string): Promise<TurnsPage> 
   return await response.json();
 }
 
-test("a page by turns has the question of a long turn, and its parts have the rest", async (of) => {
+test("a page of turns has the question and the end of a long turn", async (of) => {
   const agent = await registerBare(of.dialUrl, { epoch: "e" });
   const calls = Array.from({ length: 8 }, () => ["tool_call", "tool_result"]).flat();
   const kinds = ["turn_asked", "turn_started", ...calls, "message"];
@@ -401,7 +401,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "random cuts of a stream lose and double no event",
+  name: "random cuts of a stream lose and duplicate no event",
   ...SAFE,
   fn: async () => {
     await fc.assert(

@@ -80,7 +80,7 @@ Deno.test("page() never lets a name become markup", async () => {
   );
 });
 
-Deno.test("file() answers the form that the browser takes, each with its own tag", async () => {
+Deno.test("file() returns the encoding that the browser accepts, each with its ETag", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
   const tags = new Set<string>();
   for (
@@ -105,7 +105,7 @@ Deno.test("file() answers the form that the browser takes, each with its own tag
   assert.equal(icon.value.headers.get("cache-control"), "no-cache");
 });
 
-Deno.test("every answer carries the policy", async () => {
+Deno.test("every answer has the content security policy", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
   const page = await web.page(asked(), MIA);
   const file = web.file(asked(), "/icon.svg");
@@ -118,7 +118,7 @@ Deno.test("every answer carries the policy", async () => {
   assert.doesNotMatch(CONTENT_SECURITY_POLICY, /unsafe|\*|https?:/);
 });
 
-Deno.test("file() refuses what was not built with route-unknown", async () => {
+Deno.test("file() refuses unknown files with route-unknown", async () => {
   const web = await openWebFiles(builtFiles(), "/web");
   for (const path of ["/assets/other.js", "/assets/../web.json", "/web.json", "/page.html"]) {
     const got = web.file(asked(), path);
@@ -127,7 +127,7 @@ Deno.test("file() refuses what was not built with route-unknown", async () => {
   }
 });
 
-Deno.test("openWebFiles() answers page-missing when nothing, or half, was built", async () => {
+Deno.test("openWebFiles() fails with page-missing without a complete build", async () => {
   const half = { "/web/page.html": "<html>", "/web/web.json": LISTING };
   const broken = { "/web/page.html": "<html>", "/web/web.json": "{" };
   for (const files of [{}, half, broken]) {

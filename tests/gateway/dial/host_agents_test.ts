@@ -56,7 +56,7 @@ Deno.test("a host gets the list of its agents", async () => {
   assert.deepEqual(await answer.json(), { agents: ["ada"] });
 });
 
-Deno.test("everybody else is refused alike", async () => {
+Deno.test("every other caller gets the same refusal", async () => {
   const { key, ask } = await scene();
   const other = (await generateDialKey()).key;
   const requests = [
@@ -81,7 +81,7 @@ Deno.test("everybody else is refused alike", async () => {
   assert.equal((await ask(posted)).status, 404);
 });
 
-Deno.test("status requests as its host, and distinguishes a refusal from silence", async () => {
+Deno.test("status requests as its host, and tells a refusal from no answer", async () => {
   const { stored, ask } = await scene();
   const paths = pathsUnder("/");
   const from = async (hostname: string, http: (request: Request) => Promise<Response>) => {

@@ -75,7 +75,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a revoked key ends the session that it opened, and no other one, at the next look",
+  name: "at the next check, a revoked key ends the session that it opened, and no other",
   ...SAFE,
   fn: async () => {
     const [key, bobs] = [(await generateDialKey()).key, (await generateDialKey()).key];
@@ -219,7 +219,7 @@ function forwarding(ledger: ReturnType<typeof ledgerThat>) {
 }
 
 Deno.test({
-  name: "startKeyForwarder() brings a key to the ledger although the daemon is away at first",
+  name: "startKeyForwarder() adds a key to the ledger once the daemon runs",
   ...SAFE,
   fn: async () => {
     const ledger = ledgerThat("daemon-not-running", "daemon-not-running");
@@ -248,7 +248,7 @@ const PACES = [
 ] as const;
 for (const { code, between: [least, most] } of PACES) {
   Deno.test({
-    name: `startKeyForwarder() asks ${least} to ${most} times in an hour of ${code}`,
+    name: `startKeyForwarder() retries ${least} to ${most} times in an hour of ${code}`,
     ...SAFE,
     fn: async () => {
       const ledger = ledgerThat(...Array(1_000).fill(code));
@@ -305,7 +305,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "of two first proofs at once one counts",
+  name: "of two simultaneous first proofs, only one is enrolled",
   ...SAFE,
   fn: async () => {
     const host = await hostWith({});

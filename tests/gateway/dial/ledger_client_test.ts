@@ -45,7 +45,7 @@ async function ask(
 }
 
 Deno.test({
-  name: "ledgerClient() asks for a first key, and is done when the verb is",
+  name: "ledgerClient() requests a first key, and resolves when the verb ends",
   ...SAFE,
   fn: async () => {
     let line = "";

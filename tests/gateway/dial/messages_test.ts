@@ -10,7 +10,7 @@ import { MESSAGE_LIMITS } from "core/limits/message.ts";
 import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture.ts";
 import { BOB, transcript } from "tests/gateway/dial/router_scene.ts";
 
-test("a message becomes a turn of the other agent, once", async (running) => {
+test("a message becomes one turn of the other agent", async (running) => {
   const mia = await registerBare(running.dialUrl);
   const bob = await registerBare(running.dialUrl, BOB);
   const message = { type: "message", id: "m1", to: "bob", text: "hello bob" };
@@ -47,7 +47,7 @@ for (const { to, text, code } of refusedMessages) {
   });
 }
 
-test("messages are bounded in pace", async (running) => {
+test("the rate of messages is limited", async (running) => {
   const mia = await registerBare(running.dialUrl);
   for (let n = 0; n <= MESSAGE_LIMITS.perMinuteMax; n++) {
     mia.send({ type: "message", id: `m${n}`, to: "bob", text: `${n}` });

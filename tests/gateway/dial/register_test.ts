@@ -70,7 +70,7 @@ const rejections = [
   },
 ];
 for (const { name, frame, line } of rejections) {
-  test(`register is refused without a word when ${name}`, async (running) => {
+  test(`register is refused without a reason when ${name}`, async (running) => {
     const client = await connectBare(running.dialUrl);
     client.send(frame);
     assert.deepEqual(await client.closed, DENIED);
@@ -205,7 +205,7 @@ Deno.test({
   },
 });
 
-test("a key is demanded of every agent when the host says so", async (running) => {
+test("every agent needs a key when the host requires it", async (running) => {
   const client = await connectBare(running.dialUrl);
   client.send({ type: "register", user_email: "mia@example.org", agent: "mia" });
   assert.deepEqual(await client.closed, DENIED);
@@ -221,10 +221,10 @@ const facts: RegisterFacts = {
 const hosts = [
   { name: "accepts an enrolled key", change: {}, want: "host:atlas" },
   { name: "never enrolls by itself", change: { enrolledKeys: [] }, want: "key-not-enrolled" },
-  { name: "wants a proof", change: { proof: "absent" as const }, want: "proof-absent" },
-  { name: "wants a valid proof", change: { proof: "invalid" as const }, want: "proof-invalid" },
+  { name: "requires a proof", change: { proof: "absent" as const }, want: "proof-absent" },
+  { name: "requires a valid proof", change: { proof: "invalid" as const }, want: "proof-invalid" },
   {
-    name: "wants a host name",
+    name: "requires a host name",
     change: { frame: { ...facts.frame, agent: "host:10.0.0.7" } },
     want: "host-name-invalid",
   },

@@ -161,7 +161,7 @@ test("a host's connects and disconnects are reported, and its job ends with it",
   await again.vanish();
 });
 
-test("the same job runs once on a host for all requesters, another beside it", async (scene) => {
+test("the same job runs once per host for all requesters, beside other jobs", async (scene) => {
   const { atlas } = scene;
   const apply = { host: "atlas", job: "apply" };
   assert.equal((await scene.begin(apply)).status, 202);
@@ -179,7 +179,7 @@ test("the same job runs once on a host for all requesters, another beside it", a
   assert.equal((await scene.begin(apply)).status, 202);
 });
 
-test("what is no job of a page is refused by its field", async (scene) => {
+test("a request that is no job is refused, and its field is named", async (scene) => {
   for (
     const body of [
       { host: "atlas", job: "status" },
@@ -196,7 +196,7 @@ test("what is no job of a page is refused by its field", async (scene) => {
   assert.equal(scene.atlas.client.frames.filter(({ type }) => type === "job").length, 0);
 });
 
-test("who is no admin learns nothing of hosts, by no route and no topic", async (scene) => {
+test("a viewer who is no admin gets nothing about hosts, by route or topic", async (scene) => {
   const bob = "bob@example.org";
   for (
     const path of ["/api/hosts", "/api/host/jobs?host=atlas", "/events?topics=agents,hosts"]
@@ -252,7 +252,7 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
   assert.equal(clock.pending(), 0);
 });
 
-Deno.test("the book keeps the newest jobs of a host, and the newest reports of all", () => {
+Deno.test("the job store keeps the newest jobs of a host and the newest reports", () => {
   const changed: string[] = [];
   const book = openJobStore(fakeClock(), (host) => changed.push(host));
   const hosts = Array.from({ length: 9 }, (_, n) => `h${n}`);

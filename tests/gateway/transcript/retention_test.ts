@@ -61,7 +61,7 @@ async function turnsOf(host: Host): Promise<readonly string[]> {
   );
 }
 
-Deno.test("gc takes a turn with its last event, and leaves what is still needed", async () => {
+Deno.test("gc deletes a turn with its last event, and keeps what is still needed", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const say = speaker(store);
@@ -87,7 +87,7 @@ Deno.test("gc takes a turn with its last event, and leaves what is still needed"
   assert.equal((await store.turns.runningOf("mia"))?.turnId, "works");
 });
 
-Deno.test("gc knows the key of a turn for a week, whatever span it is given", async () => {
+Deno.test("gc keeps the key of a turn for a week, whatever the retention time", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const say = speaker(store);
@@ -121,7 +121,7 @@ Deno.test("what an agent sends again after gc is acknowledged and not stored aga
   assert.equal(await store.events.ackedSeq("mia", "e"), 3);
 });
 
-Deno.test("gc takes the turns of a store that noted no ends, and the store goes on", async () => {
+Deno.test("gc deletes turns of an older store, which has no ends of turns", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const say = speaker(store);
@@ -141,7 +141,7 @@ Deno.test("gc takes the turns of a store that noted no ends, and the store goes 
   assert.ok(Number(end?.end_seq) > Number(end?.seq));
 });
 
-Deno.test("the gateway takes old rows some at a time, each hour, when it is due", async () => {
+Deno.test("the gateway deletes old rows every hour, in batches", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const db = await host.databases.open("/g.db");
@@ -177,7 +177,7 @@ Deno.test("the gateway takes old rows some at a time, each hour, when it is due"
   stop();
 });
 
-Deno.test("an event of a clock that runs ahead keeps nothing of others, and stays", async () => {
+Deno.test("an event from a clock that runs ahead stays, and keeps no other row", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const say = speaker(store);

@@ -169,7 +169,7 @@ async function readAll(
   return [...found.values()].sort((a, b) => a.seq - b.seq);
 }
 
-Deno.test("a turn of 600 calls is its question, its newest events and a count", async () => {
+Deno.test("a turn of 600 calls is shown as its question, newest events and a count", async () => {
   const { store, add } = await scene();
   await add(longTurn("t1", 600));
   const { events, cuts, before } = await newest(store);
@@ -184,7 +184,7 @@ Deno.test("a turn of 600 calls is its question, its newest events and a count", 
   }]);
 });
 
-Deno.test("a turn that fits is whole, one event more cuts it, a start is no step", async () => {
+Deno.test("a turn that fits is complete, one more event cuts it, a start is no step", async () => {
   const { store, add } = await scene();
   await add(longTurn("t1", 49));
   assert.deepEqual((await newest(store)).cuts, []);
@@ -246,7 +246,7 @@ Deno.test("a page of large events stays within its bytes, and the next one goes 
   assert.equal(all.length, 12 * 17 + 3);
 });
 
-Deno.test("pages and parts together give every event, whatever is interleaved", async () => {
+Deno.test("pages and parts together contain every event, however they interleave", async () => {
   const kinds = ["tool_call", "tool_result", "message", "notice", "agent_state"] as const;
   const one = fc.record({ kind: fc.constantFrom(...kinds), turn: fc.constantFrom(0, 1, 2, 3) });
   await fc.assert(
@@ -277,7 +277,7 @@ Deno.test("pages and parts together give every event, whatever is interleaved", 
   );
 });
 
-Deno.test("counts follow what gc takes away; a log of an older gateway is counted", async () => {
+Deno.test("counts follow what gc deletes; a log of an older gateway is counted", async () => {
   const host = memoryHost();
   const store = await openGatewayStore(host.databases, "/g.db", "log1", 1e9);
   const db = await host.databases.open("/g.db");

@@ -26,7 +26,7 @@ async function usedBy(host: ReturnType<typeof memoryHost>): Promise<Record<strin
   return Object.fromEntries(rows.map((row) => [String(row.agent), Number(row.bytes)]));
 }
 
-Deno.test("a gateway refuses events of an agent at its bound, and takes another's", async () => {
+Deno.test("a gateway refuses events of an agent at its bound, and accepts another's", async () => {
   const host = memoryHost();
   const store = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   const { events } = store;
@@ -51,7 +51,7 @@ Deno.test("a gateway refuses events of an agent at its bound, and takes another'
   });
 });
 
-Deno.test("usage says what an agent has, since when, and the fullest share", async () => {
+Deno.test("usage reports what an agent has, since when, and the fullest share", async () => {
   const host = memoryHost();
   const { events, usage } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   assert.equal(usage.fullest(), 0);
@@ -64,7 +64,7 @@ Deno.test("usage says what an agent has, since when, and the fullest share", asy
   assert.equal(usage.fullest(), bytes / BIG);
 });
 
-Deno.test("an agent pays for messages that it writes to others, an owner for none", async () => {
+Deno.test("messages count for the agent that writes them, an owner's for none", async () => {
   const host = memoryHost();
   const { turns } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   const turn = { agent: "bob", text: "hello", hops: 0, at: 1 };
@@ -84,7 +84,7 @@ Deno.test("an agent pays for messages that it writes to others, an owner for non
   assert.ok((used.mia ?? 0) > EVENT_LIMITS.rowBytes);
 });
 
-Deno.test("gc gives an agent its room back while the gateway runs", async () => {
+Deno.test("gc frees space of an agent while the gateway runs", async () => {
   const host = memoryHost();
   const { events } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   await events.appendFromAgent("mia", "e", notices(1, 2, "x".repeat(600_000), 1_000));

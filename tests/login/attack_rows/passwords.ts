@@ -45,12 +45,12 @@ export const PASSWORD_ROWS: readonly Row[] = [
     ATTEMPTS,
     "the networks around an IPv6 client have rising limits",
   ], [CALLER, "is one for all spellings of an address"]],
-  ["F74", "forwarding headers that lie", [ATTACKS, "F74:"], [
+  ["F74", "forged forwarding headers", [ATTACKS, "F74:"], [
     CALLER,
-    "a peer that lies",
-    "a client that lies to a proxy",
-    "bounds the hops",
-  ], [FORM, "others can name none"]],
+    "a peer with a forged header",
+    "a client that sends a forged header through a proxy",
+    "checks a bounded number of hops",
+  ], [FORM, "no other peer can"]],
   ["F75", "names in every spelling", [ATTACKS, "F75:"]],
   ["F76", "a million bogus names", [`${LOGIN}/memory_process_test.ts`, "bogus names cost at most"]],
   ["F77", "time that tells names from one another", [ATTACKS, "F77:"], [

@@ -21,14 +21,14 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "half a state",
     "two states",
     "a callback is good once",
-    "a sign-in that failed is used up too",
+    "a failed sign-in cannot be used again",
     "a sign-in has ten minutes",
     "/auth/callback",
   ]],
   ["E47", "codes that are absent, doubled, foreign or beside an error", [
     LIES,
     "no code",
-    "somebody else's code",
+    "another user's code",
     "an error and a code",
   ], [SIGN_IN, "two codes"]],
   ["E48", "a sign-in of the attacker in another's browser", [
@@ -69,14 +69,14 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "keys of 10 MB",
     "keys by redirect",
     "keys that are no JSON",
-    "keys at a plain address",
+    "keys at an http address",
   ]],
   ["E53", "audiences and azp", [
     LIES,
     "another audience (rp-id_token-aud)",
-    "a list without us",
-    "a list with us and a foreign azp",
-    "a foreign azp",
+    "an audience list without this client",
+    "an audience list with this client and another azp",
+    "another azp",
   ]],
   ["E54", "times of an ID token", [
     LIES,
@@ -114,11 +114,11 @@ export const PROVIDER_ROWS: readonly Row[] = [
   ]],
   ["E58", "an address that was given to somebody else", [
     PRINCIPAL,
-    "an address belongs to the identity that first signed in with it",
+    "an address belongs to the identity that first logged in with it",
   ]],
   ["E59", "a name that looks like a victim's address", [
     PRINCIPAL,
-    "everybody's provider, a name that looks like an address",
+    "a public provider, a name that looks like an address",
   ]],
   // A provider that ignores the verifier cannot be detected without a login. The nonce still
   // protects.
@@ -141,12 +141,12 @@ export const PROVIDER_ROWS: readonly Row[] = [
     LIES,
     "metadata of another issuer",
     "metadata by redirect",
-    "a plain place to sign in",
-  ], [CONFIG, "a plain issuer"]],
+    "an http authorization endpoint",
+  ], [CONFIG, "an http issuer"]],
   ["E66", "refresh references that come again, or after the end", [
     REFRESH,
-    "a reference that comes again has been copied",
-    "tabs that come at once share one refresh",
+    "a reused reference counts as copied",
+    "tabs that refresh at the same time share one refresh",
     "a refresh under way opens nothing after",
     "a provider that refuses a refresh ends the session",
     "a refresh that comes back with",

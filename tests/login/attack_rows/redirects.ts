@@ -24,9 +24,9 @@ export const REDIRECT_ROWS: readonly Row[] = [
   ["D40", "return paths to what is no page", [RETURN, "/auth/logout", "/api/turns", "/terminal/x"]],
   ["D41", "a return path that changes on the way", [ATTACKS, "D41:"]],
   ["D42", "a second header in an address", [ATTACKS, "D42:"]],
-  ["D43", "hosts that are not ours", [ATTACKS, "D43:"], [RAW, "two hosts"], [
+  ["D43", "hosts other than the proxy's own", [ATTACKS, "D43:"], [RAW, "two hosts"], [
     APP,
-    "hosts that are none",
+    "refuses invalid hosts",
   ]],
   ["D44", "a logout that another site wishes", [
     LOGOUT,

@@ -42,7 +42,7 @@ export const RULE_ROWS: readonly Row[] = [
     REVOKE,
     "Deno.test",
   ]],
-  ["L3", "a rotation that ends all sessions", [SESSIONS, "a new key at the front"]],
+  ["L3", "a rotation that ends all sessions", [SESSIONS, "a new key in front"]],
   ["L4", "a token with two readings", [SIGNED, "sign() refuses", "padding"], [
     TOKENS,
     "encoding of the same bytes",
@@ -50,17 +50,20 @@ export const RULE_ROWS: readonly Row[] = [
   ["L5", "exempt paths with two readings", [APP, "in exactly one spelling"], [
     FUZZ,
     "isExempt() lets nothing pass",
-  ], [RAW, "a path out of an exempt one"]],
-  ["L6", "identity headers that fold to ours", [APP, "drops every spelling"], [
+  ], [RAW, "a path that leaves an exempt one"]],
+  ["L6", "identity headers that fold to the proxy's", [APP, "drops every spelling"], [
     FUZZ,
-    "passes no name on that folds to one of ours",
+    "passes on no name that folds to one of the proxy's",
   ], [RAW, "identity headers in three spellings"]],
-  ["L7", "a principal by claims that may change", [PRINCIPAL, "first signed in with it"]],
+  ["L7", "a principal by claims that may change", [PRINCIPAL, "first logged in with it"]],
   ["L8", "one state for all tabs", [SIGN_IN, "ten tabs sign in at once", "are bounded"]],
   ["L9", "guesses counted in one way only", [ATTEMPTS, "networks around", "a bounded number"]],
   ["L10", "forwarding headers of anybody", [CALLER, "callerOf()"], [CONFIG, "every IPv6 proxy"]],
-  ["L11", "streams that outlive their session", [PROXY, "a logout cuts"], [LOGOUT, "an expired"]],
-  ["L12", "sockets of other sites", [APP, "upgrade() tunnels a socket of our own page"], [
+  ["L11", "streams that outlive their session", [PROXY, "a logout closes"], [LOGOUT, "an expired"]],
+  ["L12", "WebSockets of other sites", [
+    APP,
+    "upgrade() tunnels only a WebSocket of a page of this origin",
+  ], [
     ATTACKS,
     "D43:",
   ]],

@@ -43,7 +43,7 @@ export const SESSION_ROWS: readonly Row[] = [
     "the second of its expiry",
     "a signed expiry",
     "a hex expiry",
-  ], [SESSIONS, "a session ends at its time, whatever the clock did before"]],
+  ], [SESSIONS, "a session ends at its expiry, however the clock was set before"]],
   ["A7", "a principal that could be two things", [ATTACKS, "A7:"], [
     PRINCIPAL,
     "two at signs",
@@ -53,7 +53,7 @@ export const SESSION_ROWS: readonly Row[] = [
   ]],
   ["A8", "keys of a ring, old, new and unknown", [SIGNED, "accepts each key of a ring"], [
     SESSIONS,
-    "a new key at the front ends no session",
+    "a new key in front ends no session",
   ]],
   [
     "A9",
@@ -64,9 +64,9 @@ export const SESSION_ROWS: readonly Row[] = [
       "Deno.test",
     ],
     [ENDED, "a session that ends"],
-    [PROXY, "a logout cuts both ends"],
+    [PROXY, "a logout closes both ends"],
   ],
-  ["A10", "two session cookies", [SESSIONS, "only when it is there once"], [ATTACKS, "A12:"]],
+  ["A10", "two session cookies", [SESSIONS, "only if it occurs once"], [ATTACKS, "A12:"]],
   ["A11", "names and quotes that a lenient reader takes", [ATTACKS, "A11:"], [
     FUZZ,
     "the jar reads",
@@ -79,9 +79,9 @@ export const SESSION_ROWS: readonly Row[] = [
   ]],
   ["A15", "a session of somebody who is taken out", [
     SESSIONS,
-    "a session ends with its password, and with its user",
+    "a session ends when its user's password changes or the user is removed",
   ], ["tests/gateway/cockpit/matrix_test.ts", "Deno.test"]],
-  ["A16", "a clock that is set", [SESSIONS, "whatever the clock did before"]],
+  ["A16", "a clock that is set", [SESSIONS, "however the clock was set before"]],
   ["A17", "a session of another host", [ATTACKS, "A17:"], [
     SESSIONS,
     "a signed token without a row",

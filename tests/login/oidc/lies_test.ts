@@ -20,10 +20,13 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   ["a subject of 300 bytes", claims({ sub: "x".repeat(300) })],
   ["a subject with a line break", claims({ sub: "a\nb" })],
   ["another audience (rp-id_token-aud)", claims({ aud: "other" })],
-  ["a list without us", claims({ aud: ["a", "b"] })],
-  ["a list with us and a foreign azp", claims({ aud: ["cockpit", "b"], azp: "b" })],
-  ["a list with us and no azp", claims({ aud: ["cockpit", "b"] })],
-  ["a foreign azp", claims({ azp: "other" })],
+  ["an audience list without this client", claims({ aud: ["a", "b"] })],
+  [
+    "an audience list with this client and another azp",
+    claims({ aud: ["cockpit", "b"], azp: "b" }),
+  ],
+  ["an audience list with this client and no azp", claims({ aud: ["cockpit", "b"] })],
+  ["another azp", claims({ azp: "other" })],
   ["no time of issue (rp-id_token-iat)", claims({ iat: undefined })],
   ["a time of issue in the future", claims({ iat: Math.floor(Date.now() / 1000) + day })],
   ["an expiry in the past", claims({ exp: Math.floor(Date.now() / 1000) - day })],
@@ -83,7 +86,7 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   ["no ID token", { tokens: ({ id_token: _, ...rest }) => rest }],
   ["no access token", { tokens: ({ access_token: _, ...rest }) => rest }],
   ["an ID token that is a list", { tokens: (all) => ({ ...all, id_token: ["x"] }) }],
-  ["user info of somebody else (rp-userinfo-bad-sub-claim)", {
+  ["user info of another user (rp-userinfo-bad-sub-claim)", {
     claims: ({ email: _, ...rest }) => rest,
     userInfo: { sub: "other", email: "eve@example.org" },
   }],
@@ -159,7 +162,7 @@ const AWAY: readonly (readonly [string, Lies, number])[] = [
     { metadata: (all) => ({ ...all, code_challenge_methods_supported: ["plain"] }) },
     403,
   ],
-  ["a plain place to sign in", {
+  ["an http authorization endpoint", {
     metadata: (all) => ({ ...all, authorization_endpoint: "http://idp.example/authorize" }),
   }, 403],
   ["tokens by redirect", answer("/token", redirected), 503],
@@ -176,7 +179,7 @@ const AWAY: readonly (readonly [string, Lies, number])[] = [
   ["keys by redirect", answer("/keys", redirected), 503],
   ["keys of 10 MB", answer("/keys", huge), 503],
   ["keys that are no JSON", answer("/keys", page), 503],
-  ["keys at a plain address", {
+  ["keys at an http address", {
     metadata: (all) => ({ ...all, jwks_uri: "http://169.254.169.254/keys" }),
   }, 403],
   [
@@ -247,7 +250,7 @@ const BACK: readonly (readonly [string, (back: URL) => void])[] = [
   ["its issuer with a slash", (back) => back.searchParams.set("iss", "https://idp.example/")],
   ["an error and a code", (back) => back.searchParams.set("error", "access_denied")],
   ["no code", (back) => back.searchParams.delete("code")],
-  ["somebody else's code", (back) => back.searchParams.set("code", "code-of-eve")],
+  ["another user's code", (back) => back.searchParams.set("code", "code-of-eve")],
   ["an ID token beside the code", (back) => back.searchParams.set("id_token", "x")],
 ];
 for (const [name, spoil] of BACK) {

@@ -30,7 +30,7 @@ const refreshes = (rig: OidcRig) =>
   rig.provider.asked.filter((one) => one === "POST /token").length;
 
 test(
-  "a person whose session ran out has a new one, and stays where they were",
+  "a person whose session expired gets a new one, and stays on the page",
   async (rig, browser) => {
     const [session, reference] = ["wv_session", "wv_refresh_ref"].map((one) =>
       browser.cookies.get(one)
@@ -50,7 +50,7 @@ test("a program gets 401 and refreshes nothing", async (rig, browser) => {
   assert.equal(refreshes(rig), 1, "the sign-in alone");
 });
 
-test("a reference that comes again has been copied, and ends its family", async (rig, browser) => {
+test("a reused reference counts as copied, and ends its family", async (rig, browser) => {
   const thief = rig.browser();
   thief.cookies.set("wv_refresh_ref", browser.cookies.get("wv_refresh_ref") ?? "");
   await browser.ask("/");
@@ -64,7 +64,7 @@ test("a reference that comes again has been copied, and ends its family", async 
   assert.match(owner.headers.get("location") ?? "", /^\/auth\/login/, "nor is the newest any good");
 });
 
-test("tabs that come at once share one refresh", async (rig, browser) => {
+test("tabs that refresh at the same time share one refresh", async (rig, browser) => {
   const reference = browser.cookies.get("wv_refresh_ref") ?? "";
   const answers = await Promise.all(Array.from({ length: 5 }, () => {
     const tab = rig.browser();
@@ -193,7 +193,7 @@ Deno.test("a logout ends the refresh references of its session in any case", asy
     const [name, refreshCookies] of [
       ["without the refresh cookie", () => []],
       ["with two refresh cookies", (own) => [own, "A".repeat(43)]],
-      ["with that of somebody else", () => ["A".repeat(43)]],
+      ["with another user's refresh cookie", () => ["A".repeat(43)]],
     ] satisfies [string, (own: string) => string[]][]
   ) {
     const rig = await createOidcRig();
@@ -237,7 +237,7 @@ for (
   });
 }
 
-test("a truncated, invented or foreign-purpose reference is invalid", async (rig, browser) => {
+test("a truncated, made-up or misused reference is invalid", async (rig, browser) => {
   const good = browser.cookies.get("wv_refresh_ref") ?? "";
   const session = browser.cookies.get("wv_session") ?? "";
   for (const bad of ["", "x", good.slice(0, -1), `${good}A`, "A".repeat(43), session]) {
@@ -250,7 +250,7 @@ test("a truncated, invented or foreign-purpose reference is invalid", async (rig
   assert.equal(refreshes(rig), 1);
 });
 
-Deno.test("the store contains neither references nor the provider's tokens in clear", async () => {
+Deno.test("the store contains no references or provider tokens in plain text", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   await browser.signIn(ADA);
@@ -261,7 +261,7 @@ Deno.test("the store contains neither references nor the provider's tokens in cl
   assert.ok(!/refresh-\d/.test(text), text);
 });
 
-test("the end of all sessions also ends references whose session ran out", async (rig, thief) => {
+test("the end of all sessions also ends references of expired sessions", async (rig, thief) => {
   const owner = rig.browser();
   assert.equal((await owner.signIn()).status, 303);
   const done = await owner.ask("/auth/sessions", {

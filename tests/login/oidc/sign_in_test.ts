@@ -34,7 +34,7 @@ test("a person is led to the provider, and back to where they wanted", async () 
   assert.equal(rig.seen.at(-1)?.headers.get("cookie"), null, "no cookie of ours goes on");
 });
 
-test("the cookies of a sign-in have exactly the described attributes", async () => {
+test("the cookies of a sign-in have exactly the documented attributes", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   const begun = await browser.ask("/auth/login");
@@ -157,7 +157,7 @@ test("a callback is good once, and for the browser that began it", async () => {
   assert.equal(rig.provider.asked.filter((one) => one === "POST /token").length, 1);
 });
 
-test("a sign-in that failed is used up too", async () => {
+test("a failed sign-in cannot be used again", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   const back = rig.provider.signIn(await browser.begin(), ADA);

@@ -66,7 +66,7 @@ function post(
   });
 }
 
-test("the cookies of a login have exactly the described attributes", async () => {
+test("the cookies of a login have exactly the documented attributes", async () => {
   const rig = await createLoginRig();
   const form = await rig.ask("/auth/login", { headers: NAVIGATION });
   assert.match(
@@ -133,7 +133,7 @@ const FORGED: readonly [string, (form: Form, other: Form) => Partial<Form>][] = 
   ["no field", ({ cookie }) => ({ cookie })],
   ["an empty field", ({ cookie }) => ({ cookie, csrf: "" })],
   ["the field of another browser", ({ cookie }, other) => ({ cookie, csrf: other.csrf })],
-  ["a cookie that we did not sign", () => ({ cookie: "wv_login_csrf=a.b", csrf: "a.b" })],
+  ["a cookie that the proxy did not sign", () => ({ cookie: "wv_login_csrf=a.b", csrf: "a.b" })],
   ["two cookies", ({ cookie, csrf }, other) => ({ cookie: `${cookie}; ${other.cookie}`, csrf })],
 ];
 for (const [name, forge] of FORGED) {
@@ -263,7 +263,7 @@ test("a burst of parallel guesses gets eight checks", async () => {
   assert.equal(answers.filter(({ status }) => status === 429).length, 92);
 });
 
-test("the client of a trusted proxy is counted, and others can name none", async () => {
+test("a trusted proxy names the client to count, and no other peer can", async () => {
   const rig = await createLoginRig({ env: { WEBVIEW_TRUSTED_PROXIES: "10.0.0.1,192.168.0.0/16" } });
   const guess = (peer: string, forwarded: string) =>
     rig.ask("/api/x", {

@@ -8,9 +8,9 @@ import assert from "node:assert/strict";
 import { createLoginRig, NAVIGATION, ORIGIN } from "tests/support/login_fixture.ts";
 
 const ROWS: readonly [string, RequestInit, number, boolean][] = [
-  ["our own form", { method: "POST", headers: { origin: ORIGIN } }, 303, true],
+  ["a form of the login proxy", { method: "POST", headers: { origin: ORIGIN } }, 303, true],
   [
-    "a link of our page",
+    "a link on the page",
     { headers: { ...NAVIGATION, "sec-fetch-site": "same-origin" } },
     303,
     true,
@@ -43,7 +43,7 @@ const ROWS: readonly [string, RequestInit, number, boolean][] = [
     false,
   ],
   [
-    "an image of our page",
+    "an image on the page",
     { headers: { "sec-fetch-site": "same-origin", "sec-fetch-mode": "no-cors" } },
     403,
     false,

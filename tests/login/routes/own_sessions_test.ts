@@ -151,7 +151,7 @@ Deno.test("another user's session, another site and a bad form end nothing", asy
   assert.equal(stranger.headers.get("location"), "/auth/login");
 });
 
-Deno.test("a session is last seen within five minutes of its last request", async () => {
+Deno.test("the time of a session's last use is at most five minutes old", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const start = rig.host.clock.now();

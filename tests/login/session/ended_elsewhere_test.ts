@@ -70,8 +70,8 @@ Deno.test("a remembered session is unknown after another process's end", async (
 });
 
 const ENDS: readonly (readonly [string, (scene: Scene) => unknown])[] = [
-  ["by another process, before a look", ({ endElsewhere }) => endElsewhere()],
-  ["by another process, with a look", ({ endElsewhere, sessions }) => {
+  ["by another process, before a check", ({ endElsewhere }) => endElsewhere()],
+  ["by another process, with a check", ({ endElsewhere, sessions }) => {
     endElsewhere();
     sessions.syncWithStore();
   }],

@@ -26,7 +26,7 @@ async function idleRig() {
   return { rig, cookie, status };
 }
 
-Deno.test("a session that is used lasts, another ends; the cockpit sees nothing", async () => {
+Deno.test("a used session stays, an idle one ends, and the cockpit sees none of it", async () => {
   const { rig, status } = await idleRig();
   for (let step = 0; step < 24; step += 8) {
     await rig.host.clock.advance(8 * STEP);
@@ -64,7 +64,7 @@ Deno.test("an open stream does not count as use of its session, and ends with it
   assert.equal(await status(), 401);
 });
 
-Deno.test("without the setting a session may rest", async () => {
+Deno.test("without the setting a session may stay idle", async () => {
   const rig = await createLoginRig({ env: { WEBVIEW_SESSION_TTL: "30d" } });
   const cookie = await rig.session();
   await rig.host.clock.advance(29 * 86_400_000);

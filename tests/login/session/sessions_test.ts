@@ -54,7 +54,7 @@ Deno.test("a truncated, changed or respelled token is not a session", async () =
   assert.equal(await statusOf(rig, cookie), 200);
 });
 
-Deno.test("only the exact name counts, and only when it is there once", async () => {
+Deno.test("only a cookie with the exact name counts, and only if it occurs once", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const other = await rig.session(BOB);
@@ -82,7 +82,7 @@ Deno.test("a signed token without a row is not a session", async () => {
   assert.equal(await statusOf(stranger, cookie), 401, "the same key on another host");
 });
 
-Deno.test("a session ends with its password, and with its user", async () => {
+Deno.test("a session ends when its user's password changes or the user is removed", async () => {
   const host = memoryHost();
   const first = await createLoginRig({ host });
   const [mia, bob] = [await first.session(), await first.session(BOB)];
@@ -97,7 +97,7 @@ Deno.test("a session ends with its password, and with its user", async () => {
   assert.equal(await statusOf(alone, bob), 401);
 });
 
-Deno.test("a new key at the front ends no session, taking the old one out ends all", async () => {
+Deno.test("a new key in front ends no session, and removing the old key ends all", async () => {
   const host = memoryHost();
   const old = KEYS.WEBVIEW_HMAC_KEY;
   const rig = await createLoginRig({ host, env: { WEBVIEW_HMAC_KEY: `one:${old}` } });
@@ -109,7 +109,7 @@ Deno.test("a new key at the front ends no session, taking the old one out ends a
   assert.equal(await statusOf(alone, cookie), 401);
 });
 
-Deno.test("a token of an old key is signed again at the next page", async () => {
+Deno.test("the next page signs a token of an old key again", async () => {
   const host = memoryHost();
   const old = KEYS.WEBVIEW_HMAC_KEY;
   const next = "two:another-key-of-the-tests-00000000";
@@ -145,7 +145,7 @@ Deno.test("a stream under a Basic header ends with the lifetime of a session", a
   assert.equal(rig.leases.count(), 0);
 });
 
-Deno.test("a session ends at its time, whatever the clock did before", async () => {
+Deno.test("a session ends at its expiry, however the clock was set before", async () => {
   const rig = await createLoginRig({ env: { WEBVIEW_SESSION_TTL: "1h" } });
   const cookie = await rig.session();
   const start = rig.host.clock.now();

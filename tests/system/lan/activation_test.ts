@@ -369,7 +369,10 @@ Deno.test("an agent's user activates MCPs on two hosts, and reboots bring them b
         await atlas.reboot();
         await checkBack(lan);
       });
-      await step("a host's own unit goes when it is not wanted", () => checkHostUnitGone(lan));
+      await step(
+        "a host's own unit is removed when it is not wanted",
+        () => checkHostUnitGone(lan),
+      );
       await step("removing the last agent removes the shared socket", async () => {
         accepted(await as(boreas, "bea")("mcp remove org self"), "mcp remove");
         assert.notEqual((await boreas.exec(["test", "-e", "/run/mcp/org.sock"])).code, 0);

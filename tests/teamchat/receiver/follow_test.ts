@@ -15,7 +15,7 @@ import { recordingLog } from "tests/fakes/log.ts";
 
 const COUNT = 60;
 
-Deno.test("questions without an end wait where they are asked", async () => {
+Deno.test("requests of a receiver that never reads answers wait unread", async () => {
   const body = JSON.stringify(messageOf({ serviceUrl: "https://smba.test/" }, {
     text: "x".repeat(LINE_BYTES_MAX / 2),
   }));

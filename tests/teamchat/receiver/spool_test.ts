@@ -69,7 +69,7 @@ test("an agent's activities are bounded, and another's have room", async (scene)
   assert.equal(spool.size(), TEAMCHAT_LIMITS.queuedTurnsMax + 1);
 });
 
-test("what is too much in all is refused, also by the next process", async (scene) => {
+test("activities above the total limit are refused, also by the next process", async (scene) => {
   const body = "x".repeat(TEAMCHAT_LIMITS.spoolLengthMax / 4);
   const agents = ["a", "b", "c", "d"].map((agent) => itemOf(agent, body));
   const spool = await scene.open();
@@ -90,7 +90,7 @@ test("what is too much in all is refused, also by the next process", async (scen
   assert.deepEqual(await store(scene, next, itemOf("e")), ["stored"]);
 });
 
-test("a full disk is reported, leaves no partial row, and recovers with space", async (scene) => {
+test("a full disk is reported, leaves no partial row, and is used again later", async (scene) => {
   let isFull = true;
   const spool = await scene.open((db) => ({
     ...db,
@@ -189,7 +189,7 @@ for (const status of [429, 503]) {
   });
 }
 
-test("an activity that the sending half refuses is not handed over for ever", async (scene) => {
+test("an activity that the sender refuses is not handed over again", async (scene) => {
   const { bodies, taken, spool, link } = await linked(
     scene,
     itemOf("bea", "1"),
@@ -202,7 +202,7 @@ test("an activity that the sending half refuses is not handed over for ever", as
   link.close();
 });
 
-test("nonsense ends the connection, and the next one gets everything again", async (scene) => {
+test("an invalid answer ends the connection; the next one gets everything again", async (scene) => {
   const { other, spool, link } = await linked(scene, itemOf("bea", "1"));
   await other.say('{"type":"taken","n":"one"}');
   await rest(scene);

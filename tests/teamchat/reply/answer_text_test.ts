@@ -10,7 +10,7 @@ import { createShownText } from "teamchat/reply/answer_text.ts";
 
 const { answerLengthMax } = TEAMCHAT_LIMITS;
 
-Deno.test("pieces without an end do not grow beyond an answer", () => {
+Deno.test("endless pieces do not grow beyond the size of an answer", () => {
   const shown = createShownText("before");
   const piece = "x".repeat(answerLengthMax / 4);
   for (let n = 0; n < 100; n++) shown.delta("m1", piece, undefined);
@@ -21,7 +21,7 @@ Deno.test("pieces without an end do not grow beyond an answer", () => {
   assert.equal(shown.text(), "before\n\nnext message");
 });
 
-Deno.test("a piece whose predecessor is lost ends what is shown of its message", () => {
+Deno.test("a piece whose predecessor is lost ends the shown text of its message", () => {
   const shown = createShownText("");
   shown.delta("m1", "ab", 0);
   shown.delta("m1", "d", 3);

@@ -69,7 +69,7 @@ Deno.test("a bot of several tenants asks the cloud's own tenant for the app toke
   assert.equal(provider.asked[0]?.path, "/login/botframework.test/oauth2/v2.0/token");
 });
 
-Deno.test("a hundred sends that come together mint one token, and the next hour none", async () => {
+Deno.test("a hundred simultaneous sends request one token, and none for an hour", async () => {
   const { clock, tokens, provider } = await scene();
   const all = await Promise.all(Array.from({ length: 100 }, () => tokens.get()));
   assert.deepEqual(new Set(all.map((each) => each.ok && each.token)), new Set(["app-token-1"]));
@@ -89,7 +89,7 @@ Deno.test("a token is renewed before it expires; the old one is used meanwhile",
   assert.deepEqual(await tokens.get(), { ok: false, why: "unavailable" });
 });
 
-Deno.test("a refused token is asked for once more, not once for each refusal", async () => {
+Deno.test("a refused token is requested once more, not once for each refusal", async () => {
   const { tokens, provider } = await scene();
   await tokens.get();
   for (let n = 0; n < 10; n++) tokens.reject("app-token-1");

@@ -51,13 +51,13 @@ function world(reason: "unmade" | "unanswered" | undefined, isForProxy = false) 
   };
 }
 
-Deno.test("the quick way is taken, and fetch left alone", async () => {
+Deno.test("a request uses the direct call, and not fetch", async () => {
   const { call, asked, fetched } = world(undefined);
   assert.equal((await call(REQUEST)).body, '{"by":"call"}');
   assert.deepEqual([asked(), fetched()], [1, 0]);
 });
 
-Deno.test("a host that cannot be reached is asked by fetch, for a minute at once", async () => {
+Deno.test("an unreachable host is called by fetch, for a minute without a direct try", async () => {
   const { call, clock, asked, fetched } = world("unmade");
   for (let n = 1; n <= 3; n++) {
     assert.equal((await call(REQUEST)).body, '{"by":"fetch"}');
@@ -70,13 +70,13 @@ Deno.test("a host that cannot be reached is asked by fetch, for a minute at once
   assert.equal(asked(), 3);
 });
 
-Deno.test("what may have got there is not sent again", async () => {
+Deno.test("a request that may have arrived is not sent again", async () => {
   const { call, asked, fetched } = world("unanswered");
   await assert.rejects(call(REQUEST), (thrown: HttpCallFault) => thrown.reason === "unanswered");
   assert.deepEqual([asked(), fetched()], [1, 0]);
 });
 
-Deno.test("what the environment gives to a proxy leaves by fetch", async () => {
+Deno.test("a request that goes through a proxy of the environment uses fetch", async () => {
   const { call, asked, fetched, looked } = world(undefined, true);
   for (let n = 1; n <= 2; n++) {
     assert.equal((await call(REQUEST)).body, '{"by":"fetch"}');
@@ -84,7 +84,7 @@ Deno.test("what the environment gives to a proxy leaves by fetch", async () => {
   }
 });
 
-Deno.test("by fetch: no redirect is followed; a fault says whether anything was sent", async () => {
+Deno.test("fetch follows no redirect, and a fault says whether anything was sent", async () => {
   const clock = fakeClock();
   const moved = createCalls(
     fakeHttp((request) => {

@@ -9,7 +9,7 @@ import { citationsIn, parseCitations, withoutSources } from "teamchat/reply/cita
 
 const A = "https://docs.example.org/a";
 
-Deno.test("parseCitations() takes the lines that name sources out of the text", () => {
+Deno.test("parseCitations() removes the lines that name sources from the text", () => {
   const text = `Water boils [1] and freezes [2].\n\n[1]: ${A} "Boiling"\n[2]: <https://x.test/>\n`;
   assert.deepEqual(parseCitations(text), {
     text: "Water boils [1] and freezes [2].",
@@ -36,12 +36,12 @@ const STAYS: Readonly<Record<string, string>> = {
   "a host that is none": "so [1]\n\n[1]: https://[::g]/",
 };
 for (const [name, text] of Object.entries(STAYS)) {
-  Deno.test(`parseCitations() leaves a line as it is: ${name}`, () => {
+  Deno.test(`parseCitations() leaves a line unchanged: ${name}`, () => {
     assert.deepEqual(parseCitations(text), { text, citations: [] });
   });
 }
 
-Deno.test("parseCitations() keeps to the platform's bounds", () => {
+Deno.test("parseCitations() stays within the platform's bounds", () => {
   const numbers = Array.from({ length: 30 }, (_, n) => n + 1);
   const text = [
     numbers.map((n) => `[${n}]`).join(" "),
@@ -61,7 +61,7 @@ Deno.test("citationsIn() gives a message the sources that it names", () => {
   assert.deepEqual(citationsIn("only [2]", citations).map(({ position }) => position), [2]);
 });
 
-Deno.test("withoutSources() never shows what it takes back later", () => {
+Deno.test("withoutSources() never shows what it would remove later", () => {
   const text = `Water [1], ice [2].\n\n[1]: ${A} "Boiling"\nmore [1]\n[2]: https://x.test/ 'Ice'\n`;
   const whole = parseCitations(text).text;
   for (let length = 0; length <= text.length; length++) {

@@ -143,7 +143,7 @@ for (
     ["in two messages, with a stream", LONG, true, 4],
   ] as const
 ) {
-  Deno.test(`each run of faults and kills leaves the answer there once: ${name}`, async () => {
+  Deno.test(`each run of faults and kills delivers the answer exactly once: ${name}`, async () => {
     let rounds = 0;
     for (const faults of runs(depth)) {
       const world = worldOf([...faults], hasStream);

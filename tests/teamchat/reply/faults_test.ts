@@ -87,7 +87,7 @@ async function runTurn(at: TestTeamchat): Promise<string> {
 }
 
 for (const [name, faults] of Object.entries(STREAM)) {
-  test(`the whole answer is there once: ${name}`, async (at) => {
+  test(`the whole answer is delivered once: ${name}`, async (at) => {
     at.kit.script(...faults);
     assert.equal(await runTurn(at), "delivered");
     const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text.trimEnd());
@@ -126,25 +126,49 @@ const refused = error(400, "BadSyntax", "");
  */
 const PLAIN: readonly (readonly [string, readonly Fault[], string, number, number])[] = [
   ["429 twice", [fault("message", { answer: throttle }, 2)], "delivered", 1, 0],
-  ["504 after the line was taken", [fault("message", { after: late })], "delivered", 1, 1],
+  ["504 after the line was accepted", [fault("message", { after: late })], "delivered", 1, 1],
   ["503 on the line", [fault("message", { answer: busy })], "delivered", 1, 0],
   ["503 on every line", [fault("message", { answer: busy }, 99)], "failed", 0, 0],
-  ["the line cut after it was taken", [fault("message", { cut: "after" })], "delivered", 1, 1],
-  ["the line cut before it was taken", [fault("message", { cut: "before" })], "delivered", 1, 0],
+  [
+    "the connection closed after the line was accepted",
+    [fault("message", { cut: "after" })],
+    "delivered",
+    1,
+    1,
+  ],
+  [
+    "the connection closed before the line was accepted",
+    [fault("message", { cut: "before" })],
+    "delivered",
+    1,
+    0,
+  ],
   ["blocked", [fault("message", { answer: blocked })], "blocked", 0, 0],
   ["gone", [fault("message", { answer: gone })], "blocked", 0, 0],
-  ["504 after the text was taken", [fault("edit", { after: late })], "delivered", 1, 0],
+  ["504 after the text was accepted", [fault("edit", { after: late })], "delivered", 1, 0],
   ["503 on the text, twenty times", [fault("edit", { answer: busy }, 20)], "delivered", 1, 0],
   ["503 on the text for ever", [fault("edit", { answer: busy }, 999)], "ambiguous", 0, 1],
-  ["the text cut after it was taken", [fault("edit", { cut: "after" }, 3)], "delivered", 1, 0],
-  ["the text cut before it was taken", [fault("edit", { cut: "before" }, 3)], "delivered", 1, 0],
+  [
+    "the connection closed after the text was accepted",
+    [fault("edit", { cut: "after" }, 3)],
+    "delivered",
+    1,
+    0,
+  ],
+  [
+    "the connection closed before the text was accepted",
+    [fault("edit", { cut: "before" }, 3)],
+    "delivered",
+    1,
+    0,
+  ],
   ["an answer to the text that breaks off", [fault("edit", { stall: true })], "delivered", 1, 0],
   ["429 on the text", [fault("edit", { answer: throttle }, 5)], "delivered", 1, 0],
   ["the line deleted meanwhile", [fault("edit", { answer: gone })], "delivered", 1, 1],
   ["the line has no id", [fault("message", { answer: noId })], "delivered", 1, 0],
-  ["edits are not taken", [fault("edit", { answer: refused }, 9)], "delivered", 1, 1],
+  ["edits are refused", [fault("edit", { answer: refused }, 9)], "delivered", 1, 1],
   [
-    "edits are not taken, and 504 after the text was taken",
+    "edits are refused, and 504 after the text was accepted",
     [
       fault("edit", { answer: refused }, 9),
       fault("message", { after: late }, 1, 1),
@@ -157,7 +181,7 @@ const PLAIN: readonly (readonly [string, readonly Fault[], string, number, numbe
   ["413 always", [fault("edit", { answer: tooBig }, 99)], "too_large", 0, 1],
 ];
 for (const [name, scripted, outcome, read, lines] of PLAIN) {
-  test(`a message in a group is told as it is: ${name}`, async (at) => {
+  test(`the outcome of a message in a group is reported: ${name}`, async (at) => {
     at.kit.script(...scripted);
     const agent = await at.agent();
     const id = "19:g@thread.v2";

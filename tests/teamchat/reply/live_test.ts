@@ -64,7 +64,7 @@ function world() {
   return { clock, shown, live, said };
 }
 
-Deno.test("a flood of pieces behind a full message is looked at now and then", async () => {
+Deno.test("a flood of pieces after a full message is checked only at intervals", async () => {
   const { clock, shown, live, said } = world();
   const run = live.run();
   const first = "x".repeat(messageLengthMax);
@@ -86,7 +86,7 @@ Deno.test("a flood of pieces behind a full message is looked at now and then", a
   await run;
 });
 
-Deno.test("a word that comes right after a look is shown all the same", async () => {
+Deno.test("a piece that arrives right after a check is still shown", async () => {
   const { clock, shown, live, said } = world();
   const run = live.run();
   await clock.advance(streamGapMs * 2);

@@ -33,7 +33,7 @@ const ROWS: Readonly<Record<string, readonly [string | null, number]>> = {
 };
 
 for (const [name, [header, wanted]] of Object.entries(ROWS)) {
-  Deno.test(`the platform is asked again after the time that it says: ${name}`, () => {
+  Deno.test(`a request is repeated after the time that the platform states: ${name}`, () => {
     assert.equal(retryAfterMs(header, NOW), wanted);
   });
 }

@@ -76,7 +76,7 @@ test("progress lines say what the agent is doing until there is text", async (be
   assert.equal(await finish(begun, "Found it. And more."), "delivered");
 });
 
-test("a tool's name in a progress line is a name, whatever it holds", async (begun) => {
+test("a tool's name in a progress line stays a name, whatever it contains", async (begun) => {
   const { at, agent, turnId } = begun;
   const tool = `<at>Ann</at>\n[x](https://evil.test) ${"y".repeat(2_000)}`;
   agent.event("tool_call", turnId, { call_id: "c1", mcp: "git", tool, arguments: {} });
@@ -103,7 +103,7 @@ test("a thousand tokens a second are one request a second", async (begun) => {
   assert.equal(await finish(begun, text), "delivered");
 });
 
-test("an answer that goes back on its words is whole at the end, and shown once", async (begun) => {
+test("an answer that takes back text is complete at the end, and shown once", async (begun) => {
   const { at, agent, turnId } = begun;
   agent.delta(turnId, "The answer is 41. ", 0);
   await at.until(() => roomOf(at).streams[0]?.text === "The answer is 41. ");
@@ -127,7 +127,7 @@ const LONG: Readonly<Record<string, readonly [string, RegExp]>> = {
   "pairs of surrogates": ["🙂".repeat(9_000), /🙂/gu],
 };
 for (const [name, [text, pattern]] of Object.entries(LONG)) {
-  test(`a long answer comes whole, in pieces that are text: ${name}`, async (begun) => {
+  test(`a long answer arrives complete, in pieces that are text: ${name}`, async (begun) => {
     assert.equal(await finish(begun, text), "delivered");
     const pieces = textsOf(begun.at);
     assert.ok(pieces.length > 1);

@@ -37,7 +37,7 @@ function world(tookMs: number) {
   return { ...writing, clock, batches, named };
 }
 
-Deno.test("a step waits eight times what the batch before took", async () => {
+Deno.test("a batch waits eight times as long as the batch before took", async () => {
   const { write, batches, named, clock } = world(0.5);
   void write("x", named("one"));
   await clock.advance(0);
@@ -48,7 +48,7 @@ Deno.test("a step waits eight times what the batch before took", async () => {
   assert.deepEqual(batches, [["one"], ["two"]]);
 });
 
-Deno.test("the wait has an end, however slow the disk is", async () => {
+Deno.test("the wait is bounded, however slow the disk is", async () => {
   const { write, batches, named, clock } = world(5_000);
   void write("x", named("one"));
   await clock.advance(0);
@@ -57,7 +57,7 @@ Deno.test("the wait has an end, however slow the disk is", async () => {
   assert.deepEqual(batches, [["one"], ["two"]]);
 });
 
-Deno.test("a delivery is written at once, goes first, and takes along what waits", async () => {
+Deno.test("a delivery is written at once, before and with what waits", async () => {
   const { write, writeFirst, writeLater, beforeNext, batches, named, clock } = world(1);
   void write("x", named("one"));
   await clock.advance(0);

@@ -68,7 +68,7 @@ async function openWorld() {
   };
 }
 
-Deno.test("the conversation that an owner was heard from last is known as that", async () => {
+Deno.test("the conversation in which an owner wrote last is stored as such", async () => {
   using world = await openWorld();
   const { conversations } = world.store;
   const last = () => conversations.personalOf("o")?.context.conversation;
@@ -83,7 +83,7 @@ Deno.test("the conversation that an owner was heard from last is known as that",
   assert.equal(last(), "a:2");
 });
 
-Deno.test("of the owners of an agent it is known who was heard from last", async () => {
+Deno.test("of an agent's owners, the one who wrote last is stored as such", async () => {
   using world = await openWorld();
   const seen = (owner: string) => world.store.conversations.personalOf(owner)?.seen ?? 0;
   await world.hear("o", "a:1");
@@ -95,7 +95,7 @@ Deno.test("of the owners of an agent it is known who was heard from last", async
   assert.ok(seen("p") > seen("o"));
 });
 
-Deno.test("what changes of a conversation is stored, and a message ends its block", async () => {
+Deno.test("changes of a conversation are stored, and a message ends its block", async () => {
   using world = await openWorld();
   const { conversations } = world.store;
   await world.hear("o", "a:1");
@@ -108,7 +108,7 @@ Deno.test("what changes of a conversation is stored, and a message ends its bloc
   assert.equal(conversations.get("a:1")?.agent, "cal");
 });
 
-Deno.test("what was undone is not taken for stored", async () => {
+Deno.test("a change that was rolled back does not count as stored", async () => {
   using world = await openWorld();
   const { conversations } = world.store;
   world.fill(true);
@@ -123,7 +123,7 @@ Deno.test("what was undone is not taken for stored", async () => {
   assert.equal(conversations.get("a:1")?.context.user.name, "another name");
 });
 
-Deno.test("the time of a conversation that goes on is never older than a minute", async () => {
+Deno.test("the time of an active conversation is never older than a minute", async () => {
   using world = await openWorld();
   const seen = () => world.store.conversations.get("a:1")?.seen;
   await world.hear("o", "a:1");
@@ -135,7 +135,7 @@ Deno.test("the time of a conversation that goes on is never older than a minute"
   assert.equal(seen(), 60_003);
 });
 
-Deno.test("a delivery that is known under one key, or not taken, leaves no other key", async () => {
+Deno.test("a duplicate or refused delivery leaves no other key", async () => {
   using world = await openWorld();
   const key = (text: string) => ({ key: text, until: 100 });
   const told = async (delivery: Omit<Delivery, "now">) => {

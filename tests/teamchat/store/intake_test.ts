@@ -40,7 +40,7 @@ const FAULTS: readonly {
 ];
 
 for (const { what, thrown, delivery, told, logged } of FAULTS) {
-  Deno.test(`${what} fails what it is in and nothing else`, async () => {
+  Deno.test(`${what} fails its own request and no other`, async () => {
     using databases = withDispose(memoryDatabases());
     const db = await databases.open("/r/teamchat.db");
     prepareSchema(db);
@@ -70,7 +70,7 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
   });
 }
 
-Deno.test("what comes together is one transaction in its order, the rest the next", async () => {
+Deno.test("requests that arrive together are one transaction, in order", async () => {
   using databases = withDispose(memoryDatabases());
   const db = await databases.open("/r/teamchat.db");
   prepareSchema(db);

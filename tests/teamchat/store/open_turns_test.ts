@@ -36,7 +36,7 @@ const batch = fc.record({
   failsAt: fc.constantFrom("no", "no", "begin", "work", "commit"),
 });
 
-Deno.test("what is open in memory is what the rows say, whatever was undone", async () => {
+Deno.test("open turns in memory match the rows, also after a rollback", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(batch, { maxLength: 12 }), async (batches) => {
       const world = await open();
@@ -57,7 +57,7 @@ Deno.test("what is open in memory is what the rows say, whatever was undone", as
   );
 });
 
-Deno.test("a transaction that failed takes nothing of an earlier one back", async () => {
+Deno.test("a failed transaction rolls back nothing of an earlier one", async () => {
   const world = await open();
   try {
     const stored = world.run({ what: "store", agent: "bea", back: 0 });
@@ -76,7 +76,7 @@ Deno.test("a transaction that failed takes nothing of an earlier one back", asyn
   }
 });
 
-Deno.test("a turn whose acceptance was undone is the next one again", async () => {
+Deno.test("a turn whose acceptance was rolled back is the next one again", async () => {
   const world = await open();
   const settle = async (...steps: readonly Step[]) => {
     const done = steps.map((one) => world.run(one));

@@ -28,7 +28,7 @@ insert into turns (turn_id, agent, owner, conversation, site, text, state, creat
 pragma user_version = 1;
 `;
 
-Deno.test("prepareSchema() keeps turns of version 1, and how their answers were cut", async () => {
+Deno.test("prepareSchema() keeps turns of version 1, and how answers were split", async () => {
   const databases = memoryDatabases();
   try {
     const db = await databases.open("/r/teamchat.db");
@@ -73,7 +73,7 @@ Deno.test("prepareSchema() rewrites the keys of deliveries, and no others", asyn
   }
 });
 
-Deno.test("prepareSchema() finds whose an event is, and drops what has no owner", async () => {
+Deno.test("prepareSchema() finds the owner of an event, and drops events without one", async () => {
   const databases = memoryDatabases();
   try {
     const db = await databases.open("/r/teamchat.db");
@@ -99,7 +99,7 @@ Deno.test("prepareSchema() finds whose an event is, and drops what has no owner"
   }
 });
 
-Deno.test("prepareSchema() lets go of the index of agents", async () => {
+Deno.test("prepareSchema() drops the index of agents", async () => {
   const databases = memoryDatabases();
   try {
     const db = await databases.open("/r/teamchat.db");

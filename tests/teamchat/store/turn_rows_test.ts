@@ -35,7 +35,7 @@ const EVENTS = [
   { seq: 4, at: 1, turn_id: "t", kind: "turn_ended", payload: { outcome: "completed" } },
 ];
 
-Deno.test("what events change in a turn is one update, read before it as after it", async () => {
+Deno.test("the changes of a batch to a turn are one update, and are read at once", async () => {
   await using world = await open();
   const { store, writes, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));
@@ -57,7 +57,7 @@ Deno.test("what events change in a turn is one update, read before it as after i
   assert.deepEqual(store.turns.get("t")?.progress.ids, ["m"]);
 });
 
-Deno.test("what an undone transaction changed is forgotten", async () => {
+Deno.test("the changes of a transaction that was rolled back are dropped", async () => {
   await using world = await open();
   const { store, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));
@@ -73,7 +73,7 @@ Deno.test("what an undone transaction changed is forgotten", async () => {
   assert.deepEqual(world.stored(), ["ended", "one\n\ntwo", "q", 3]);
 });
 
-Deno.test("an edit in the batch of its acceptance finds the row as it is", async () => {
+Deno.test("an edit in the same batch as the acceptance changes the current row", async () => {
   await using world = await open();
   const { store, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));
@@ -92,7 +92,7 @@ Deno.test("an edit in the batch of its acceptance finds the row as it is", async
   assert.equal(store.turns.get("t")?.text, "edited");
 });
 
-Deno.test("a turn that was read for its agent is accepted as the row is by then", async () => {
+Deno.test("an accepted turn has the text that its row has at that moment", async () => {
   await using world = await open();
   const { store, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));
@@ -132,7 +132,7 @@ Deno.test("a turn withdrawn in the batch of its acceptance stays withdrawn", asy
   assert.deepEqual(world.stored().slice(0, 2), ["closed", ""]);
 });
 
-Deno.test("rows of long answers are read each time, unsaved ones are kept", async () => {
+Deno.test("rows of long answers are read each time; unsaved ones stay in memory", async () => {
   const db = await memoryDatabases().open("/t.db");
   prepareSchema(db);
   insertTurns(db, 5_000);

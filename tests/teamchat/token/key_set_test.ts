@@ -15,7 +15,7 @@ import { createConnectorKit } from "tests/teamchat/connector/kit.ts";
 import { teamchatTest as test } from "tests/teamchat/fixture.ts";
 import { kitHost } from "tests/teamchat/kit_host.ts";
 
-Deno.test("ten thousand unknown keys make one fetch in a while", async () => {
+Deno.test("ten thousand unknown keys cause one fetch per cooldown", async () => {
   const clock = fakeClock();
   const kit = await createConnectorKit({ now: () => clock.now() });
   const cloud = parseCloud(kit.cloudFile, "cloud.yaml");
@@ -37,7 +37,7 @@ Deno.test("ten thousand unknown keys make one fetch in a while", async () => {
   assert.equal(fetches(), 2);
 });
 
-test("without keys the answer is 503, and all is well once they are there", async (at) => {
+test("without keys the answer is 503, until the keys are loaded", async (at) => {
   const refused = await at.post(at.message("hello"));
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "5"]);
   at.kit.override("keys", undefined);
@@ -89,7 +89,7 @@ for (
 }
 
 test(
-  "a new key counts at once, an old one not after it is gone, remembered tokens included",
+  "a new key counts at once; a removed key is refused, also for cached tokens",
   async (at) => {
     const old = await at.kit.keys.token(at.kit.serviceUrl);
     const authorization = `Bearer ${old}`;

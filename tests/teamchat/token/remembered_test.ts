@@ -27,7 +27,7 @@ test(
 );
 
 test(
-  "more tokens than are at hand are all good, one after the other and again",
+  "more tokens than the cache holds are all accepted, again and again",
   async (at) => {
     const tokens = await Promise.all(
       Array.from(

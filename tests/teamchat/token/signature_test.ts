@@ -28,7 +28,7 @@ const REFUSED: readonly Case[] = [
     given: { authorization: (token) => `Bearer ${token}.x` },
   },
   {
-    name: "a token of 20 KB",
+    name: "a token of 12 KB",
     status: 401,
     given: { authorization: () => `Bearer ${"a".repeat(12_000)}` },
   },
@@ -36,7 +36,7 @@ const REFUSED: readonly Case[] = [
   { name: "alg none", status: 401, given: { token: unsigned } },
   { name: "HS256 with the public key", status: 401, given: { token: symmetric } },
   {
-    name: "another key under a known name",
+    name: "another key with a known key id",
     status: 401,
     given: { key: (keys) => keys.make("key-1", { isHidden: true }) },
   },
@@ -85,14 +85,14 @@ const ACCEPTED: readonly Case[] = [
 
 accepted(ACCEPTED);
 
-test("a token in the query counts for nothing", async (at) => {
+test("a token in the query string is ignored", async (at) => {
   const token = await at.kit.keys.token(at.kit.serviceUrl);
   const response = await at.still(fetch(`${at.url}?access_token=${token}`, { method: "POST" }));
   await response.body?.cancel();
   assert.equal(response.status, 401);
 });
 
-test("a body that never comes holds nothing open without a token", async (at) => {
+test("without a token a missing body keeps no connection open", async (at) => {
   const body = new ReadableStream({ start: () => {} });
   const response = await at.still(fetch(at.url, { method: "POST", body }));
   await response.text();

@@ -116,7 +116,7 @@ Deno.test("an endpoint that is down ends the turn as unreachable", async () => {
   }, { env: { FLEETCTL_BASE_URL: closed.baseUrl } });
 });
 
-Deno.test("settings that are no good end each turn with every fault", async () => {
+Deno.test("invalid settings end each turn with every fault", async () => {
   await withRuntime(async ({ runtime }) => {
     const { outcome } = await runtime.turn("go");
     assert.deepEqual([outcome.outcome, outcome.code], ["failed", "settings-invalid"]);

@@ -55,7 +55,7 @@ Deno.test("runtime calls MCP tools and names server and tool", async () => {
   });
 });
 
-Deno.test("runtime says so when an MCP server dies in mid-call, and starts it again", async () => {
+Deno.test("runtime reports an MCP server that dies in a call, and starts it again", async () => {
   await withRuntime(async ({ model, runtime }) => {
     model.script(
       { kind: "answer", calls: [{ tool: "die", arguments: {} }] },
@@ -74,7 +74,7 @@ Deno.test("runtime says so when an MCP server dies in mid-call, and starts it ag
   }, { servers: { fix: fixtureServer() } });
 });
 
-Deno.test("runtime gives a server up at half a message, without a wait", async () => {
+Deno.test("runtime gives up a server after half a message, without waiting", async () => {
   await withRuntime(async ({ model, runtime }) => {
     model.script({ kind: "answer", text: "done" });
     const { updates } = await runtime.turn("work");

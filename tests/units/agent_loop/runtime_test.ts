@@ -102,7 +102,7 @@ Deno.test("runtime bounds 5 MB of tool output, from MCP and from bash", async ()
   }, { servers: { fix: fixtureServer() } });
 });
 
-Deno.test("a made-up tool and broken arguments become results the model can mend", async () => {
+Deno.test("a made-up tool and broken arguments become results for the model", async () => {
   await withRuntime(async ({ model, runtime }) => {
     model.script(
       { kind: "answer", calls: [{ tool: "no_such", arguments: {} }] },

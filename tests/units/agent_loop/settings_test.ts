@@ -38,7 +38,7 @@ const GOOD: readonly (readonly [Record<string, string>, string, string | undefin
 ];
 
 for (const [env, provider, key] of GOOD) {
-  Deno.test(`readRuntimeSettings() means ${provider} by ${Object.keys(env).join(", ")}`, () => {
+  Deno.test(`readRuntimeSettings() selects ${provider} by ${Object.keys(env).join(", ")}`, () => {
     const read = readRuntimeSettings(env);
     assert.ok(read.ok);
     assert.equal(read.value.model.provider, provider);
@@ -66,7 +66,7 @@ for (const [env, faults] of BAD) {
   });
 }
 
-Deno.test("readRuntimeSettings() drops the last slash of a URL, takes the window", () => {
+Deno.test("readRuntimeSettings() drops a URL's last slash, reads the window size", () => {
   const read = readRuntimeSettings({
     FLEETCTL_BASE_URL: "https://model.example/v1/",
     FLEETCTL_MODEL: "m",

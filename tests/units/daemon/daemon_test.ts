@@ -177,13 +177,13 @@ const HOSTILE: readonly [name: string, bytes: string | Uint8Array, code: string]
   ["a newline in an argument", '{"argv":["mcp","add\\n","x"]}\n', "request-invalid"],
   ["dots for a name", request(["mcp", "add", "git", "../../root"]), "name-invalid"],
   ["dots for an agent", request(["apply"], { as: "../ada" }), "name-invalid"],
-  ["a word too many", request(["apply", "self", "--", "x"]), "usage"],
+  ["an argument too many", request(["apply", "self", "--", "x"]), "usage"],
   ["10,000 items", request(Array(10_000).fill("x")), "request-invalid"],
   ["1 MB in one argument", request(["mcp", big.slice(100)]), "request-invalid"],
   ["more than 1 MiB", request(["mcp", big]), "request-invalid"],
   ["1 MiB without end", new TextEncoder().encode(big + big), "request-invalid"],
   ["bytes that are no UTF-8", new Uint8Array([0x7b, 0xff, 0x7d, 10]), "request-invalid"],
-  ["a verb that is not there", request(["rm", "-rf", "/"]), "verb-unknown"],
+  ["an unknown verb", request(["rm", "-rf", "/"]), "verb-unknown"],
   ...LATER.slice(0, 1).map((verb): [string, string, string] => [
     "a verb that is not built",
     request([...verb.path, ...verb.args.map(() => "x")]),
@@ -218,7 +218,7 @@ Deno.test("startDaemon() gives up on a client that does not finish its line", as
   });
 });
 
-Deno.test("startDaemon() takes a bounded number of connections of one uid", async () => {
+Deno.test("startDaemon() accepts a bounded number of connections of one uid", async () => {
   await withDaemon(echo, async ({ host, paths }) => {
     const idle = await Promise.all(
       Array.from(
@@ -388,7 +388,7 @@ Deno.test("startDaemon() opens a socket for every user in a separate folder", as
 });
 
 Deno.test({
-  name: "startDaemon() knows a foreign uid for what it is",
+  name: "startDaemon() recognizes another user's uid",
   ignore: Deno.uid() !== 0,
   fn: async () => {
     await withDaemon(echo, async ({ host, paths, root }) => {

@@ -61,7 +61,7 @@ function wanted(verb: Verb, target: string | undefined, caller: Caller): string 
 }
 
 for (const [name, caller] of MATRIX_CALLERS) {
-  Deno.test(`judge() answers ${name} as the ladder does, and explain() says it`, async () => {
+  Deno.test(`judge() answers ${name} as the ladder does, and explain() reports it`, async () => {
     const { host, paths } = await hostWithAgents();
     const deps = { ports: host, paths, tokenize: splitArguments, ownUid: 0 };
     for (const verb of VERBS) {

@@ -44,7 +44,7 @@ Deno.test("createCaps() bounds the pace of one uid, and fills it again with time
   assert.deepEqual(openMany(limits, BOB, 1, -1_000_000), ["admitted"]);
 });
 
-Deno.test("createCaps() lets root in when all others together have taken everything", () => {
+Deno.test("createCaps() admits root when all others together have used everything", () => {
   const limits = createUidLimits();
   const uids = Math.ceil(DAEMON_LIMITS.connectionsMax / DAEMON_LIMITS.connectionsPerUidMax);
   for (let uid = 2_000; uid < 2_000 + uids; uid++) {
@@ -58,7 +58,7 @@ Deno.test("createCaps() lets root in when all others together have taken everyth
   assert.deepEqual(openMany(limits, ADA, 1), ["admitted"]);
 });
 
-Deno.test("createCaps() gives all uids of sub-uid ranges one place together", () => {
+Deno.test("createCaps() counts all uids of sub-uid ranges as one", () => {
   const limits = createUidLimits();
   const answers = Array.from(
     { length: 100 },

@@ -51,7 +51,7 @@ Deno.test("createVerbQueue() lets the fifth verb of root wait for the first to e
   assert.deepEqual(await Promise.all(asked), Array(MAX + 1).fill(true));
 });
 
-Deno.test("createVerbQueue() lets reading and changing verbs pass one another", async () => {
+Deno.test("createVerbQueue() lets reading and changing verbs overtake each other", async () => {
   const { running, ask, settle } = watch();
   for (let at = 0; at < 2 * MAX; at++) {
     void ask({ uid: BOB, mutates: false });
@@ -61,7 +61,7 @@ Deno.test("createVerbQueue() lets reading and changing verbs pass one another", 
   assert.equal(running.length, 2 * MAX);
 });
 
-Deno.test("createVerbQueue() goes round among uids, and keeps root from none", async () => {
+Deno.test("createVerbQueue() serves uids in turn, and never lets root wait for them", async () => {
   const { running, waited, ask, settle } = watch();
   const uids = VERBS_MAX / MAX;
   for (let uid = 2_000; uid < 2_000 + uids; uid++) {
@@ -83,7 +83,7 @@ Deno.test("createVerbQueue() goes round among uids, and keeps root from none", a
   assert.deepEqual(others, Array.from({ length: uids }, (_, at) => 2_000 + at));
 });
 
-Deno.test("createVerbQueue() sends home what waits when the daemon ends", async () => {
+Deno.test("createVerbQueue() refuses waiting verbs when the daemon ends", async () => {
   const { queue, ask, settle } = watch();
   const asked = Array.from({ length: MAX + 1 }, () => ask(change(BOB)));
   await settle();

@@ -113,7 +113,7 @@ Deno.test("a restart supersedes what was open, and what it decided is never used
   assert.deepEqual(kinds().slice(-2), ["approval_ended superseded", "approval_ended superseded"]);
 });
 
-Deno.test("what cannot be stored is not asked, not decided and not used", async () => {
+Deno.test("an approval that cannot be stored is not requested, decided or used", async () => {
   const { host, store } = await bench();
   let isFull = true;
   const approvals = openApprovals({
@@ -295,7 +295,7 @@ Deno.test("a runtime's permission request is an approval like any other", async 
   }
 });
 
-Deno.test("a call behind our proxy is left to the proxy, a blocked one is denied", async () => {
+Deno.test("a call through fleetctl's proxy is left to it, and a blocked one denied", async () => {
   const host = memoryHost({
     files: {
       "/etc/fleetctl/gate/git.json":
@@ -322,7 +322,7 @@ Deno.test("a call behind our proxy is left to the proxy, a blocked one is denied
   assert.equal(approvals.list().length, 0);
 });
 
-Deno.test("a call of an MCP without our proxy is decided by the gate here", async () => {
+Deno.test("a call of an MCP without fleetctl's proxy is decided by the gate here", async () => {
   const rules = (push: string) =>
     `{"mcp":"pages","version":"http","rules":{"wipe":"block","push":"${push}"},` +
     `"accepted":{"read":"1","push":"2","wipe":"3"}}`;
@@ -366,7 +366,7 @@ Deno.test("a call of an MCP without our proxy is decided by the gate here", asyn
   await denied("read", "not valid JSON");
 });
 
-Deno.test("a call of a server that only has a name of ours needs an approval", async () => {
+Deno.test("a call of a foreign server with a known name needs an approval", async () => {
   const gate = '{"mcp":"git","version":"1","rules":{"git_clean":"block"}}';
   const host = memoryHost({ files: { "/etc/fleetctl/gate/git.json": gate } });
   const { approvals } = await bench(host);
@@ -389,7 +389,7 @@ Deno.test("a call of a server that only has a name of ours needs an approval", a
   assert.equal((await answer).decision, "deny");
 });
 
-Deno.test("a question that the runtime takes back is withdrawn", async () => {
+Deno.test("a question that the runtime withdraws is withdrawn", async () => {
   const host = memoryHost();
   const { approvals } = await bench(host);
   const { files, log } = host;

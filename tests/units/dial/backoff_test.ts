@@ -22,17 +22,17 @@ const rows = [
     want: { attempt: 1, delayMs: 250 },
   },
   {
-    name: "takes the wish of a gateway that closes on purpose",
+    name: "waits as long as a closing gateway requests",
     last: { code: CLOSE.goingAway, registeredMs: 10, retryAfterMs: 1234 },
     want: { attempt: 0, delayMs: 1234 },
   },
   {
-    name: "bounds the wish",
+    name: "bounds the requested wait",
     last: { code: CLOSE.goingAway, registeredMs: 10, retryAfterMs: 1e9 },
     want: { attempt: 0, delayMs: BACKOFF_LIMITS.maxMs },
   },
   {
-    name: "waits a whole step when another connection took the place",
+    name: "waits a whole step when another connection replaced this one",
     last: { code: CLOSE.replaced, registeredMs: 60_000 },
     want: { attempt: 4, delayMs: BACKOFF_LIMITS.maxMs },
   },

@@ -72,7 +72,7 @@ function checkTurns(events: readonly ShownEvent[], turns: ReadonlyMap<string, st
 }
 
 Deno.test({
-  name: `${CUTS} random cuts lose no event, double none, and run every turn once`,
+  name: `${CUTS} random cuts lose no event, duplicate none, run every turn once`,
   ...SAFE,
   fn: async () => {
     await using running = await startTestGateway({ host: liveHost({ seed: 3 }) });
@@ -117,7 +117,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a gateway that restarts in mid-turn loses nothing, and the agent works on",
+  name: "a gateway that restarts during a turn loses nothing, and the agent works on",
   ...SAFE,
   fn: async () => {
     const host = liveHost({ seed: 3 });

@@ -154,7 +154,7 @@ Deno.test("a host registers with its key, is listed, and answers an admin", asyn
   });
 });
 
-Deno.test("what a verb says while it runs reaches watchers, not its report", async () => {
+Deno.test("the output of a running verb reaches watchers, not its report", async () => {
   const steps: FakeDaemon = () => [
     { type: "err", text: "[1/2] vendor git\n" },
     { type: "err", text: `[2/2] start ${"x".repeat(400)}\n\n` },
@@ -258,7 +258,7 @@ Deno.test("at most eight jobs wait for one host", async () => {
   });
 });
 
-Deno.test("what a host may not send changes nothing; a job is its own host's", async () => {
+Deno.test("a host's forbidden frames change nothing; a job is its own host's", async () => {
   await withScene(() => "silence", async (scene) => {
     const { key: other } = await generateDialKey();
     await enroll(scene.running.host, {

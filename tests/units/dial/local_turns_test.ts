@@ -57,7 +57,7 @@ async function withUnit(
 }
 
 Deno.test({
-  name: "a turn from the host is in the gateway's transcript with who asked",
+  name: "a turn from the host is in the gateway's transcript with its caller",
   ...SAFE,
   fn: async () => {
     await using running = await startTestGateway({ host: liveHost({ seed: 3 }) });
@@ -103,7 +103,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "asking to stop cancels the turn of the connection",
+  name: "a request to stop cancels the turn of its connection",
   ...SAFE,
   fn: () =>
     withUnit({ driver: scriptedRuntime(hang) }, async (turn) => {

@@ -36,7 +36,7 @@ Deno.test("createMcpBoard() counts the connections of proxies", async () => {
   assert.equal(parseReportedMcps(await files.readText("/d/mcps.json") ?? "")?.startedMs, 5_000);
 });
 
-Deno.test("createMcpBoard() believes the report of the program before a connection", async () => {
+Deno.test("createMcpBoard() trusts the program's report more than a connection", async () => {
   const { board, told } = await scene();
   board.listed("git");
   board.listed("pages");
@@ -57,7 +57,7 @@ for (
     '{"started":1,"mcps":{"a":1}}',
   ]
 ) {
-  Deno.test(`parseToldMcps() takes ${text || "nothing"} for no file of a dial unit`, () => {
+  Deno.test(`parseReportedMcps() returns undefined for ${text || "nothing"}`, () => {
     assert.equal(parseReportedMcps(text), undefined);
   });
 }

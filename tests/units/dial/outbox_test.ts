@@ -17,10 +17,14 @@ import {
 } from "units/dial/outbox.ts";
 
 const resumes = [
-  { name: "goes on after what the gateway has", of: [5, 3, 9], want: { acked: 5, last: 9 } },
-  { name: "goes on with nothing to send", of: [9, 3, 9], want: { acked: 9, last: 9 } },
-  { name: "numbers anew when the gateway lost events", of: [2, 3, 9], want: undefined },
-  { name: "numbers anew when the outbox lost events", of: [10, 3, 9], want: undefined },
+  {
+    name: "continues after the events that the gateway has",
+    of: [5, 3, 9],
+    want: { acked: 5, last: 9 },
+  },
+  { name: "continues with nothing to send", of: [9, 3, 9], want: { acked: 9, last: 9 } },
+  { name: "starts new numbers when the gateway lost events", of: [2, 3, 9], want: undefined },
+  { name: "starts new numbers when the outbox lost events", of: [10, 3, 9], want: undefined },
 ] as const;
 for (const { name, of, want } of resumes) {
   Deno.test(`decideResume() ${name}`, () => {
@@ -35,7 +39,7 @@ for (const { name, of, want } of resumes) {
   });
 }
 
-Deno.test("nextToSend() keeps to the window", () => {
+Deno.test("nextToSend() stays within the window", () => {
   const window = { acked: 0, sent: 0, last: 10 };
   assert.deepEqual(nextToSend(window, 4), { from: 1, to: 4 });
   assert.equal(nextToSend({ ...window, sent: 4 }, 4), undefined);
@@ -43,7 +47,7 @@ Deno.test("nextToSend() keeps to the window", () => {
   assert.equal(nextToSend({ acked: 10, sent: 10, last: 10 }), undefined);
 });
 
-Deno.test("acknowledged() takes nothing that was not sent", () => {
+Deno.test("acknowledged() accepts nothing that was not sent", () => {
   const window = { acked: 2, sent: 5, last: 9 };
   assert.deepEqual(acknowledged(window, 6), window);
   assert.deepEqual(acknowledged(window, 2), window);
@@ -59,7 +63,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("cut" as const), n: fc.constant(0) }) },
 );
 
-Deno.test("outbox and log lose and double nothing under random cuts", () => {
+Deno.test("outbox and log lose and duplicate nothing under random cuts", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       let window: OutboxWindow = { acked: 0, sent: 0, last: 0 };

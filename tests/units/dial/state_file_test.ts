@@ -9,7 +9,7 @@ import { parseReportedState } from "core/dial/host_state.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { createStateFile } from "units/dial/state_file.ts";
 
-Deno.test("createStateFile() leaves the newest of many states", async () => {
+Deno.test("createStateFile() keeps the newest of many states", async () => {
   const { files, clock, log } = memoryHost({ now: 5_000 });
   await files.ensureDir("/d");
   const file = createStateFile({ files, clock, log, folder: "/d" });

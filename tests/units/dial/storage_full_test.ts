@@ -14,7 +14,7 @@ import { hastyClock, liveHost, startTestDial } from "tests/support/dial_fixture.
 import { startTestGateway } from "tests/support/gateway_fixture.ts";
 
 Deno.test({
-  name: "an agent whose share is full says so, and its answer arrives when there is room",
+  name: "an agent with a full share reports it; its answer arrives once there is space",
   sanitizeOps: true,
   sanitizeResources: true,
   fn: async () => {

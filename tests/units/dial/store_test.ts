@@ -38,7 +38,7 @@ test("append() numbers events without gaps across restarts", async (open) => {
   assert.deepEqual(texts(again), ["1:a", "2:b", "3:c"]);
 });
 
-test("acknowledge() frees what was acknowledged, and nothing more", async (open) => {
+test("acknowledge() frees only what was acknowledged", async (open) => {
   const store = await open();
   store.append([draft("a"), draft("b"), draft("c")]);
   const all = store.waitingBytes();
@@ -75,7 +75,7 @@ test("renumber() gives what waits new numbers in a new epoch", async (open) => {
   assert.deepEqual(texts(await open()), ["1:c", "2:d", "3:e"]);
 });
 
-test("accept() knows a turn again, whatever became of it", async (open) => {
+test("accept() recognizes a repeated turn, whatever its state", async (open) => {
   const store = await open();
   const turn = { turnId: "t1", text: "hi", origin: "owner:a" };
   assert.deepEqual(store.accept(turn), { ok: true, value: "new" });
@@ -106,7 +106,7 @@ test("nextTurn() keeps the order of acceptance", async (open) => {
   assert.equal(store.nextTurn()?.turnId, "a");
 });
 
-test("ended turns are remembered up to a number, open ones always", async (open) => {
+test("a bounded number of ended turns is remembered, and every open one", async (open) => {
   const store = await open();
   store.accept({ turnId: "first", text: "", origin: "o" });
   const count = TURN_LIMITS.endedTurnsKept + 5;

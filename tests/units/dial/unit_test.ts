@@ -149,7 +149,7 @@ test("a turn that waits for the program's start is cancelled at once", async (ru
   await unit.close();
 });
 
-test("a stopped unit ends its turn and says so", async (running, cockpit) => {
+test("a stopped unit ends its turn and reports it", async (running, cockpit) => {
   const unit = await startTestDial({ url: running.dialUrl, driver: scriptedRuntime(hang) });
   const turnId = await cockpit.post("one");
   await cockpit.follow(({ kind }) => kind === "turn_started");
@@ -208,7 +208,7 @@ test(
 );
 
 Deno.test({
-  name: "a turn that cannot be stored is not accepted, and comes again",
+  name: "a turn that cannot be stored is not accepted, and is sent again",
   ...SAFE,
   fn: async () => {
     await using running = await startTestGateway({ host: liveHost({ seed: 3 }) });

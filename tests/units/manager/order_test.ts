@@ -34,13 +34,13 @@ const STARTS: readonly {
     want: ["c", "b", "a"],
   },
   {
-    name: "Before is After seen from the other side",
+    name: "Before is the reverse of After",
     given: { a: {}, b: { before: ["a"] } },
     start: ["a", "b"],
     want: ["b", "a"],
   },
   {
-    name: "After alone pulls nothing in",
+    name: "After alone starts nothing",
     given: { a: { after: ["b"] }, b: {} },
     start: ["a"],
     want: ["a"],
@@ -75,7 +75,7 @@ Deno.test("planStart() pulls in what is needed and puts it in order", () => {
   }
 });
 
-Deno.test("planStop() takes along what requires, is bound to or is part of a unit", () => {
+Deno.test("planStop() also stops what requires, is bound to or is part of a unit", () => {
   const given: Given = {
     base: {},
     needs: { requires: ["base"], after: ["base"] },
@@ -91,7 +91,7 @@ Deno.test("planStop() takes along what requires, is bound to or is part of a uni
   assert.deepEqual(stop("wants"), ["wants"]);
 });
 
-Deno.test("planStopOrder() is the order of starting, backwards", () => {
+Deno.test("planStopOrder() is the reverse of the start order", () => {
   const given: Given = { a: {}, b: { after: ["a"] }, c: { after: ["b"] } };
   const steps = planStopOrder(["a", "b", "c"], relations(given));
   assert.deepEqual(steps, [

@@ -106,7 +106,7 @@ Deno.test("restartDelayMs() doubles up to its bound, or climbs in steps", () => 
   );
 });
 
-Deno.test("StartLimit counts starts within the interval and forgets on demand", () => {
+Deno.test("StartLimit counts starts within the interval, and can be reset", () => {
   const limit = new StartLimit();
   const taken = [0, 10, 20, 30, 999, 1_000, 1_005].map((now) => limit.take(POLICY, now));
   assert.deepEqual(taken, [true, true, true, false, false, true, false]);

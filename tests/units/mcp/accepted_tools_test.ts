@@ -93,33 +93,37 @@ for (const [revision, meta] of [["2025-11-25", undefined], ["2026-07-28", STATEL
     );
   });
 
-  Deno.test(`a call before any list waits for the proxy's own, ${revision}`, CHECKS, async () => {
-    const { behavior, asked, state } = lister([[LOOK], [READ]]);
-    await using bench = await proxyBench(behavior, fixed(await gateOf(LOOK, READ)));
-    const first = await bench.ask(1, "tools/call", params({ name: "read" }));
-    assert.ok(first.result.content, JSON.stringify(first));
-    assert.deepEqual(asked, ["tools/list", "tools/list", "tools/call"], "both pages, once");
-    if (meta !== undefined) {
-      assert.deepEqual(bench.connections[0]?.received[0].params._meta, meta);
-    }
-    await bench.ask(2, "tools/call", params({ name: "look" }));
-    assert.equal(asked.length, 4, "not again");
-    // It reports that its tools changed, so the list is fetched again before the next call.
-    state.pages = [[LOOK, tool("read", "Other words")]];
-    await bench.connections[0]?.send({
-      jsonrpc: "2.0",
-      method: "notifications/tools/list_changed",
-    });
-    assert.equal((await bench.next()).method, "notifications/tools/list_changed");
-    unreviewed(
-      await bench.ask(3, "tools/call", params({ name: "read" })),
-      /differs from the accepted one/,
-    );
-    assert.ok((await bench.ask(4, "tools/call", params({ name: "look" }))).result.content);
-  });
+  Deno.test(
+    `a call before any list waits for the proxy's own list, ${revision}`,
+    CHECKS,
+    async () => {
+      const { behavior, asked, state } = lister([[LOOK], [READ]]);
+      await using bench = await proxyBench(behavior, fixed(await gateOf(LOOK, READ)));
+      const first = await bench.ask(1, "tools/call", params({ name: "read" }));
+      assert.ok(first.result.content, JSON.stringify(first));
+      assert.deepEqual(asked, ["tools/list", "tools/list", "tools/call"], "both pages, once");
+      if (meta !== undefined) {
+        assert.deepEqual(bench.connections[0]?.received[0].params._meta, meta);
+      }
+      await bench.ask(2, "tools/call", params({ name: "look" }));
+      assert.equal(asked.length, 4, "not again");
+      // It reports that its tools changed, so the list is fetched again before the next call.
+      state.pages = [[LOOK, tool("read", "Other words")]];
+      await bench.connections[0]?.send({
+        jsonrpc: "2.0",
+        method: "notifications/tools/list_changed",
+      });
+      assert.equal((await bench.next()).method, "notifications/tools/list_changed");
+      unreviewed(
+        await bench.ask(3, "tools/call", params({ name: "read" })),
+        /differs from the accepted one/,
+      );
+      assert.ok((await bench.ask(4, "tools/call", params({ name: "look" }))).result.content);
+    },
+  );
 }
 
-Deno.test("a tool that was accepted and is not listed is not called", CHECKS, async () => {
+Deno.test("an accepted tool that is not listed is not called", CHECKS, async () => {
   const { behavior } = lister([[LOOK]]);
   await using bench = await proxyBench(behavior, fixed(await gateOf(LOOK, READ)));
   unreviewed(await bench.ask(1, "tools/call", { name: "read" }), /does not list it/);
@@ -154,16 +158,20 @@ Deno.test("a list that cannot be read refuses the call that waits for it", CHECK
   assert.equal(codeOf(refused), "tools-unlisted", JSON.stringify(refused));
 });
 
-Deno.test("a server that dies over its list costs the calls that wait for it", CHECKS, async () => {
-  const { behavior } = lister([[LOOK]]);
-  await using bench = await proxyBench((message, connection) => {
-    if (connection.index === 1) return connection.close();
-    return behavior(message, connection);
-  }, fixed(await gateOf(LOOK)));
-  const refused = await bench.ask(1, "tools/call", { name: "look" });
-  assert.equal(codeOf(refused), "tools-unlisted", JSON.stringify(refused));
-  assert.ok((await bench.ask(2, "tools/call", { name: "look" })).result.content);
-});
+Deno.test(
+  "a server that dies during its list fails the calls that wait for it",
+  CHECKS,
+  async () => {
+    const { behavior } = lister([[LOOK]]);
+    await using bench = await proxyBench((message, connection) => {
+      if (connection.index === 1) return connection.close();
+      return behavior(message, connection);
+    }, fixed(await gateOf(LOOK)));
+    const refused = await bench.ask(1, "tools/call", { name: "look" });
+    assert.equal(codeOf(refused), "tools-unlisted", JSON.stringify(refused));
+    assert.ok((await bench.ask(2, "tools/call", { name: "look" })).result.content);
+  },
+);
 
 Deno.test(
   "a call that is cancelled while it waits for the list is never made",
@@ -195,7 +203,7 @@ Deno.test("an id of the proxy's own requests is used by no other request", CHECK
   assert.equal(answer.error.data.code, "id-in-use");
 });
 
-Deno.test("without a lock the first list of a session is the measure", CHECKS, async () => {
+Deno.test("without a lock the first list of a session counts as accepted", CHECKS, async () => {
   const { behavior, state } = lister([[LOOK], [READ]]);
   await using bench = await proxyBench(behavior);
   assert.ok((await bench.ask(1, "tools/call", { name: "look" })).result.content, "nothing listed");
@@ -219,7 +227,7 @@ Deno.test("without a lock the first list of a session is the measure", CHECKS, a
 });
 
 Deno.test(
-  "an MCP that is held whole is not connected to, whatever it is asked",
+  "no request connects to an MCP that is held as a whole",
   CHECKS,
   async () => {
     const held = new Set(["*"]);
@@ -253,7 +261,7 @@ Deno.test(
   },
 );
 
-Deno.test("a door without a proxy compares what the server lists before its call", async () => {
+Deno.test("an entry point without a proxy compares the server's list before a call", async () => {
   const { behavior, state, asked } = lister([[LOOK, READ]]);
   await using bench = await proxyBench(async (message, connection) => {
     if (message.method !== "server/discover") return await behavior(message, connection);

@@ -40,7 +40,7 @@ Deno.test("a decision from the page reaches the call that waits for it", SAFE, a
 });
 
 Deno.test(
-  "several prompts of one turn are all shown, and each is decided alone",
+  "several prompts of one turn are all shown, and are decided separately",
   SAFE,
   async () => {
     await using scene = await approvalScene();
@@ -99,7 +99,7 @@ Deno.test("a prompt is on every surface at once, and the first decision wins", S
 });
 
 Deno.test(
-  "a decision is about the call that was shown, by the person whose it is",
+  "a decision counts for the shown call only, and only from its owner",
   SAFE,
   async () => {
     await using scene = await approvalScene();
@@ -124,7 +124,7 @@ Deno.test(
 );
 
 Deno.test(
-  "a human's time burns no deadline, and the client hears that the call lives",
+  "waiting for a human uses no deadline, and the client gets progress",
   SAFE,
   async () => {
     await using scene = await approvalScene();
@@ -142,7 +142,7 @@ Deno.test(
   },
 );
 
-Deno.test("a client that cancels, and one that goes, withdraw their question", SAFE, async () => {
+Deno.test("a client that cancels or disconnects withdraws its question", SAFE, async () => {
   await using scene = await approvalScene();
   void scene.call(1, "write", {});
   const [shown] = await scene.asked(1);
@@ -161,7 +161,7 @@ Deno.test("a client that cancels, and one that goes, withdraw their question", S
   assert.equal(scene.executed.length, 0);
 });
 
-Deno.test("rules that change while a human thinks take the approval away", SAFE, async () => {
+Deno.test("a change of rules while a human decides voids the approval", SAFE, async () => {
   await using scene = await approvalScene();
   const changes: readonly (readonly [Gate["rules"], string])[] = [
     [new Map([["write", "block"]]), "tool-blocked"],
@@ -179,7 +179,7 @@ Deno.test("rules that change while a human thinks take the approval away", SAFE,
   assert.equal(scene.executed.length, 0);
 });
 
-Deno.test("the end of a turn ends what it asked for", SAFE, async () => {
+Deno.test("the end of a turn ends its approvals", SAFE, async () => {
   await using scene = await approvalScene();
   const answer = scene.call(1, "write", {});
   const [shown] = await scene.asked(1);

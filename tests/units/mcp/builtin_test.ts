@@ -153,7 +153,7 @@ Deno.test("agent-message sends through the dial unit and lists agents", async ()
   await Deno.remove(home, { recursive: true });
 });
 
-Deno.test("teamchat sends through the dial unit and says what became of it", async () => {
+Deno.test("teamchat sends through the dial unit and reports the outcome", async () => {
   const home = await Deno.makeTempDir();
   const at = endpoint("teamchat", home);
   const send = async (args: Readonly<Record<string, unknown>>) => {

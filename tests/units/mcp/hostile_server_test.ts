@@ -22,7 +22,7 @@ const answer = (id: number | string, words: string) => ({
   result: { content: [{ type: "text", text: words }] },
 });
 
-Deno.test("a repeated answer is passed on once, one without a request never", CHECKS, async () => {
+Deno.test("a repeated answer is passed on once, and an unrequested one never", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {
     await connection.send(answer("made-up", "to nobody"));
     await connection.send(answer(message.id, "first"));
@@ -78,7 +78,7 @@ Deno.test(
   },
 );
 
-Deno.test("an answer without end holds no memory and costs its own call", CHECKS, async () => {
+Deno.test("an endless answer uses no memory, and fails only its own call", CHECKS, async () => {
   const chunk = new Uint8Array(1024 * 1024).fill(0x78);
   const flooded = Promise.withResolvers<void>();
   await using bench = await proxyBench(async (message, connection) => {

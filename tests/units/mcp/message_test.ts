@@ -68,7 +68,7 @@ const doubled = fc.letrec<{ readonly tree: string }>((tie) => ({
   ),
 })).tree;
 
-Deno.test("envelopeKeys() sees what the scanner sees, with doubled and escaped keys", () => {
+Deno.test("envelopeKeys() agrees with the scanner about repeated and escaped keys", () => {
   fc.assert(
     fc.property(doubled.filter((text) => text.startsWith("{")), (text) => {
       JSON.parse(text);
@@ -108,14 +108,14 @@ Deno.test("parseLine() distinguishes messages", () => {
   assert.equal(parseLine(encoder.encode("  \r\n")), undefined);
 });
 
-Deno.test("parseLine() hands on the very bytes of an ordinary message", () => {
+Deno.test("parseLine() returns the exact bytes of an ordinary message", () => {
   const bytes = encoder.encode(
     '{ "id": 12345678901234567890, "method":"x", "params":{"n":1e400}}\n',
   );
   assert.equal(parseLine(bytes)?.bytes, bytes);
 });
 
-Deno.test("findAmbiguity() says nothing about ordinary messages", () => {
+Deno.test("findAmbiguity() finds nothing in ordinary messages", () => {
   fc.assert(fc.property(fc.jsonValue(), (args) => {
     const message = {
       jsonrpc: "2.0",

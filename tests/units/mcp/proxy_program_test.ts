@@ -59,7 +59,7 @@ const CALL = JSON.stringify({
   },
 });
 
-Deno.test("a call is on record before the server has it, and its values are not", async () => {
+Deno.test("a call is logged before the server gets it, without its values", async () => {
   const proxy = await startProxy();
   await proxy.input.write(new TextEncoder().encode(`${CALL}\n`));
   const connection = await proxy.listener.accept();
@@ -104,7 +104,7 @@ Deno.test("the proxy ends with its client, while a call is open and while it is 
   }
 });
 
-Deno.test("the proxy says at the dial unit that its tools were listed", async () => {
+Deno.test("the proxy reports to the dial unit that its tools were listed", async () => {
   const proxy = await startProxy();
   await Deno.mkdir(`${proxy.root}/.fleetctl/dial`, { recursive: true });
   const dial = Deno.listen({

@@ -11,7 +11,7 @@ import { err } from "core/result.ts";
 import { echoServer, proxyBench } from "tests/support/mcp_proxy.ts";
 import { call, CHECKS } from "tests/units/mcp/proxy_calls.ts";
 
-Deno.test("runProxy() connects only when there is something to ask", CHECKS, async () => {
+Deno.test("runProxy() connects only when there is a request", CHECKS, async () => {
   await using bench = await proxyBench();
   await bench.send({ jsonrpc: "2.0", method: "notifications/roots/list_changed" });
   const answer = await bench.ask(1, "tools/call", { name: "look", arguments: { a: 1 } });
@@ -92,7 +92,7 @@ const SMUGGLED: readonly { readonly name: string; readonly line: string }[] = [
     line: '{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"wipe"}}',
   },
   {
-    name: "more keys than are looked at",
+    name: "more keys than are checked",
     line: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe",${
       Array.from({ length: 70 }, (_, at) => `"k${at}":0`).join(",")
     },"name":"look"}}`,
@@ -155,7 +155,7 @@ Deno.test(
   },
 );
 
-Deno.test("runProxy() carries a server's own requests and their answers", CHECKS, async () => {
+Deno.test("runProxy() passes on a server's own requests and their answers", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {
     if (message.method === "tools/call") {
       return await connection.send({ jsonrpc: "2.0", id: "s1", method: "roots/list" });

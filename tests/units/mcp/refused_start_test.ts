@@ -26,7 +26,7 @@ Deno.test("a server that ends without output is reported as altered", CHECKS, as
   assert.deepEqual(answer.error.data, { code: "tree-altered", hints: ["fleetctl apply self"] });
 });
 
-Deno.test("so is one that does not come back in mid-session", CHECKS, async () => {
+Deno.test("an altered server that does not restart is reported as altered", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {
     if (connection.index > 1) return connection.close();
     await echoServer(message, connection);
@@ -38,11 +38,15 @@ Deno.test("so is one that does not come back in mid-session", CHECKS, async () =
   assert.equal(answer.error.data.code, "tree-altered", JSON.stringify(answer));
 });
 
-Deno.test("one that is unaltered has ended, and the doctor is named", CHECKS, async () => {
-  await using bench = await proxyBench((_, connection) => connection.close(), {
-    checkServer: () => Promise.resolve(ok(undefined)),
-  });
-  const answer = await bench.ask(1, "tools/call", { name: "look" });
-  assert.equal(answer.error.data.code, "mcp-ended");
-  assert.deepEqual(answer.error.data.hints, ["fleetctl mcp doctor bench self"]);
-});
+Deno.test(
+  "an unaltered server is reported as ended, with the doctor's command",
+  CHECKS,
+  async () => {
+    await using bench = await proxyBench((_, connection) => connection.close(), {
+      checkServer: () => Promise.resolve(ok(undefined)),
+    });
+    const answer = await bench.ask(1, "tools/call", { name: "look" });
+    assert.equal(answer.error.data.code, "mcp-ended");
+    assert.deepEqual(answer.error.data.hints, ["fleetctl mcp doctor bench self"]);
+  },
+);

@@ -29,7 +29,7 @@ Deno.test("openLink() gives up a socket that does not accept, closes it when it 
   assert.ok(isClosed);
 });
 
-Deno.test("openLink() reports what it found instead, and of a URL only the fault", async () => {
+Deno.test("openLink() reports the state of the socket; for a URL only the fault", async () => {
   const fails = (thrown: Error) => () => Promise.reject(thrown);
   for (
     const [socket, thrown, want] of [

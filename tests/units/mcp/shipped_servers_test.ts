@@ -156,7 +156,7 @@ function client() {
   return systemMcpClient(host);
 }
 
-Deno.test("the git server reads a repository and the gate holds its other tools", async () => {
+Deno.test("the git server reads a repository, and the gate rules its other tools", async () => {
   await using b = await bench("git");
   await git(b.workdir, "init", "-q");
   await git(b.workdir, "commit", "-q", "--allow-empty", "-m", "First light");
@@ -199,7 +199,7 @@ Deno.test("the git server reaches no repository outside its folders", async () =
   assert.match(log.value.text, /read access|not a|denied|does not exist/i);
 });
 
-Deno.test("every tool of the git server is judged, and only reading ones are free", async () => {
+Deno.test("every tool of the git server has a mark, and only readers run freely", async () => {
   await using b = await bench("git");
   const host = openHost({ log: { program: "test", level: "error" } });
   const catalog = await readCatalog(host, b.paths);
@@ -220,7 +220,7 @@ Deno.test("every tool of the git server is judged, and only reading ones are fre
   ]);
 });
 
-Deno.test("the browser server lists its tools, less the one that runs code in it", async () => {
+Deno.test("the browser server lists its tools, except the one that runs code", async () => {
   await using b = await bench("browser");
   const listed = await client().listTools("browser", b.at);
   assert.ok(listed.ok, JSON.stringify(listed) + b.errors());

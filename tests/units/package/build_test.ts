@@ -146,7 +146,7 @@ for (const [name, args, env, code, wanted] of STARTS) {
   });
 }
 
-Deno.test("the programs above are all programs", () => {
+Deno.test("the list above names every program", () => {
   assert.deepEqual(
     [...new Set(STARTS.map(([name]) => name))].sort(),
     PROGRAMS.map(({ name }) => name).sort(),
@@ -265,7 +265,7 @@ if (hasDpkg) {
     }
   });
 
-  Deno.test("the package says its version and what it needs, and has no conffiles", async () => {
+  Deno.test("the package states its version and what it needs, and has no conffiles", async () => {
     const said = await run("dpkg-deb", ["-I", deb]);
     assert.match(said.stdout, new RegExp(`^ Version: ${VERSION.replaceAll(".", "\\.")}$`, "m"));
     assert.match(said.stdout, /^ Depends: .*\bgit\b/m);
@@ -310,7 +310,7 @@ if (hasDpkg && Deno.uid() === 0) {
 }
 
 for (const [name, text] of Object.entries(SCRIPTS)) {
-  Deno.test(`${name} is a script that sh takes`, async () => {
+  Deno.test(`${name} is a script that sh accepts`, async () => {
     const path = `${out}/${name}`;
     await Deno.writeTextFile(path, text);
     const read = await run("sh", ["-n", path]);

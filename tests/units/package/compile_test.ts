@@ -26,10 +26,10 @@ Deno.test("whyBundled() lets programs of one permission set be compiled with a s
 
 const ROWS: readonly (readonly [string, Record<string, string>, string[], string | undefined])[] = [
   ["nothing", { DENO_DIR: "/cache" }, [], undefined],
-  ["what is named", { DENORT_BIN: "/stub", DENO_DIR: "/cache" }, ["/stub", CACHED], "/stub"],
-  ["what is cached", { DENO_DIR: "/cache" }, [CACHED], CACHED],
+  ["the named stub", { DENORT_BIN: "/stub", DENO_DIR: "/cache" }, ["/stub", CACHED], "/stub"],
+  ["the cached stub", { DENO_DIR: "/cache" }, [CACHED], CACHED],
   [
-    "what is cached when what is named is absent",
+    "the cached stub when the named one is absent",
     {
       DENORT_BIN: "/absent",
       DENO_DIR: "/cache",

@@ -60,13 +60,13 @@ Deno.test("batchesOf() puts neighbours of one kind into one call, in the order o
   );
 });
 
-Deno.test("batchesOf() makes no folder beside the one that it is in", () => {
+Deno.test("batchesOf() never makes a folder in the same call as its parent", () => {
   const folder = (path: string): Step => ({ kind: "folder", path, mode: 0o700, owner: undefined });
   const steps = ["/a", "/ab", "/a/b", "/b", "/b/c/d"].map(folder);
   assert.deepEqual(shape(steps), ["parallel folder 2", "parallel folder 2", "parallel folder 1"]);
 });
 
-Deno.test("batchesOf() keeps each step with its place in the plan", () => {
+Deno.test("batchesOf() keeps the position of each step in the plan", () => {
   const steps = [...many(3, "enable", (index) => `${index}.socket`), unit("start", "a.service")];
   assert.deepEqual(
     batchesOf(steps).flatMap((batch) => batch.steps.map(([step, index]) => [step, index])),

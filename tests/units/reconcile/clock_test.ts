@@ -11,7 +11,7 @@ import { isUnchanged, printReport } from "units/reconcile/report.ts";
 
 const WIRED = { ada: ["git", "notes"], bea: ["notes"] };
 
-Deno.test("reconcile() is not led astray by a clock that jumps", async () => {
+Deno.test("reconcile() is not affected by a clock that jumps", async () => {
   const rig = createRig();
   await rig.done(facts(WIRED), { restartAgents: true });
   // Units that started before their inputs were written, and files from the future.

@@ -40,7 +40,7 @@ Deno.test("mendDatabase() moves nothing for other faults and other files", () =>
   assert.equal(mendDatabase([], GATEWAY), undefined);
 });
 
-Deno.test("mendDatabase() believes an agent's journal about its own database", () => {
+Deno.test("mendDatabase() trusts an agent's journal about its own database", () => {
   const paths = pathsUnder("/");
   const mend = (unit: string, path: string) =>
     mendDatabase([line(path, "the database is damaged")], { unit, paths, start: "x" });

@@ -23,7 +23,7 @@ Deno.test("diffLines() bounds what it shows and what it compares", () => {
   assert.deepEqual(diffLines("", many.repeat(5)), ["(0 lines before, 2500 after)"]);
 });
 
-Deno.test("diffLines() holds exactly what turns one text into the other", () => {
+Deno.test("diffLines() contains exactly what turns one text into the other", () => {
   const texts = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 12 });
   fc.assert(fc.property(texts, texts, (before, after) => {
     const diff = diffLines(before.join("\n"), after.join("\n"));

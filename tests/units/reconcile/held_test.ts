@@ -12,7 +12,7 @@ import { facts } from "tests/units/reconcile/fixture.ts";
 import { createRig } from "tests/units/reconcile/rig.ts";
 import { ALL_UNITS, test, WIRED } from "tests/units/reconcile/wired_host.ts";
 
-test("reconcile() holds an MCP whose tree cannot be had and goes on with the rest", async () => {
+test("reconcile() holds an MCP whose tree is missing, and goes on", async () => {
   const rig = createRig();
   rig.broken.add("git");
   const report = await rig.done(facts(WIRED), { restartAgents: true });
@@ -25,7 +25,7 @@ test("reconcile() holds an MCP whose tree cannot be had and goes on with the res
   assert.deepEqual(rig.services.active(), ALL_UNITS);
 });
 
-test("reconcile() leaves a running MCP alone when its tree can no longer be had", async () => {
+test("reconcile() leaves a running MCP alone when its tree is missing now", async () => {
   const rig = createRig();
   await rig.done(facts(WIRED), { restartAgents: true });
   const before = await rig.snapshot();
@@ -83,7 +83,7 @@ for (const row of FAULTY) {
   });
 }
 
-test("reconcile() keeps what a held agent alone has of shared servers and rules", async () => {
+test("reconcile() keeps shared servers and rules that only held agents have", async () => {
   const rig = createRig();
   await rig.done(facts(WIRED), { restartAgents: true });
   const before = await rig.snapshot();

@@ -34,7 +34,7 @@ function scene() {
   };
 }
 
-Deno.test("an answer that comes while this process is late counts", async () => {
+Deno.test("an answer counts although this process reads it late", async () => {
   const { clock, answer, read, kills, close } = scene();
   const reading = read();
   await settle();
@@ -46,7 +46,7 @@ Deno.test("an answer that comes while this process is late counts", async () => 
   await close();
 });
 
-Deno.test("a home that gives no answer is killed, and fails from then on", async () => {
+Deno.test("the helper of a home without an answer is killed, and then always fails", async () => {
   const { clock, read, kills, close } = scene();
   const late = /the home took longer than 700 ms/;
   const reading = assert.rejects(read(), late);

@@ -62,7 +62,7 @@ Deno.test("reconcile() hands a slow unit over, and the next run finds it in orde
   assert.deepEqual(next.units, [], "it runs with what was recorded");
 });
 
-Deno.test("reconcile() says later what failed in a slow unit; the next run mends it", async () => {
+Deno.test("reconcile() reports a failed slow unit later; the next run repairs it", async () => {
   const { rig, given, turn, late } = await slowHost();
   await rig.services.stop(UNIT);
   turn.reject(new ServiceFault(UNIT, `Cannot restart ${UNIT}: it ended before it was ready`));

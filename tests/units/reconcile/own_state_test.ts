@@ -46,7 +46,7 @@ async function scene(currentUid = 0) {
   return { files, ports, owned, found };
 }
 
-Deno.test("a host as it was installed has nothing wrong", async () => {
+Deno.test("a freshly installed host has no fault", async () => {
   assert.deepEqual(await (await scene()).found(), []);
 });
 
@@ -65,7 +65,7 @@ Deno.test("a restored env file of a foreign group is exposed, and repaired", asy
   assert.deepEqual(await found(), []);
 });
 
-Deno.test("a database of another owner is repaired by what follows no link", async () => {
+Deno.test("a database of another owner is repaired without following links", async () => {
   const { files, ports, owned, found } = await scene();
   await files.setMeta(`${PATHS.role("gateway")}/gateway.db`, { uid: 0, gid: 0 });
   const [problem] = await found();
@@ -75,7 +75,7 @@ Deno.test("a database of another owner is repaired by what follows no link", asy
   assert.deepEqual(owned, [`-R -h -P 901:901 -- ${PATHS.role("gateway")}`]);
 });
 
-Deno.test("what others may write is wrong, and what an operator has closed is not", async () => {
+Deno.test("a file that others may write is a fault, and a stricter mode is not", async () => {
   const { files, found } = await scene();
   await files.setMeta(PATHS.rolesFile, { mode: 0o600 });
   assert.deepEqual(await found(), []);
@@ -83,13 +83,13 @@ Deno.test("what others may write is wrong, and what an operator has closed is no
   assert.equal((await found())[0]?.code, "state-owner-wrong");
 });
 
-Deno.test("owners are left alone by who is not root", async () => {
+Deno.test("a caller other than root does not change owners", async () => {
   const { files, found } = await scene(1001);
   await files.setMeta(PATHS.secretsFile, { mode: 0o666 });
   assert.deepEqual(await found(), []);
 });
 
-Deno.test("the group of a file matters where it may do more than others", () => {
+Deno.test("the group of a file matters if it has more rights than others", () => {
   assert.equal(isWrong({ mode: 0o644, uid: 0, gid: 5 }, { uid: 0, gid: 0 }, 0o644), false);
   assert.equal(isWrong({ mode: 0o640, uid: 0, gid: 5 }, { uid: 0, gid: 0 }, 0o644), true);
   assert.equal(isWrong({ mode: 0o600, uid: 0, gid: 5 }, { uid: 0, gid: 0 }, 0o644), false);

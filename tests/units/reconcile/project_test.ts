@@ -22,7 +22,7 @@ function allowed(project: string | undefined): readonly (string | undefined)[] {
   return ["read", "write"].map((kind) => new RegExp(`--allow-${kind}=(\\S+)`).exec(text)?.[1]);
 }
 
-Deno.test("git reads the project beside the workspace, and writes the workspace alone", () => {
+Deno.test("git reads the project beside the workspace, and writes only the workspace", () => {
   const [tree, work] = ["/r/var/lib/fleetctl/deploy/git", "/r/home/ada/work"];
   assert.deepEqual(allowed(undefined), [`${tree},${work},${work}`, work]);
   assert.deepEqual(allowed("/srv/here"), [`${tree},${work},/srv/here`, work]);

@@ -39,7 +39,7 @@ async function traceless(rig: ReturnType<typeof createRig>) {
   return Object.fromEntries(entries);
 }
 
-Deno.test("reconcile() ends in the same state whatever was there before", async () => {
+Deno.test("reconcile() ends in the same state whatever state it finds", async () => {
   await fc.assert(
     fc.asyncProperty(fleet, fleet, async (first, last) => {
       const straight = createRig();

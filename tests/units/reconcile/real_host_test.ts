@@ -62,7 +62,7 @@ Deno.test("reconcile() touches a home only as its agent", async () => {
   assert.equal(direct.length, 2, "the two that the children made");
 });
 
-Deno.test("reconcile() reads a home again only when its file is another one", async () => {
+Deno.test("reconcile() reads a home again only when its file was replaced", async () => {
   const rig = realHost("ada", "bea");
   const given = facts(WIRED, { root: "/" });
   await rig.done(given, { restartAgents: true });

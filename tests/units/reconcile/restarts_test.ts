@@ -62,7 +62,7 @@ test("reconcile() bounces a socket and no agent when a tree changed", async () =
   assert.deepEqual(report.vendored, ["git"]);
 });
 
-test("reconcile() makes up for a bounce that failed", async () => {
+test("reconcile() repeats a bounce that failed", async () => {
   const rig = createRig();
   await rig.done(facts(WIRED), { restartAgents: true });
   rig.upgrade.add("git");

@@ -22,7 +22,7 @@ test("reconcile() refuses a root whose sockets would have too long a path, per M
   assert.ok(rig.services.active().includes("mcp-git-ada.socket"));
 });
 
-test("reconcile() refuses paths that cannot stand in a unit", async () => {
+test("reconcile() refuses paths that cannot be part of a unit", async () => {
   const report = await createRig().run(facts(WIRED, { root: '/srv/"quoted"' }));
   assert.equal(report.ok, false);
   assert.equal(report.ok ? "" : report.error.code, "path-unusable");
@@ -63,7 +63,7 @@ test("reconcile() warns and goes on when its record is unreadable", async () => 
   assert.match(report.warnings[0] ?? "", /record of rendered files was unreadable/);
 });
 
-test("reconcile() believes a record only where we ever write", async () => {
+test("reconcile() trusts a record only for paths that fleetctl writes", async () => {
   const record = {
     format: 1,
     files: [{ path: "/r/srv/precious" }, { path: "/r/etc/fleetctl/../precious" }],
@@ -97,7 +97,7 @@ test("reconcile() reports the failed unit with its log and starts the others", a
 
 const GATEWAY = "fleetctl-gateway.service";
 
-test("reconcile() tries a unit that runs and never serves again until it does", async () => {
+test("reconcile() starts a unit again that runs without serving", async () => {
   for (const isFirst of [true, false]) {
     const rig = createRig();
     const whole = facts(WIRED);
@@ -123,7 +123,7 @@ test("reconcile() tries a unit that runs and never serves again until it does", 
   }
 });
 
-test("reconcile() leaves a unit alone that was slow and serves by now", async () => {
+test("reconcile() leaves a slow unit alone that serves in the meantime", async () => {
   const rig = createRig();
   const dial = "fleetctl-dial-ada.service";
   for (const unit of [dial, GATEWAY]) rig.services.hangUnit(unit, true);

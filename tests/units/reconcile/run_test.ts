@@ -174,7 +174,7 @@ test("reconcile() prints diffs and changes nothing when it is a dry run", async 
   assert.ok(unitChanges(report).includes("bounced mcp-git-ada.socket"));
 });
 
-test("reconcile() reports each step with its place", async () => {
+test("reconcile() reports each step with its position", async () => {
   const seen: string[] = [];
   const rig = createRig();
   await rig.done(facts({ ada: ["git"] }), {
@@ -188,7 +188,7 @@ test("reconcile() reports each step with its place", async () => {
   assert.ok(seen.includes("write /r/etc/fleetctl/gate/git.json"));
 });
 
-test("reconcile() never restarts the daemon that it runs under, and says so", async () => {
+test("reconcile() never restarts the daemon that it runs under, and reports it", async () => {
   const rig = createRig({ files: { "/r/usr/lib/fleetctl/fleetctld.js": "1" } });
   await rig.done(facts(WIRED), { restartAgents: true });
   await rig.files.write("/r/usr/lib/fleetctl/fleetctld.js", "2");

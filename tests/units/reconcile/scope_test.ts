@@ -69,7 +69,7 @@ Deno.test("reconcile() with a scope names no fault of another agent", async () =
   assert.deepEqual(other.report.faults.map((fault) => fault.code), ["mcp-not-catalogued"]);
 });
 
-Deno.test("reconcile() with a scope takes a shared server with its last agent only", async () => {
+Deno.test("reconcile() with a scope removes a shared server with its last agent only", async () => {
   const rig = createRig();
   await rig.done(facts({ ada: ["notes"], bea: ["notes"] }), APPLY);
   const notes = "notes" as McpName;

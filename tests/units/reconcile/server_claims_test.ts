@@ -24,7 +24,7 @@ for (
     [{ ada: [], "x-ada": ["git"] }, { ada: ["git-x"], "x-ada": ["git"] }, "ada"],
   ] as const
 ) {
-  Deno.test(`reconcile() leaves a unit to who has it, and gives ${refused} none`, async () => {
+  Deno.test(`reconcile() leaves a unit to its present owner; ${refused} gets none`, async () => {
     const rig = createRig();
     await rig.done(facts(first, { catalog }), APPLY);
     const unit = await rig.files.readText(UNIT);
@@ -41,7 +41,7 @@ for (
   });
 }
 
-Deno.test("reconcile() takes a unit from one pair alone; others keep both MCPs", async () => {
+Deno.test("reconcile() refuses a unit to one pair only; other agents keep both MCPs", async () => {
   const rig = createRig();
   const wired = { ada: ["git-x"], "x-ada": ["git"], bea: ["git", "git-x"] };
   const report = await rig.done(facts(wired, { catalog }), APPLY);
@@ -58,7 +58,7 @@ Deno.test("reconcile() frees a unit with the MCP that had it", async () => {
   assert.match(await rig.files.readText(UNIT) ?? "", /home\/ada/);
 });
 
-Deno.test("reconcile() counts accounts to come in a dry run, and in no real one", async () => {
+Deno.test("reconcile() counts planned accounts only in a dry run", async () => {
   const rig = createRig({ root: "/", users: { groups: { agents: 900 } } });
   const base = facts({ bea: [] }, { root: "/" });
   const given = { ...base, rootless: false, roles: { dial: base.roles.dial! } };

@@ -46,7 +46,7 @@ Deno.test("reconcile() starts no stopped agent after a boot or with a new unit",
   assert.deepEqual(report.restartPending, []);
 });
 
-Deno.test("reconcile() enables and starts it again when it is stopped no longer", async () => {
+Deno.test("reconcile() enables and starts it again when it is no longer stopped", async () => {
   const rig = createRig();
   const all = facts({ ada: ["git"] });
   await rig.done(stopped(all), { restartAgents: true });

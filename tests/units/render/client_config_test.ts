@@ -81,17 +81,17 @@ const PLAIN = manifest("pages", {
   transport: "http",
 });
 const BY_URL: readonly (readonly [string, Partial<Manifest>, boolean])[] = [
-  ["nothing to hold to", {}, false],
+  ["no rule and no key", {}, false],
   ["a tool that asks", { risk: new Map([["write_page", "ask"]]) }, true],
   ["a blocked tool", { risk: new Map([["delete_page", "block"]]) }, true],
-  ["a sign-in", { auth: "oauth" }, true],
+  ["a login", { auth: "oauth" }, true],
   ["a key in its URL", { source: { kind: "http", url: "https://pages.example/{KEY}" } }, true],
   ["a key in a header", { headers: { Authorization: "Bearer {KEY}" } }, true],
   ["a key of the agent", { userEnv: ["KEY" as KeyName] }, true],
   ["an optional key", { optionalEnv: ["KEY" as KeyName] }, true],
 ];
 for (const [name, more, isProxied] of BY_URL) {
-  Deno.test(`${isProxied ? "our proxy before" : "direct:"} a server by URL with ${name}`, () => {
+  Deno.test(`${isProxied ? "through the proxy:" : "direct:"} a server by URL with ${name}`, () => {
     for (const shape of ["runtime-a", "runtime-b"] as const) {
       const entry = renderClientEntry({ ...PLAIN, ...more }, { paths, agent: ada, shape });
       assert.deepEqual(
@@ -137,7 +137,7 @@ Deno.test("editClientConfig() puts entries of runtime-a into the agent's project
   assert.deepEqual(Object.keys(value.projects["/home/ada"].mcpServers), ["git"]);
 });
 
-Deno.test("editClientConfig() keeps foreign entries byte for byte and in their order", () => {
+Deno.test("editClientConfig() keeps other programs' entries byte for byte", () => {
   const foreign =
     '{\n\t"mcpServers": {"mine":  {"command": "/opt/mine"},\n\t"b": 1.0}, "z": 1e400}';
   const added = edit(foreign, config("runtime-b", "git", "maps"));
@@ -148,7 +148,7 @@ Deno.test("editClientConfig() keeps foreign entries byte for byte and in their o
   assert.equal(edit(added, config("runtime-b"), { recorded: new Set(["git", "maps"]) }), foreign);
 });
 
-Deno.test("editClientConfig() knows our entries under another root", () => {
+Deno.test("editClientConfig() recognizes fleetctl's entries under another root", () => {
   const moved = '{"mcpServers": {"old": {"command": "/tmp/x/usr/lib/fleetctl/fleetctl-mcp"}}}';
   assert.deepEqual(JSON.parse(edit(moved, config("runtime-b"))), { mcpServers: {} });
 });
@@ -160,13 +160,13 @@ Deno.test("editClientConfig() removes an http entry only when its name was recor
   assert.deepEqual(JSON.parse(gone), { mcpServers: {} });
 });
 
-Deno.test("editClientConfig() leaves held entries as they are", () => {
+Deno.test("editClientConfig() leaves held entries unchanged", () => {
   const text = edit(undefined, config("runtime-b", "git", "notes"));
   const held = edit(text, config("runtime-b", "notes"), { held: new Set(["git"]) });
   assert.equal(held, text);
 });
 
-Deno.test("editClientConfig() refuses to take over a foreign entry of the same name", () => {
+Deno.test("editClientConfig() refuses to replace another program's entry of the name", () => {
   const text = '{"mcpServers": {"git": {"command": "/opt/my-git"}}}';
   const result = editClientConfig(text, config("runtime-b", "git"), NOTHING_KNOWN);
   assert.equal(result.ok ? "" : result.error.code, "client-entry-foreign");

@@ -33,7 +33,7 @@ const MORE_STATES = [
   "/home/ada/.runtime-b",
 ];
 
-Deno.test("closedPaths() closes keys, runtimes and the sign-ins of others", () => {
+Deno.test("closedPaths() closes keys, runtimes and other programs' logins", () => {
   const rows = [
     { more: {}, oauth: ["/home/ada/.fleetctl/oauth"] },
     {
@@ -63,7 +63,7 @@ Deno.test("closedPaths() stays in the home, wherever a host keeps its client con
   ]);
 });
 
-Deno.test("closedWithin() keeps what grants would open", () => {
+Deno.test("closedWithin() keeps closed what grants would open", () => {
   const closed = ["/home/ada/.a", "/home/ada/.b/c"];
   const rows: readonly (readonly [granted: readonly string[], want: readonly string[]])[] = [
     [[], []],

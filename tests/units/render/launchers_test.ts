@@ -94,7 +94,7 @@ Deno.test("a launcher of the tree starts the pinned Deno with set, config and en
   });
 });
 
-Deno.test("a launcher of a bundle starts its one file, leaves a unit's cache folder", async () => {
+Deno.test("a launcher of a bundle starts its file, and keeps a unit's cache folder", async () => {
   await withRoot(bundle, async (run) => {
     const ran = await run("fleetctl-gateway", [], { DENO_DIR: "/var/cache/x" });
     assert.equal(words(ran).at(-1), "/opt/lib/fleetctl-gateway.js");
@@ -102,7 +102,7 @@ Deno.test("a launcher of a bundle starts its one file, leaves a unit's cache fol
   });
 });
 
-Deno.test("only an agent's program takes the sets that its unit names", async () => {
+Deno.test("only an agent's program uses the permission sets that its unit names", async () => {
   await withRoot(tree, async (run, root) => {
     const mine = `${root}/mine.json`;
     await Deno.writeTextFile(mine, "{}");
@@ -114,7 +114,7 @@ Deno.test("only an agent's program takes the sets that its unit names", async ()
   });
 });
 
-Deno.test("a set that was kept beside the programs is taken from where it is now", async () => {
+Deno.test("a permission set that was moved is read from its new location", async () => {
   await withRoot(tree, async (run, root) => {
     const sets = `${root}/var/lib/fleetctl/permissions/agent-ada.json`;
     await Deno.writeTextFile(sets, "{}");
@@ -126,7 +126,7 @@ Deno.test("a set that was kept beside the programs is taken from where it is now
   });
 });
 
-Deno.test("an agent's program started by hand takes that agent's sets, or says why", async () => {
+Deno.test("an agent's program started by hand uses that agent's sets, or refuses", async () => {
   await withRoot(tree, async (run, root) => {
     const sets = `${root}/var/lib/fleetctl/permissions/agent-ada.json`;
     await Deno.writeTextFile(sets, "{}");
@@ -143,7 +143,7 @@ Deno.test("an agent's program started by hand takes that agent's sets, or says w
   });
 });
 
-Deno.test("fleetctl starts with the set of what it is about to do", async () => {
+Deno.test("fleetctl starts with the permission set of what it will do", async () => {
   await withRoot(tree, async (run) => {
     assert.ok(words(await run("fleetctl", ["up", "--root", "x"])).includes("-P=fleetctl-up"));
     assert.ok(words(await run("fleetctl", ["status"])).includes("-P=fleetctl-exec"));
@@ -159,7 +159,7 @@ Deno.test("fleetctl starts with the set of what it is about to do", async () => 
   assert.match(text, /^set=fleetctl sets=/m);
 });
 
-Deno.test("fleetctl-keep-env drops what is not listed, whatever the values look like", async () => {
+Deno.test("fleetctl-keep-env drops unlisted variables, whatever their values are", async () => {
   await withRoot(tree, async (run) => {
     const ran = await run("fleetctl-keep-env", ["PATH,KEPT", "/usr/bin/env"], {
       KEPT: "a\nSECRET_LINE=inside",
@@ -218,7 +218,7 @@ async function checkedTree(root: string): Promise<CheckedTree> {
   return self;
 }
 
-Deno.test("fleetctl-checked starts a recorded tree at once, asks about every other", async () => {
+Deno.test("fleetctl-checked starts a recorded tree at once, and checks any other", async () => {
   await withRoot(tree, async (run, root) => {
     const it = await checkedTree(root);
     const start = async () => (await run("fleetctl-checked", ["git", "/bin/echo", "up"])).out;
@@ -262,7 +262,7 @@ Deno.test("fleetctl-checked starts a recorded tree at once, asks about every oth
   });
 });
 
-Deno.test("fleetctl-checked asks about an MCP that waits for its review as a whole", async () => {
+Deno.test("fleetctl-checked checks an MCP that is held as a whole", async () => {
   await withRoot(tree, async (run, root) => {
     const it = await checkedTree(root);
     await Deno.writeTextFile(it.gate, '{\n  "rules": {\n    "*": "block"\n  }\n}\n');

@@ -35,7 +35,7 @@ function rendered(count: number) {
   return { desired, text, agentsJson };
 }
 
-Deno.test("a file holds the owners, both halves know where; a change restarts none", async () => {
+Deno.test("receiver and sender know the owners' file; a change restarts neither", async () => {
   const { text, desired } = rendered(6_000);
   const file = text(paths.teamsAgents);
   assert.deepEqual([file?.mode, file?.owner.user], [0o644, "root"]);

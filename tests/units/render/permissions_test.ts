@@ -203,7 +203,7 @@ const HOSTS: readonly {
     want: ["127.0.0.1", "api.openai.com:443"],
   },
   {
-    name: "an endpoint of one's own",
+    name: "a custom endpoint",
     provider: "openai-compatible",
     given: { secrets: { FLEETCTL_BASE_URL: "https://models.example/v1" } },
     want: ["127.0.0.1", "models.example:443"],

@@ -96,7 +96,7 @@ Deno.test("renderAgentEnv() lets no key of an agent change who its owner is", ()
   assert.equal(values(renderAgentEnv(nameless, forged, SITE))["CHANNEL_USER_EMAIL"], undefined);
 });
 
-Deno.test("renderAgentEnv() returns the file as it is when it already says all of it", () => {
+Deno.test("renderAgentEnv() returns the file unchanged when it is already complete", () => {
   const whole = secretFile(
     "# kept\nCHANNEL_WEBVIEW_GATEWAY_URL=ws://gate:8735\nCHANNEL_USER_EMAIL=ada@example.org\nT=1\n",
   );

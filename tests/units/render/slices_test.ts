@@ -24,7 +24,7 @@ function textsOf(of = given): ReadonlyMap<string, string> {
   return new Map(desire(of).files.map(({ file }) => [file.path, file.content]));
 }
 
-Deno.test("all agents together, each agent, and one with its own limits", () => {
+Deno.test("slices limit all agents together, each agent, and one with own limits", () => {
   const texts = textsOf();
   assert.equal(
     texts.get(`${UNITS}/fleetctl.slice`),

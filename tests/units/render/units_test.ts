@@ -126,7 +126,7 @@ Deno.test("every key that confines a unit has its reason above it", () => {
   }
 });
 
-Deno.test("the embedded manager takes every rendered unit", () => {
+Deno.test("the embedded manager accepts every rendered unit", () => {
   const units = desire(facts(ALL)).files.filter(({ file }) => file.path.includes("/systemd/"));
   assert.ok(units.length >= 11);
   for (const { file } of units) {
@@ -267,7 +267,7 @@ Deno.test("serverCommand() grants what the manifest says and nothing else", () =
   ]);
 });
 
-Deno.test("a manifest does not move what fleetctl itself sets", () => {
+Deno.test("a manifest cannot override what fleetctl itself sets", () => {
   const environment = { FLEETCTL_PERMISSIONS: "{workdir}/p.json", PATH: "{workdir}", X: "1" };
   const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
   const lines = unitValues(
@@ -284,7 +284,7 @@ Deno.test("a manifest does not move what fleetctl itself sets", () => {
   assert.equal(last.get("FLEETCTL_PERMISSIONS"), "/var/lib/fleetctl/permissions/agent-ada.json");
 });
 
-Deno.test("serverCommand() sets what a secret of the same name would replace", () => {
+Deno.test("serverCommand() sets variables, except those that steer programs", () => {
   const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
   const environment = { X_SITE: "{home}/a b", PATH: "{workdir}", FLEETCTL_ROOT: "/x", __T__: "1" };
   for (const more of [{}, { engine: "node", engineReason: "native" } as const]) {
@@ -295,7 +295,7 @@ Deno.test("serverCommand() sets what a secret of the same name would replace", (
   assert.ok(!serverCommand(manifest("x", {}), place).includes("/usr/bin/env"));
 });
 
-Deno.test("what is closed is denied to a server, and hidden from what it starts", () => {
+Deno.test("closed paths are denied to a server, and hidden from its children", () => {
   const closed = ["/home/ada/.fleetctl/dial", "/home/ada/.runtime-b"];
   const place = { paths, agent: ada, workdir: "/srv/work", closed };
   const permissions = { net: [], read: ["{home}"], write: [], env: [], run: [], sys: [] };

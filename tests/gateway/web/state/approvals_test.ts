@@ -28,12 +28,17 @@ const call = (key: string, given: unknown, more: object = {}): RunningCall => ({
 const BOTH = [call("1", { to: "a", n: 1 }), call("2", { to: "b", n: 1 })];
 
 const ROWS: readonly [string, readonly RunningCall[], readonly ApprovalItem[], string][] = [
-  ["nothing asked", BOTH, [], ""],
+  ["nothing without an approval", BOTH, [], ""],
   ["the one with its arguments, in any order of keys", BOTH, [asked("x", { n: 1, to: "a" })], "1"],
   ["both", BOTH, [asked("x", { to: "a", n: 1 }), asked("y", { to: "b", n: 1 })], "1 2"],
-  ["none that is decided", BOTH, [asked("x", { to: "a", n: 1 }, { decision: "denied" })], ""],
+  [
+    "none that is already decided",
+    BOTH,
+    [asked("x", { to: "a", n: 1 }, { decision: "denied" })],
+    "",
+  ],
   ["the newest of its tool, where no call has its arguments", BOTH, [asked("x", {})], "2"],
-  ["one of two that are the same", [call("1", {}), call("2", {})], [asked("x", {})], "2"],
+  ["one of two equal calls", [call("1", {}), call("2", {})], [asked("x", {})], "2"],
   ["none of another MCP", [call("1", {}, { mcp: "hg" })], [asked("x", {})], ""],
   ["one of the runtime", [call("1", {}, { mcp: null })], [asked("x", {}, { mcp: "" })], "1"],
   [

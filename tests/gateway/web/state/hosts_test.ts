@@ -62,7 +62,7 @@ const only = (of: Fleet): HostView => {
   return first;
 };
 
-Deno.test("parseFleet() sorts by name, and takes whatever comes", () => {
+Deno.test("parseFleet() sorts by name, and accepts any input", () => {
   assert.equal(parseFleet(undefined), undefined);
   const names = fleet(host({ host: "zeta" }), host(), { host: 7 }, null, "x");
   assert.deepEqual(names.hosts.map(({ host }) => host), ["atlas", "zeta"]);
@@ -95,7 +95,7 @@ Deno.test("presenceWords() distinguishes connected, disconnected and revoked hos
   );
 });
 
-Deno.test("jobState() never says that something is done of which the end is not known", () => {
+Deno.test("jobState() never reports a job as done while its end is unknown", () => {
   const rows: readonly [Record<string, unknown>, string][] = [
     [{}, "runs"],
     [{ ended: NOW, exit: 0 }, "done"],
@@ -127,7 +127,7 @@ Deno.test("withForgotten() keeps a job that a gateway forgot, until a newer one 
   assert.equal(only(withForgotten(ended, fleet(host()), NOW)).jobs.length, 0, "that was told");
 });
 
-Deno.test("parseStatus() finds what is wrong, also where only an error came", () => {
+Deno.test("parseStatus() finds the problems, also when only an error came", () => {
   assert.deepEqual(parseStatus(WELL, 0).faults, []);
   const ill = parseStatus(ILL, 0);
   assert.equal(ill.faults.length, 2);
@@ -138,7 +138,7 @@ Deno.test("parseStatus() finds what is wrong, also where only an error came", ()
   assert.match(parseStatus(null, 137).faults[0]?.message ?? "", /exit code 137/);
 });
 
-Deno.test("parseReport() counts what changed, and says when nothing had to", () => {
+Deno.test("parseReport() counts what changed, and states when nothing had to change", () => {
   const partly = parseReport(APPLIED_PARTLY, 1);
   assert.deepEqual(partly.changes, ["2 files changed", "1 unit restarted"]);
   assert.match(partly.faults[0]?.lines[0] ?? "", /WEBVIEW_BASIC_USERS/);

@@ -32,7 +32,7 @@ const FORM: ModelForm = {
   key: "",
 };
 
-Deno.test("parseModel() takes what it knows, and nothing of a provider that it does not", () => {
+Deno.test("parseModel() keeps known values, and nothing of an unknown provider", () => {
   const wire = { provider: "openai-compatible", model: "m", base_url: "http://h/v1", key: "set" };
   assert.deepEqual(parseModel({ ...wire, key_ends_with: "WXYZ", more: 1 }), CARD);
   for (const value of [undefined, [], { provider: "x" }, { provider: "constructor" }]) {
@@ -47,7 +47,7 @@ Deno.test("keepsKey() holds for the same endpoint only", () => {
   assert.equal(keepsKey(FORM, { ...CARD, isKeySet: false }), false);
 });
 
-Deno.test("emptyFields() names what must be there", () => {
+Deno.test("emptyFields() names the missing required fields", () => {
   const none = { provider: "openai", model: "", baseUrl: "", key: "" } as const;
   assert.deepEqual(Object.keys(emptyFields(none, CARD)?.fields ?? {}), ["model", "key"]);
   const other = { ...none, provider: "openai-compatible" } as const;
@@ -67,7 +67,7 @@ Deno.test("requestOf() sends what belongs to the provider, and no empty key", ()
   assert.deepEqual(demo, { agent: "ada", provider: "demo", check: false });
 });
 
-Deno.test("faultsOf() puts each line beside its field, and says the rest above the buttons", () => {
+Deno.test("faultsOf() puts each line beside its field, and others above the buttons", () => {
   const problem = { status: 422, code: "model-unauthorized", detail: "No", hints: [] };
   const beside = faultsOf({ ...problem, errors: ["key: is not accepted", "other: x"] });
   assert.deepEqual(beside.fields, { key: "The key is not accepted" });

@@ -70,7 +70,7 @@ Deno.test("answered() never forgets that a message may have arrived", () => {
   assert.deepEqual(shownKeys([maybe], new Set(["t"])), []);
 });
 
-Deno.test("revived() takes what was under way for unconfirmed, under the same key", () => {
+Deno.test("revived() marks messages in flight as unconfirmed, under the same key", () => {
   for (const state of ["sending", "sent", "unconfirmed"] as const) {
     assert.deepEqual(revived(item("a", { state })), item("a", { state: "unconfirmed" }));
   }

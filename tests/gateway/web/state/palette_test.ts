@@ -29,7 +29,7 @@ for (const [query, found] of ROWS) {
   });
 }
 
-Deno.test("stepTo() joins the ends", () => {
+Deno.test("stepTo() wraps around at both ends", () => {
   assert.deepEqual([stepTo(0, -1, 3), stepTo(2, 1, 3), stepTo(0, 1, 3), stepTo(0, 1, 0)], [
     2,
     0,

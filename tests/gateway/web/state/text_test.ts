@@ -26,7 +26,7 @@ import {
   parsePreview,
 } from "gateway/web/state/wire.ts";
 
-Deno.test("clean() leaves nothing that a terminal or a reader would obey", () => {
+Deno.test("clean() removes what would control a terminal or deceive a reader", () => {
   assert.equal(
     clean("a\u001b[31mred\u001b[0m\u001b]8;;http://x\u0007link\u001b]8;;\u0007"),
     "aredlink",
@@ -77,7 +77,7 @@ Deno.test("decodeEntities() decodes once", () => {
   assert.equal(decodeEntities("&#0;&#x110000;"), "&#0;&#x110000;");
 });
 
-Deno.test("parseMarkdown() gives hostile texts back as they are, soon", () => {
+Deno.test("parseMarkdown() returns hostile texts unchanged, in bounded time", () => {
   const hostile = [
     ">".repeat(5_000),
     "[".repeat(20_000),
@@ -201,7 +201,7 @@ Deno.test("ages are short", () => {
   assert.equal(offlineWords(seen, at + 7_200_000), "last seen 2 h ago, closed with 1006");
 });
 
-Deno.test("what the gateway sends is read, and what it does not send is passed over", () => {
+Deno.test("what the gateway sends is parsed, and anything else is ignored", () => {
   const event = { id: "e:7", agent: "ada", turn_id: null, at: 1, kind: "notice", payload: {} };
   assert.equal(parseEvent(event)?.seq, 7);
   for (const broken of [null, 1, "x", [], {}, { id: "e" }, { id: ":1" }, { id: "e:x" }]) {

@@ -37,7 +37,7 @@ function seqs(state: Transcript): readonly number[] {
 }
 const ready = withNewestPage(emptyTranscript("ada"), page(101, 200));
 
-Deno.test("withEvents() takes each event once, in order, after any cuts and repeats", () => {
+Deno.test("withEvents() applies each event once, in order, after any cuts and repeats", () => {
   fc.assert(fc.property(
     fc.array(fc.record({ from: fc.nat(40), size: fc.integer({ min: 1, max: 10 }) })),
     (cuts) => {

@@ -110,7 +110,7 @@ function assertSound(state: Transcript, log: Log): void {
 const start = (log: Log, turns: number, limit: number) =>
   withNewestPage(emptyTranscript("ada"), log.page(turns, limit));
 
-Deno.test("a window of cut turns stays sound, whatever comes in whichever order", () => {
+Deno.test("a window of cut turns stays consistent, whatever arrives in any order", () => {
   const kind = fc.constantFrom("tool_call", "message", "notice", "tool_result");
   const step = fc.oneof(
     fc.record({ what: fc.constant("add" as const), turn: fc.nat(6), kind }),
@@ -195,7 +195,7 @@ Deno.test("a turn that outgrows the window keeps its question, and its steps com
   assert.deepEqual([...state.endDropped], ["t"]);
 });
 
-Deno.test("a turn whose end fell out of the window is not mended by an older page", () => {
+Deno.test("a turn whose end fell out of the window is not repaired by an older page", () => {
   const log = new Log();
   log.add("old", "turn_queued");
   log.add("t", "turn_queued");

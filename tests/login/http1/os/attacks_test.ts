@@ -44,7 +44,7 @@ async function soon<Value>(coming: Promise<Value>, what: string): Promise<Value>
   }
 }
 
-Deno.test("a body that is read while it is answered never passes for whole", async () => {
+Deno.test("a body that is read during its answer arrives complete or fails", async () => {
   const first = Promise.withResolvers<void>();
   const here = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
@@ -129,7 +129,7 @@ for (
   });
 }
 
-Deno.test("no host in a whole address moves its path", async () => {
+Deno.test("an invalid host in an absolute target is refused, and moves no path", async () => {
   const seen: string[] = [];
   const proxying = systemProxying({ processes: fakeProcesses(), log: recordingLog() });
   const listener = await proxying.serve(LOOPBACK, {

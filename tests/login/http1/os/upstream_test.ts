@@ -73,7 +73,7 @@ async function faultOf(sent: Promise<unknown>): Promise<string> {
 /** Longer than the first buffer of a connection, and longer than what is joined before sending. */
 for (const length of [2_500, 4_096, 16_384, 20_000]) {
   test(
-    `a head of ${length} bytes arrives as it is, also when not all of them are ASCII`,
+    `a head of ${length} bytes arrives unchanged, even if not all are ASCII`,
     async (connection) => await say(connection, "HTTP/1.1 204 No Content\r\n\r\n"),
     async ({ upstream, requests }) => {
       const value = "\xe9".repeat(100) + "y".repeat(length);
@@ -89,7 +89,7 @@ for (const length of [2_500, 4_096, 16_384, 20_000]) {
 }
 
 test(
-  "a packed body arrives byte for byte, with its headers",
+  "a compressed body arrives byte for byte, with its headers",
   (connection) =>
     say(
       connection,
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  "interim answers are passed over, and endless ones refused",
+  "interim answers are skipped, and endless ones are refused",
   (connection, request) =>
     say(
       connection,

@@ -71,7 +71,7 @@ Deno.test("messagesOf() lets the assistant say how a turn without answer ended",
   });
 });
 
-Deno.test("messagesOf() leaves a whole conversation as it is", () => {
+Deno.test("messagesOf() leaves a complete conversation unchanged", () => {
   const messages = messagesOf([user("a"), call("c1"), result("c1"), say("b"), end(), user("c")]);
   assert.deepEqual(messages.map((message) => message.role), [
     "user",

@@ -100,7 +100,7 @@ Deno.test("openConversation() rewrites a file that grew too large, counts the re
   await conversation.close();
 });
 
-Deno.test("forget() lets go of the oldest turns but never of the last", async () => {
+Deno.test("forget() drops the oldest turns but never the last", async () => {
   const host = memoryHost();
   const conversation = must(await createConversation(FOLDER, { id: ID, cwd: "/" }, host));
   for (const text of ["a", "b", "c"]) {

@@ -94,7 +94,7 @@ Deno.test("fitHistory() shortens old results before it drops a turn", () => {
   assert.ok(result?.role === "tool" && /bytes left out/.test(result.text));
 });
 
-Deno.test("fitHistory() says how many turns are missing, those of before included", () => {
+Deno.test("fitHistory() states how many turns are missing, earlier ones included", () => {
   const messages = Array.from({ length: 40 }, (_, index): Message[] => [
     { role: "user", text: `question ${index} ${"q".repeat(600)}` },
     { role: "assistant", parts: [{ type: "text", text: "a".repeat(600) }] },

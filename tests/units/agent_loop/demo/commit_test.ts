@@ -22,7 +22,7 @@ Deno.test("printCommit() reads the text of git log", () => {
   );
 });
 
-Deno.test("printCommit() finds nothing where nothing is", () => {
+Deno.test("printCommit() finds no commit in other text", () => {
   for (
     const text of ["", "no commits", "{}", '{"commits":[]}', '{"commits":[{"hash":"a"}]}', "[]"]
   ) {
@@ -30,7 +30,7 @@ Deno.test("printCommit() finds nothing where nothing is", () => {
   }
 });
 
-Deno.test("printCommit() takes the first line of a message and a nested author", () => {
+Deno.test("printCommit() uses the first line of a message and a nested author", () => {
   const commits = [{ sha: "abc1234", message: "one\n\ntwo", author: { name: "Mia" } }];
   assert.equal(
     printCommit(JSON.stringify(commits)),

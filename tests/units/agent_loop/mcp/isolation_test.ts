@@ -85,7 +85,7 @@ Deno.test("a broken MCP is reported at once, while one hangs and a third one wor
   assert.deepEqual(made.tools().map(({ tool }) => tool), ["late", "look"]);
 });
 
-Deno.test("22 sleeping MCPs with known tools are declared, and none is started", async () => {
+Deno.test("22 idle MCPs with known tools are declared, and none is started", async () => {
   const servers = Array.from({ length: 22 }, (_, at) => server(`mcp-${at}`, { recalls: true }));
   const { told, pool: made, prepare } = pool(servers.map((each) => each.server));
   await prepare();
@@ -94,7 +94,7 @@ Deno.test("22 sleeping MCPs with known tools are declared, and none is started",
   assert.deepEqual(told, []);
 });
 
-Deno.test("a failure names what to run", () => {
+Deno.test("a failure names the command to run", () => {
   assert.equal(
     unavailable("git", "its login has expired"),
     'MCP "git" is not available: its login has expired (try: fleetctl mcp doctor git self)',
@@ -121,7 +121,7 @@ function caches(gate = GATE) {
   return { host, paths, open: (config: ServerConfig = CONFIG) => toolsCache(config, site) };
 }
 
-Deno.test("toolsCache() gives the list of the last time back, and holds no secret", async () => {
+Deno.test("toolsCache() returns the previous list, and holds no secret", async () => {
   const { host, open } = caches();
   assert.equal(await open().load(), undefined);
   await open().save([LOOK]);
@@ -131,7 +131,7 @@ Deno.test("toolsCache() gives the list of the last time back, and holds no secre
   assert.equal((await host.files.stat(path))?.mode, 0o600);
 });
 
-Deno.test("toolsCache() forgets an old list, and one of another pin, rules or way", async () => {
+Deno.test("toolsCache() drops an old list, and one of another pin, rules or way", async () => {
   const { host, paths, open } = caches();
   const write = (text: string) => host.files.write(paths.gate("git"), text, { mode: 0o644 });
   await open().save([LOOK]);

@@ -100,7 +100,7 @@ for (const [error, code, isRetryable, reason] of ROWS) {
   });
 }
 
-Deno.test("judgeError() never repeats a key, and keeps words short", () => {
+Deno.test("judgeError() never repeats a key, and keeps messages short", () => {
   const fault = judgeError(
     apiError(401, message(`bad key secret-key-1 and sk-abcdefghijkl ${"x".repeat(5_000)}`)),
     CONTEXT,
@@ -113,7 +113,7 @@ Deno.test("judgeError() never repeats a key, and keeps words short", () => {
   ]);
 });
 
-Deno.test("judgeError() takes any failure after the first word for a cut", () => {
+Deno.test("judgeError() treats any failure after the first text as a cut stream", () => {
   const fault = judgeError(new Error("whatever"), { ...CONTEXT, hasStarted: true });
   assert.equal(fault.code, "model-stream-cut");
 });

@@ -23,7 +23,7 @@ function make(initial: Readonly<Record<string, string>> = {}) {
   return { files, run };
 }
 
-Deno.test("read numbers lines, takes a part, and says what part it is", async () => {
+Deno.test("read numbers lines, returns a range, and states the range", async () => {
   const { run } = make({ "/home/ada/a.txt": "one\ntwo\nthree\n" });
   assert.equal((await run("read", { path: "a.txt" })).text, "1\tone\n2\ttwo\n3\tthree");
   assert.equal(
@@ -48,7 +48,7 @@ Deno.test("read lists a folder and names what cannot be read", async () => {
   assert.match((await run("read", { path: "huge" })).text, /must have at most/);
 });
 
-Deno.test("read and write say what stands in the place of a file", async () => {
+Deno.test("read and write report what exists in place of a file", async () => {
   const files = openHost({ log: { program: "test", level: "error" } }).files;
   const tools = fileTools({ cwd: "/", home: "/" }, files);
   for (const [name, input] of [["read", {}], ["write", { content: "x" }]] as const) {
@@ -108,7 +108,7 @@ Deno.test("write creates folders, replaces files, follows links and refuses fold
   assert.match((await run("write", { path: "loop", content: "x" })).text, /too many links/);
 });
 
-Deno.test("write says it when the disk is full", async () => {
+Deno.test("write reports a full disk", async () => {
   const { run, files } = make();
   files.failUnder("/home/ada", "ENOSPC");
   const outcome = await run("write", { path: "f", content: "x" });

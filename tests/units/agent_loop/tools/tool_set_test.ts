@@ -54,7 +54,7 @@ Deno.test("nameTools() gives unique names of at most 64 accepted characters", ()
   }));
 });
 
-Deno.test("nameTools() keeps server and tool as they are called", () => {
+Deno.test("nameTools() keeps the server's and the tool's own names for the call", () => {
   const [only] = nameTools([tool("files", "a.b")]);
   assert.equal(only?.tool, "a.b");
   assert.equal(only?.mcp, "files");

@@ -22,7 +22,7 @@ const OPTIONS = [
   { optionId: "no", name: "No", kind: "reject_once" as const },
 ];
 const PERMISSION_ROWS: readonly (readonly [string, PermissionDecider | undefined, unknown])[] = [
-  ["nobody decides", undefined, { outcome: "selected", optionId: "no" }],
+  ["no person decides", undefined, { outcome: "selected", optionId: "no" }],
   ["it is denied", () => Promise.resolve({ decision: "deny", reason: "no" }), {
     outcome: "selected",
     optionId: "no",
@@ -34,7 +34,7 @@ const PERMISSION_ROWS: readonly (readonly [string, PermissionDecider | undefined
   ["deciding fails", () => Promise.reject(new Error("x")), { outcome: "selected", optionId: "no" }],
 ];
 for (const [when, decidePermission, wanted] of PERMISSION_ROWS) {
-  Deno.test(`a permission request is answered once and never for good when ${when}`, async () => {
+  Deno.test(`a permission request is answered once, for one call, when ${when}`, async () => {
     let answered: unknown;
     const { driver, host } = setUp(
       (call) =>
@@ -115,31 +115,31 @@ const ASKS: readonly (readonly [
   Partial<PermissionAsk>,
 ])[] = [
   [
-    "takes the arguments that an update told",
+    "uses the arguments of an earlier update",
     { title: "bash", rawInput: input },
     { title: "ls -l", rawInput: {} },
     { tool: "bash", title: "ls -l", arguments: input },
   ],
   [
-    "keeps arguments of its own",
+    "keeps its own arguments",
     { title: "bash", rawInput: {} },
     { title: "ls -l", rawInput: { command: "ls -l" } },
     { tool: "bash", title: "ls -l", arguments: { command: "ls -l" } },
   ],
   [
-    "names the MCP behind our proxy",
+    "names the MCP behind fleetctl's proxy",
     { title: "git_log" },
     { title: "git_log" },
     { mcp: "git", isProxied: true, tool: "log", title: "git_log", arguments: {} },
   ],
   [
-    "says that another MCP is not behind our proxy",
+    "marks another MCP as not behind fleetctl's proxy",
     { title: "mcp__other__log" },
     { title: "mcp__other__log" },
     { mcp: "other", isProxied: false, tool: "log", title: "mcp__other__log", arguments: {} },
   ],
   [
-    "says that a name of two meanings is not behind our proxy",
+    "marks an ambiguous name as not behind fleetctl's proxy",
     { title: "mcp__git__x__log" },
     { title: "mcp__git__x__log" },
     { mcp: "git", isProxied: false, tool: "x__log", title: "mcp__git__x__log", arguments: {} },

@@ -14,7 +14,7 @@ import { memoryHost } from "tests/fakes/host.ts";
 import { plainAgent, serve, setUp, setUpInSession } from "tests/units/dial/runtimes/acp_scene.ts";
 import { HOME, SESSION_FILE, withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 
-Deno.test("start() keeps the session id and resumes, loads, or begins again", async () => {
+Deno.test("start() keeps the session id, and resumes, loads or starts anew", async () => {
   const stored = JSON.stringify({ runtime: "runtime-b", session_id: "s-old" });
   const rows = [
     { capabilities: {}, files: {}, wanted: [], id: "s-new" },
@@ -71,7 +71,7 @@ Deno.test("start() keeps the session id and resumes, loads, or begins again", as
   }
 });
 
-Deno.test("start() begins again when the stored conversation is lost, and reports it", async () => {
+Deno.test("start() reports a lost conversation, and starts a new one", async () => {
   const stored = JSON.stringify({ runtime: "runtime-b", session_id: "s-old" });
   const { driver, host } = setUp((call) =>
     serve(
@@ -206,7 +206,7 @@ Deno.test("close() kills a runtime that does not end", async () => {
   assert.equal(await session.ended, "the runtime ended with signal SIGKILL");
 });
 
-Deno.test("what a runtime leaves behind in its process group ends with it", async () => {
+Deno.test("processes that a runtime leaves in its process group end with it", async () => {
   let killed: AbortSignal | undefined;
   const { driver, host } = setUp(async (call) => {
     killed = call.killed;
@@ -219,7 +219,7 @@ Deno.test("what a runtime leaves behind in its process group ends with it", asyn
   assert.equal(killed?.aborted, true);
 });
 
-Deno.test("the driver skips what is no message on stdout", async () => {
+Deno.test("the driver skips stdout lines that are no message", async () => {
   const { driver, host } = setUp(async (call) => {
     await call.print('Welcome to the agent!\n[1,2]\n{"level":"info"}\n');
     await serve(call, plainAgent());
@@ -229,7 +229,7 @@ Deno.test("the driver skips what is no message on stdout", async () => {
   assert.equal(await session.ended, "the runtime ended with exit code 0");
 });
 
-Deno.test("createDriver() fills placeholders in, hands the environment on", async () => {
+Deno.test("createDriver() fills placeholders in, and passes the environment on", async () => {
   const { driver, host } = setUp((call) => serve(call, plainAgent()));
   const session = await driver.start();
   const [call] = host.processes.calls;

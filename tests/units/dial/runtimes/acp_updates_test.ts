@@ -109,7 +109,7 @@ const ARGUMENTS: readonly (readonly [string, readonly unknown[], readonly unknow
     [{}, { text: "a" }],
   ],
   [
-    "what is corrected while a call runs is told once, at its end",
+    "a correction while a call runs is reported once, at its end",
     [
       call({ status: "in_progress", rawInput: { n: 1 } }),
       call({ status: "in_progress", rawInput: { n: 2 } }),
@@ -130,7 +130,7 @@ for (const [what, updates, wanted] of ARGUMENTS) {
   });
 }
 
-Deno.test("translate() names the MCP of a tool as programs join the names", () => {
+Deno.test("translate() finds the MCP of a tool in each form of joined names", () => {
   const translator = createTranslator("t", fakeClock(), ["git", "git-hub"]);
   const names = ["mcp__git__log", "git_log", "git-hub_list", "github_list", "git_", "bash"];
   const updates = names.flatMap((title, at) =>
@@ -149,7 +149,7 @@ Deno.test("translate() names the MCP of a tool as programs join the names", () =
   );
 });
 
-Deno.test("translate() takes MCP, tool, status and duration from our own runtime's meta", () => {
+Deno.test("translate() reads MCP, tool, status and duration from fleetctl's own meta", () => {
   const meta = { fleetctl: { mcp: "git", tool: "git_log" } };
   const done = { fleetctl: { mcp: "git", tool: "git_log", status: "denied", duration_ms: 12 } };
   const updates = translate([
@@ -170,7 +170,7 @@ Deno.test("finish() stops calls that have no result", () => {
   assert.equal(updates[1]?.kind === "tool_result" && updates[1].status, "stopped");
 });
 
-Deno.test("translate() keeps every text within its limit and says what was cut", () => {
+Deno.test("translate() keeps every text within its limit and states what was cut", () => {
   const long = "é".repeat(TURN_LIMITS.toolResultBytesMax);
   const updates = translate([
     say("x".repeat(TURN_LIMITS.messageBytesMax + 10)),
@@ -187,7 +187,7 @@ Deno.test("translate() keeps every text within its limit and says what was cut",
   assert.ok((result?.cutBytes ?? 0) > 0);
 });
 
-Deno.test("translate() takes notices and skips what it does not know", () => {
+Deno.test("translate() passes notices on, and skips unknown updates", () => {
   assert.deepEqual(
     translate([
       { sessionUpdate: "notice", severity: "info", title: "Note", description: "more" },

@@ -24,7 +24,7 @@ function clientConfigOf(sent: readonly PeerMessage[]): string {
   return JSON.stringify({ mcpServers: Object.fromEntries(entries) });
 }
 
-Deno.test("a recorded conversation with codex goes the same way again", async () => {
+Deno.test("a recorded conversation with codex replays unchanged", async () => {
   const lines = (await Deno.readTextFile(RECORDED)).trimEnd().split("\n")
     .map((line) => JSON.parse(line));
   const sent = lines.flatMap((line) => line.out === undefined ? [] : [line.out]);

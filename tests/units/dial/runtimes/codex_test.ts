@@ -44,7 +44,7 @@ const READY = ["git", "web"].map((name) =>
 const sentBy = (seen: readonly PeerMessage[], method: string) =>
   seen.filter((message) => message.method === method);
 
-Deno.test("a thread is opened and taken up with policy, sandbox and MCPs", async () => {
+Deno.test("a thread is started and resumed with policy, sandbox and MCPs", async () => {
   const script: CodexScript = (peer, message) =>
     message.method?.startsWith("thread/")
       ? peer.say({ id: message.id, result: OPENED }, ...READY)
@@ -91,7 +91,7 @@ Deno.test("a thread is opened and taken up with policy, sandbox and MCPs", async
   assert.deepEqual(resumed, { threadId: THREAD, excludeTurns: true, ...begun });
 });
 
-Deno.test("a lost thread is begun again; after another refusal the thread is kept", async () => {
+Deno.test("a lost thread is replaced; after another refusal the thread is kept", async () => {
   const files = { [SESSION_FILE]: JSON.stringify({ runtime: "codex", session_id: THREAD }) };
   const refusing = (message: string): CodexScript => (peer, { id, method }) =>
     method === "thread/resume"
@@ -188,7 +188,7 @@ const ROWS: readonly Row[] = [
     asked: { tool: "apply_patch", arguments: { changes: CHANGE.changes } },
   },
   {
-    what: "a change of files that nothing is known of",
+    what: "an unknown change of files",
     method: EDIT,
     params: { itemId: "c2" },
     decision: "allow",
@@ -244,7 +244,7 @@ const ROWS: readonly Row[] = [
     notice: "The program asked a question, which was cancelled: Tea?",
   },
   {
-    what: "what is not known",
+    what: "an unknown request",
     method: "item/tool/call",
     params: {},
     decision: "allow",
@@ -347,7 +347,7 @@ Deno.test("a cancel before the turn has begun is sent when it has", async () => 
   await withTime(of.host, session.close(1_000));
 });
 
-Deno.test("the reason of a denial stands before the next turn, once", async () => {
+Deno.test("the reason of a denial precedes the next turn, once", async () => {
   const of = codexScene((peer, message) => {
     if (message.id === "q") return peer.say(ended("completed"));
     if (message.method !== "turn/start") return undefined;

@@ -128,7 +128,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
   const open = (onPrompt: OnPrompt, options: Parameters<typeof openDriver>[2] = {}) =>
     openDriver(protocol, program(words, onPrompt), options);
 
-  Deno.test(`${protocol}: what is no message on stdout is passed over`, async () => {
+  Deno.test(`${protocol}: stdout lines that are no message are skipped`, async () => {
     const of = open(async (peer, call, message) => {
       await call.print("welcome!\n\n[1,2]\nnull\n{\n");
       await peer.say(...words.begin(message), {}, { type: "new_in_next_version", x: 1 });
@@ -140,7 +140,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
     assert.deepEqual(seen.flatMap((one) => one.kind === "message" ? [one.text] : []), ["hello"]);
   });
 
-  Deno.test(`${protocol}: an endless line interrupts the turn, without memory`, async () => {
+  Deno.test(`${protocol}: an endless line interrupts the turn, in bounded memory`, async () => {
     const of = open(async (peer, call, message) => {
       await peer.say(...words.begin(message), words.say("half"));
       await call.print(`{"type":"${"x".repeat(MCP_LIMITS.messageBytesMax + 1)}`);

@@ -44,7 +44,7 @@ Deno.test("settle() asks again while an MCP is connecting", async () => {
   assert.deepEqual(told, ["pending", "pending", "connected"]);
 });
 
-Deno.test("settle() waits no longer than its time, and the turn says what it lacks", async () => {
+Deno.test("settle() waits at most its time limit, and the turn names missing MCPs", async () => {
   const { clock, told, watch } = scene(() => Promise.resolve(report("pending")));
   let isOver = false;
   const over = watch.settle(NEVER).then(() => isOver = true);
@@ -73,7 +73,7 @@ Deno.test("settle() gives up on a program that does not answer", async () => {
   assert.deepEqual(told, []);
 });
 
-Deno.test("settle() claims nothing of a program without a report", async () => {
+Deno.test("settle() reports nothing about a program without a report", async () => {
   const { told, watch } = scene(() => Promise.reject(new Error("not supported")));
   await watch.settle(NEVER);
   assert.deepEqual(watch.onTurn({}), []);
@@ -86,7 +86,7 @@ Deno.test("settle() does not ask for an agent without MCPs", async () => {
   assert.equal(asked(), 0);
 });
 
-Deno.test("a report leaves out an MCP, or says what is not known", async () => {
+Deno.test("a report leaves out an MCP, or states what is not known", async () => {
   const { told, watch } = scene(() => Promise.resolve(report("melted")), [GIT, "pages"]);
   await watch.settle(NEVER);
   assert.deepEqual(told, ["failed absent"]);

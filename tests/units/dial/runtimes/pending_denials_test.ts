@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { byteLength } from "core/text/cut_text.ts";
 import { createPendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
-Deno.test("take() returns each reason until reported, above eight their number", () => {
+Deno.test("take() returns each reason until reported, and the number above eight", () => {
   const denials = createPendingDenials();
   assert.deepEqual(denials.take(), []);
   for (let n = 1; n <= 11; n++) denials.add(`reason ${n}`);
@@ -26,7 +26,7 @@ Deno.test("take() returns each reason until reported, above eight their number",
   assert.deepEqual(denials.take(), ["[permission: later]"]);
 });
 
-Deno.test("what a failed turn did not tell stands before later reasons", () => {
+Deno.test("reasons that a failed turn did not report precede later ones", () => {
   const denials = createPendingDenials();
   for (let n = 1; n <= 9; n++) denials.add(`reason ${n}`);
   const lines = denials.take();

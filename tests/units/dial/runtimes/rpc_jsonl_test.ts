@@ -155,7 +155,7 @@ const shorten = { type: "compaction_start", reason: "overflow" };
 const OUTCOMES: readonly (readonly [string, readonly unknown[], TurnOutcome])[] = [
   ["the model stops", [BEGIN, end("stop")], { outcome: "completed" }],
   ["it ends without messages", [BEGIN, FAILED], { outcome: "completed" }],
-  ["a command of its own is done without the model", [], { outcome: "completed" }],
+  ["a command of the program runs without the model", [], { outcome: "completed" }],
   ["it was aborted", [BEGIN, end("aborted")], { outcome: "cancelled" }],
   [
     "the output limit is reached",
@@ -213,7 +213,7 @@ for (const [when, events, wanted] of OUTCOMES) {
   });
 }
 
-Deno.test("a prompt that is not taken fails the turn with the reason", async () => {
+Deno.test("a prompt that is not accepted fails the turn with the reason", async () => {
   const of = scene((peer, command) =>
     command.type === "prompt" ? peer.say(refusal(command, "already streaming")) : undefined
   );
@@ -300,21 +300,25 @@ const ENTRY = {
 };
 const asking = { callId: "c1", arguments: { command: "rm x" } };
 const QUESTIONS: readonly (readonly [string, unknown, PermissionAsk])[] = [
-  ["a tool of its own", { ...asking, tool: "bash" }, { ...asking, tool: "bash", title: "bash" }],
+  ["a tool of the program", { ...asking, tool: "bash" }, {
+    ...asking,
+    tool: "bash",
+    title: "bash",
+  }],
   [
-    "an MCP behind our proxy",
+    "an MCP behind fleetctl's proxy",
     { ...asking, tool: "mcp__git__push" },
     { ...asking, mcp: "git", isProxied: true, tool: "push", title: "mcp__git__push" },
   ],
   [
-    "an MCP that does not pass our proxy",
+    "an MCP that is not behind fleetctl's proxy",
     { ...asking, tool: "mcp__own__push" },
     { ...asking, mcp: "own", isProxied: false, tool: "push", title: "mcp__own__push" },
   ],
   ["nothing", "{", { callId: "", tool: "tool", title: "tool", arguments: undefined }],
 ];
 for (const [what, asked, wanted] of QUESTIONS) {
-  Deno.test(`our extension asks about ${what} and hears the reason of a denial`, async () => {
+  Deno.test(`fleetctl's extension asks about ${what} and gets the reason of a denial`, async () => {
     const denial = { decision: "deny", reason: "not today" } as const;
     const asks: PermissionAsk[] = [];
     const result = { content: [{ type: "text", text: "not today" }] };
@@ -345,7 +349,7 @@ for (const [what, asked, wanted] of QUESTIONS) {
   });
 }
 
-Deno.test("a cancel denies what is open; a decision that comes later says nothing", async () => {
+Deno.test("a cancel denies what is open, and a later decision has no effect", async () => {
   const decided = Promise.withResolvers<{ decision: "allow" }>();
   const answers: unknown[] = [];
   const asked = Promise.withResolvers<void>();
@@ -372,7 +376,7 @@ Deno.test("a cancel denies what is open; a decision that comes later says nothin
   assert.deepEqual(answers, ['{"decision":"deny","reason":"The turn was cancelled"}']);
 });
 
-Deno.test("the conversation is remembered, resumed, and begun again when it is lost", async () => {
+Deno.test("the conversation is stored, resumed, and replaced when it is lost", async () => {
   const first = scene(answering(BEGIN, end("stop")));
   await run(first);
   const kept = first.host.files.text(SESSION_FILE) ?? "";
@@ -392,7 +396,7 @@ Deno.test("the conversation is remembered, resumed, and begun again when it is l
   assert.equal(gone.host.processes.calls.length, 2);
 });
 
-Deno.test("the death of the runtime interrupts the turn with its last words", async () => {
+Deno.test("the death of the runtime interrupts the turn with its last output", async () => {
   const of = openDriver("rpc_jsonl", async (call) => {
     const peer = jsonPeer(call);
     const dead = Promise.withResolvers<number>();

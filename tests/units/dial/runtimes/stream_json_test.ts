@@ -145,7 +145,7 @@ const TEXT_ROWS: readonly (readonly [string, readonly unknown[], readonly string
     ["outer"],
   ],
   [
-    "what is no message",
+    "a line that is no message",
     [null, 7, { type: "what" }, { type: "stream_event" }, { type: "assistant", message: 3 }, {
       type: "user",
       message: { content: "[interrupted]" },
@@ -257,7 +257,7 @@ Deno.test("without a decider a permission request is denied", async () => {
   assert.deepEqual(answers, ["deny"]);
 });
 
-Deno.test("a question that was taken back is not answered; others are refused", async () => {
+Deno.test("a withdrawn question is not answered; others are refused", async () => {
   const decided = Promise.withResolvers<{ decision: "allow" }>();
   let withdrawn: AbortSignal | undefined;
   const of = scene(
@@ -311,7 +311,7 @@ Deno.test("cancel() interrupts: the turn is cancelled, whatever the runtime says
 const MCP_FILE = `${HOME}/.fleetctl/dial/mcp.json`;
 const STRICT = ["--mcp-config", MCP_FILE, "--strict-mcp-config"];
 
-Deno.test("the program gets its MCP entries by a file, lets those of our proxy pass", async () => {
+Deno.test("the program gets its MCPs by a file, and may call proxied ones", async () => {
   const proxy = "/usr/lib/fleetctl/fleetctl-mcp";
   const git = { command: proxy, args: ["proxy", "git", "--socket", "/run/mcp/git-ada.sock"] };
   const proxied = (name: string) => ({
@@ -368,7 +368,7 @@ Deno.test("the program gets its MCP entries by a file, lets those of our proxy p
   });
 });
 
-Deno.test("a program with MCPs of its host's own gets none of ours", () => {
+Deno.test("a program with MCPs from its host gets none from fleetctl", () => {
   const { mcpArgs } = streamJson(seededRandom());
   assert.ok(mcpArgs !== undefined);
   for (const args of [["--mcp-config", "/etc/x.json"], ["-p", "--mcp-config=/etc/x.json"]]) {
@@ -424,7 +424,7 @@ for (const text of ["[]", "{", '{"projects":{"/home/ada":{"mcpServers":[]}}}']) 
   });
 }
 
-Deno.test("the conversation is remembered, resumed, and begun again when it is lost", async () => {
+Deno.test("the conversation is stored, resumed, and replaced when it is lost", async () => {
   const say = (peer: JsonPeer) => peer.say(result());
   const first = scene(say);
   await run(first);
@@ -455,7 +455,7 @@ Deno.test("the conversation is remembered, resumed, and begun again when it is l
   assert.ok(gone.host.log.of("conversation lost").length === 1);
 });
 
-Deno.test("start() gives a conversation up only when the runtime does not know it", async () => {
+Deno.test("start() drops a conversation only when the runtime does not know it", async () => {
   const stored = JSON.stringify({ runtime: "runtime-x", session_id: ID });
   const of = openDriver("stream_json", () => 3, { files: { [SESSION_FILE]: stored } });
   await assert.rejects(

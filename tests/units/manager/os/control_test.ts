@@ -119,7 +119,7 @@ leakless("the control socket hangs up on another user without a word", async () 
   await Deno.remove(root, { recursive: true });
 });
 
-Deno.test("parseRequest() takes its verbs with their fields and nothing else", () => {
+Deno.test("parseRequest() accepts only its verbs with their fields", () => {
   const rows: readonly (readonly [string, boolean])[] = [
     ['{"verb":"reload"}', true],
     ['{"verb":"start","unit":"a.service"}', true],

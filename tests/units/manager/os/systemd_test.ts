@@ -187,7 +187,7 @@ Deno.test("status() lists all units once and asks for properties where they matt
   }
 });
 
-Deno.test("status() asks with as many programs for a thousand agents as for one", async () => {
+Deno.test("status() starts as many programs for a thousand agents as for one", async () => {
   const { processes, services } = open({ systemctl: (call) => call.print("[]") });
   const agents = Array.from({ length: 1_000 }, (_, index) => `a${index}`);
   const units = agents.flatMap((agent) => [
@@ -232,7 +232,7 @@ Deno.test("status() refuses properties of other units than those asked for", asy
   await assert.rejects(services.status(["fleetctl-gateway.service"]), /requested 1, received 5/);
 });
 
-Deno.test("start() runs systemctl for exactly one unit, with no environment of ours", async () => {
+Deno.test("start() runs systemctl for exactly one unit, without fleetctl's variables", async () => {
   const { processes, services } = open({ systemctl: () => 0 });
   await services.start("fleetctl-gateway.service");
   await services.stop("fleetctl-gateway.service");
@@ -362,7 +362,7 @@ Deno.test("start() waits until the service reports that it is ready", async () =
   ]).start("x.service");
 });
 
-Deno.test("start() gives an unready service as long as its TimeoutStartSec says", async () => {
+Deno.test("start() gives an unready service as long as its TimeoutStartSec", async () => {
   for (const said of ["waiting\n", "Started x.service.\n"]) {
     const services = readyByLog([["active running r1", said]], "200ms");
     await assert.rejects(

@@ -17,7 +17,7 @@ const TABLE = `Num       RefCount Protocol Flags    Type St Inode Path
 000000004de2deba: 00000002 00000000 00010000 0001 01 98755 @/abstract
 `;
 
-Deno.test("only sockets that listen on a path count, each time that they do", () => {
+Deno.test("only sockets that listen on a path count, each one separately", () => {
   assert.deepEqual([...parseUnixListeners(TABLE)], [
     ["/run/mcp/git-ada.sock", 2],
     ["/srv/with blank/a.sock", 1],
@@ -38,7 +38,7 @@ Deno.test("a removed file does not end its listener", async () => {
   assert.equal(after?.get(path), undefined);
 });
 
-Deno.test("an abstract name can be of any path: a number above one proves nothing", () => {
+Deno.test("abstract names can imitate any path, so a count above one proves nothing", () => {
   const forged = "00000000a775e3a9: 00000002 00000000 00010000 0001 01 7 @\n" +
     "0: 2 0 00010000 1 1 1 /run/mcp/git-ada.sock\n";
   assert.equal(parseUnixListeners(TABLE + forged).get("/run/mcp/git-ada.sock"), 3);

@@ -53,7 +53,7 @@ Deno.test("readExecLine() reads what systemd reads and refuses the rest with a r
   assert(may.ok && may.value.mayFail);
 });
 
-Deno.test("readExecLine() gives back every word that a renderer has printed", () => {
+Deno.test("readExecLine() returns every word that a renderer has printed", () => {
   fc.assert(fc.property(
     fc.array(fc.string({ unit: "grapheme" }).map((text) => text.replaceAll("\0", ""))),
     (words) => {

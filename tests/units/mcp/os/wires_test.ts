@@ -109,7 +109,7 @@ Deno.test(
   },
 );
 
-Deno.test("wireOf() is the same over web streams", CHECKS, async () => {
+Deno.test("wireOf() behaves the same over web streams", CHECKS, async () => {
   const pipe = new TransformStream<Uint8Array, Uint8Array>();
   const wire = wireOf(pipe);
   void wire.write(new TextEncoder().encode("hello"));

@@ -18,7 +18,7 @@ import { kernel } from "tests/units/manager/os/rig.ts";
 
 const TAIL = "-1 4194304 80 0 0 0 0 0 0 0 20 0 1 0 4242 2428928 200";
 
-Deno.test("parseStat() is not led astray by the name of a program", () => {
+Deno.test("parseStat() is not confused by the name of a program", () => {
   const want = { pid: 77, state: "S", parent: 5, group: 6, session: 7, start: "4242" };
   for (const name of ["sh", "a b", ") R 1 1 1 (", "((", "x\ny"]) {
     assert.deepEqual(parseStat(`77 (${name}) S 5 6 7 0 ${TAIL}\n`), want, name);
@@ -65,15 +65,20 @@ const MEMBERS: readonly {
   readonly want: readonly number[];
 }[] = [
   {
-    name: "group, session and all below",
+    name: "group, session and all descendants",
     leaders: [200],
     seen: [],
     want: [200, 201, 202, 203, 204],
   },
-  { name: "what was seen, and below", leaders: [], seen: [entry(202, 1)], want: [202, 203] },
+  {
+    name: "processes seen before, and their descendants",
+    leaders: [],
+    seen: [entry(202, 1)],
+    want: [202, 203],
+  },
   { name: "nobody", leaders: [999], seen: [], want: [] },
   {
-    name: "not a pid that was given to someone else",
+    name: "not a pid that another process got since",
     leaders: [],
     seen: [{ ...entry(400, 1), start: "1" }],
     want: [],

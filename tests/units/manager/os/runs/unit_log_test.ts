@@ -54,7 +54,7 @@ Deno.test("openUnitLog() never writes through a link", async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("tail() takes out what would steer a terminal", async () => {
+Deno.test("tail() removes what would control a terminal", async () => {
   const folder = await Deno.makeTempDir();
   const log = openUnitLog(`${folder}/a.log`, IGNORE);
   log.append(["\x1b[31mred\x1b[0m \x1b]0;title\x07tab\there \x07\x9b"]);
