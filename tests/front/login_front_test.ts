@@ -47,6 +47,82 @@ async function startCockpit(): Promise<Listener> {
   });
 }
 
+/** Sends a request through the front; returns the answer with its head. */
+type Curl = (path: string, ...more: readonly string[]) => Promise<string>;
+
+/** What a front must do, and its check. */
+const RULES: readonly (readonly [rule: string, check: (curl: Curl) => Promise<void>])[] = [
+  ["a page over HTTP/2, with an HSTS header", servesPage],
+  ["state and request id pass in both directions, and the host is the front's name", passesHeaders],
+  ["a stream begins at once, and is not compressed", streamsAtOnce],
+  ["a WebSocket of the cockpit's page opens, and one of another site does not", opensOwnSocket],
+  ["a forged address allows no ninth guess", countsGuesses],
+];
+
+async function servesPage(curl: Curl): Promise<void> {
+  const page = await curl("/auth/login", "-H", "accept: text/html", "--max-time", "20");
+  assert.match(page, /^HTTP\/2 200/);
+  assert.match(page, /strict-transport-security: max-age=/);
+  assert.match(page, /set-cookie: wv_login_csrf=[^\n]*; Secure/);
+}
+
+async function passesHeaders(curl: Curl): Promise<void> {
+  const state = ["-H", "x-webauthn-state: one", "-H", "x-request-id: mine-1"];
+  const answer = await curl("/api/x", ...ME, ...state, "--max-time", "20");
+  assert.match(answer, /x-webauthn-state: one-back/);
+  assert.match(answer, /x-request-id: mine-1/);
+  const [, seen = "{}"] = answer.split("\r\n\r\n");
+  assert.equal(JSON.parse(seen)["x-forwarded-host"], HOST);
+  assert.equal(JSON.parse(seen)["x-forwarded-proto"], "https");
+  assert.equal(JSON.parse(seen)["x-user-email"], BOB.name);
+}
+
+async function streamsAtOnce(curl: Curl): Promise<void> {
+  const stream = await curl("/events", ...ME, "-N", "--compressed", "--max-time", "6");
+  assert.match(stream, /^HTTP\/2 200/);
+  assert.match(stream, /data: first/);
+  assert.doesNotMatch(stream, /content-encoding/i);
+}
+
+async function opensOwnSocket(curl: Curl): Promise<void> {
+  const upgrade = (origin: string) =>
+    curl(
+      "/terminal/x",
+      ...ME,
+      "--http1.1",
+      "--max-time",
+      "3",
+      ...[
+        "connection: Upgrade",
+        "upgrade: websocket",
+        "sec-websocket-version: 13",
+        "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+        `origin: ${origin}`,
+      ].flatMap((header) => ["-H", header]),
+    );
+  assert.match(await upgrade(`https://${HOST}`), /^HTTP\/1\.1 101 [^]*hello/);
+  assert.match(await upgrade("https://evil.example"), /^HTTP\/1\.1 403 /);
+}
+
+async function countsGuesses(curl: Curl): Promise<void> {
+  const statuses: string[] = [];
+  for (let guess = 0; guess < 9; guess++) {
+    const answer = await curl(
+      "/api/x",
+      "-u",
+      `${BOB.name}:wrong-${guess}`,
+      "-H",
+      `x-forwarded-for: 6.6.6.${guess}`,
+      "-H",
+      `x-real-ip: 6.6.6.${guess}`,
+      "--max-time",
+      "20",
+    );
+    statuses.push(answer.slice(7, 10));
+  }
+  assert.deepEqual(statuses, [...Array(8).fill("401"), "429"]);
+}
+
 for (const front of FRONTS) {
   Deno.test(`${front.name} as documented keeps what the login proxy needs`, async (t) => {
     const cockpit = await startCockpit();
@@ -55,78 +131,10 @@ for (const front of FRONTS) {
       WEBVIEW_URL: `https://${HOST}`,
     });
     try {
-      await using running = await RunningFront.start(
-        front,
-        SITE,
-        `127.0.0.1:${proxy.address.port}`,
-      );
-      const curl = (path: string, ...more: readonly string[]) =>
-        running.curl(path, ["-i", ...more]);
-      await t.step("a page over HTTP/2, with an HSTS header", async () => {
-        const page = await curl("/auth/login", "-H", "accept: text/html", "--max-time", "20");
-        assert.match(page, /^HTTP\/2 200/);
-        assert.match(page, /strict-transport-security: max-age=/);
-        assert.match(page, /set-cookie: wv_login_csrf=[^\n]*; Secure/);
-      });
-      await t.step(
-        "state and request id pass in both directions, and the host is the front's name",
-        async () => {
-          const state = ["-H", "x-webauthn-state: one", "-H", "x-request-id: mine-1"];
-          const answer = await curl("/api/x", ...ME, ...state, "--max-time", "20");
-          assert.match(answer, /x-webauthn-state: one-back/);
-          assert.match(answer, /x-request-id: mine-1/);
-          const [, seen = "{}"] = answer.split("\r\n\r\n");
-          assert.equal(JSON.parse(seen)["x-forwarded-host"], HOST);
-          assert.equal(JSON.parse(seen)["x-forwarded-proto"], "https");
-          assert.equal(JSON.parse(seen)["x-user-email"], BOB.name);
-        },
-      );
-      await t.step("a stream begins at once, and is not compressed", async () => {
-        const stream = await curl("/events", ...ME, "-N", "--compressed", "--max-time", "6");
-        assert.match(stream, /^HTTP\/2 200/);
-        assert.match(stream, /data: first/);
-        assert.doesNotMatch(stream, /content-encoding/i);
-      });
-      await t.step(
-        "a WebSocket of the cockpit's page opens, and one of another site does not",
-        async () => {
-          const upgrade = (origin: string) =>
-            curl(
-              "/terminal/x",
-              ...ME,
-              "--http1.1",
-              "--max-time",
-              "3",
-              ...[
-                "connection: Upgrade",
-                "upgrade: websocket",
-                "sec-websocket-version: 13",
-                "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-                `origin: ${origin}`,
-              ].flatMap((header) => ["-H", header]),
-            );
-          assert.match(await upgrade(`https://${HOST}`), /^HTTP\/1\.1 101 [^]*hello/);
-          assert.match(await upgrade("https://evil.example"), /^HTTP\/1\.1 403 /);
-        },
-      );
-      await t.step("a forged address allows no ninth guess", async () => {
-        const statuses: string[] = [];
-        for (let guess = 0; guess < 9; guess++) {
-          const answer = await curl(
-            "/api/x",
-            "-u",
-            `${BOB.name}:wrong-${guess}`,
-            "-H",
-            `x-forwarded-for: 6.6.6.${guess}`,
-            "-H",
-            `x-real-ip: 6.6.6.${guess}`,
-            "--max-time",
-            "20",
-          );
-          statuses.push(answer.slice(7, 10));
-        }
-        assert.deepEqual(statuses, [...Array(8).fill("401"), "429"]);
-      });
+      const upstream = `127.0.0.1:${proxy.address.port}`;
+      await using running = await RunningFront.start(front, SITE, upstream);
+      const curl: Curl = (path, ...more) => running.curl(path, ["-i", ...more]);
+      for (const [rule, check] of RULES) await t.step(rule, () => check(curl));
     } finally {
       await proxy.close();
       await cockpit.close(0);
