@@ -14,6 +14,7 @@ import { systemMcpClient } from "cli/os/mcp_client.ts";
 import type { AgentName } from "core/names.ts";
 import { tool } from "tests/fakes/mcp_package.ts";
 import { reachingServer } from "tests/fakes/python_server.ts";
+import type { CatalogHost } from "tests/support/catalog_host.ts";
 import { entryOf, pythonCatalog, READ, wiki } from "tests/support/python_catalog.ts";
 import { serverCommand } from "units/render/mcp/command.ts";
 
@@ -79,9 +80,11 @@ Deno.test("an upgrade of a Python package holds back new tools and new rights", 
   assert.equal(range.code, 2, range.stdout);
 });
 
-Deno.test("a Python server reaches no host, file or variable that is not granted", async () => {
-  await using scene = await pythonCatalog([reachingServer("1.0.0")]);
-  const { host, index } = scene;
+/** Calls a tool of the server; returns the text of its answer. */
+type Ask = (tool: string, text: string) => Promise<string>;
+
+/** Installs the server with grants for two folders of ada's home, and wires it to her. */
+async function wireReachingServer(host: CatalogHost): Promise<void> {
   const home = host.paths.home("ada");
   await Deno.mkdir(`${home}/notes`, { recursive: true });
   await Deno.mkdir(`${home}/drafts`);
@@ -91,41 +94,28 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
   await host.json(...words, "--grant", "read={home}/notes", "--grant", "write={home}/drafts");
   await host.run("secret", "set", "WIKI_KEY", "--value", "k", "--agent", "ada");
   assert.equal((await host.run("mcp", "add", "wiki", "ada")).code, 0);
+}
 
-  const start = async (grants: readonly string[]) => {
-    for (const grant of grants) {
-      await host.json("mcp", "catalog", "upgrade", "wiki", "--to", "1.0.0", "--grant", grant);
-    }
-    const manifest = await entryOf(host, "wiki");
-    assert.ok(manifest !== undefined);
-    const place = { paths: host.paths, agent: "ada" as AgentName, workdir: home, closed: [] };
-    // Skip the check of the tree and the choice of variables, which have their own tests.
-    const [command = "", ...args] = serverCommand(manifest, place).slice(4);
-    const env = { PATH: "/usr/bin:/bin", HOME: home, WIKI_KEY: "k" };
-    const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
-    return async (name: string, text: string) => {
-      const call = { tool: name, arguments: { text } };
-      const answer = await client.callTool("wiki", { command, args, env }, call);
-      assert.ok(answer.ok, JSON.stringify(answer));
-      return answer.value.text;
-    };
+/** Returns calls of the server in the sandbox of its manifest. */
+async function inSandbox(host: CatalogHost): Promise<Ask> {
+  const manifest = await entryOf(host, "wiki");
+  assert.ok(manifest !== undefined);
+  const home = host.paths.home("ada");
+  const place = { paths: host.paths, agent: "ada" as AgentName, workdir: home, closed: [] };
+  // Skip the check of the tree and the choice of variables, which have their own tests.
+  const [command = "", ...args] = serverCommand(manifest, place).slice(4);
+  const env = { PATH: "/usr/bin:/bin", HOME: home, WIKI_KEY: "k" };
+  const client = systemMcpClient(openHost({ log: { program: "test", level: "error" } }));
+  return async (name, text) => {
+    const call = { tool: name, arguments: { text } };
+    const answer = await client.callTool("wiki", { command, args, env }, call);
+    assert.ok(answer.ok, JSON.stringify(answer));
+    return answer.value.text;
   };
-  const { port } = new URL(index.url);
-  const ask = await start([]);
-  assert.match(await ask("host", port), /^(ConnectionRefusedError|OSError): /);
-  assert.match(await ask("read", `${home}/secret`), /^FileNotFoundError: /);
-  assert.match(await ask("program", `${home}/secret`), /No such file/);
-  assert.match(await ask("list", host.paths.etc), /^FileNotFoundError: /);
-  assert.match(await ask("read", "/etc/shadow"), /^FileNotFoundError: /);
-  assert.equal(await ask("list", home), "drafts notes");
-  assert.equal(await ask("read", `${home}/notes/a`), "granted");
-  assert.match(await ask("write", `${home}/notes/a`), /^OSError: .*Read-only/);
-  assert.match(await ask("write", `${host.paths.deploy("wiki")}/x`), /^OSError: .*Read-only/);
-  assert.equal(await ask("write", `${home}/drafts/b`), "done");
-  assert.equal(await Deno.readTextFile(`${home}/drafts/b`), "x");
-  assert.equal(await ask("variable", "WIKI_KEY"), "k");
+}
 
-  // Each denial is one line, with the grant that would allow it.
+/** Checks that each denial is one line, with the grant that would allow it. */
+async function checkDenials(host: CatalogHost, port: string, ask: Ask): Promise<void> {
   const manifest = await entryOf(host, "wiki");
   assert.ok(manifest !== undefined);
   const lines = async (name: string, text: string) =>
@@ -141,12 +131,41 @@ Deno.test("a Python server reaches no host, file or variable that is not granted
     `Cannot let MCP "wiki" use read "/srv/x": its manifest does not grant it`,
     `${upgrade} read=/srv/x`,
   ]]);
-  const [[write] = []] = await lines("write", `${home}/notes/a`);
+  const notes = `${host.paths.home("ada")}/notes`;
+  const [[write] = []] = await lines("write", `${notes}/a`);
   assert.match(write ?? "", /use write ".*\/notes\/a": its manifest does not grant it/);
-  assert.deepEqual(await lines("read", `${home}/notes/none`), [], "a file that is not there");
+  assert.deepEqual(await lines("read", `${notes}/none`), [], "a file that is not there");
+}
 
-  const open = await start(["net=*"]);
-  assert.equal(await open("host", port), "done");
+Deno.test("a Python server reaches no host, file or variable that is not granted", async () => {
+  await using scene = await pythonCatalog([reachingServer("1.0.0")]);
+  const { host, index } = scene;
+  await wireReachingServer(host);
+  const home = host.paths.home("ada");
+  const { port } = new URL(index.url);
+  const ask = await inSandbox(host);
+  const rows: readonly (readonly [tool: string, text: string, answer: RegExp])[] = [
+    ["host", port, /^(ConnectionRefusedError|OSError): /],
+    ["read", `${home}/secret`, /^FileNotFoundError: /],
+    ["program", `${home}/secret`, /No such file/],
+    ["list", host.paths.etc, /^FileNotFoundError: /],
+    ["read", "/etc/shadow", /^FileNotFoundError: /],
+    ["list", home, /^drafts notes$/],
+    ["read", `${home}/notes/a`, /^granted$/],
+    ["write", `${home}/notes/a`, /^OSError: .*Read-only/],
+    ["write", `${host.paths.deploy("wiki")}/x`, /^OSError: .*Read-only/],
+    ["write", `${home}/drafts/b`, /^done$/],
+    ["variable", "WIKI_KEY", /^k$/],
+  ];
+  for (const [name, text, answer] of rows) {
+    assert.match(await ask(name, text), answer, `${name} ${text}`);
+  }
+  assert.equal(await Deno.readTextFile(`${home}/drafts/b`), "x");
+  await checkDenials(host, port, ask);
+
+  await host.json("mcp", "catalog", "upgrade", "wiki", "--to", "1.0.0", "--grant", "net=*");
+  const askOpen = await inSandbox(host);
+  assert.equal(await askOpen("host", port), "done");
   const service = `${host.paths.units}/mcp-wiki-ada@.service`;
   const unit = await Deno.readTextFile(service);
   assert.match(
