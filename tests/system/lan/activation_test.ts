@@ -17,6 +17,7 @@ import { buildPackage } from "tests/support/built_package.ts";
 import { GATEWAY, installPackage, PackagedHost } from "tests/support/packaged_host.ts";
 
 type Pair = Lan<"atlas" | "boreas">;
+type Hosts = Pair["hosts"];
 
 const OWN_KEY = "ada's own key";
 const ORG_KEY = "everybody's key";
@@ -200,23 +201,39 @@ async function statusOf(host: BootedHost) {
 }
 
 /** A host without an agent at the gateway has its own unit there, once an operator enrolled it. */
-async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> {
+async function checkHostUnit({ hosts }: Pair): Promise<void> {
+  const { atlas, boreas } = hosts;
+  for (const host of [atlas, boreas]) await checkUnitOf(host);
+  const key = await checkEnrolment(hosts);
+  await checkHostRequests(hosts);
+  await atlas.must("fleetctl", "host", "key", "revoke", "boreas");
+  await new PackagedHost(atlas).said(GATEWAY, "dial key revoked.*host:boreas");
+  const denied = await cockpit(atlas, { method: "GET", path: "/api/host/status?host=boreas" });
+  assert.equal(denied.status, 503, JSON.stringify(denied.body));
+  assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
+  await atlas.must("fleetctl", "host", "key", "enroll", "boreas", key);
+}
+
+/** Checks the host's own unit: its user, its state and its hardening. */
+async function checkUnitOf(host: BootedHost): Promise<void> {
+  const unit = "fleetctl-host.service";
+  const user = await new PackagedHost(host).property(unit, "User");
+  assert.equal(user, "fleetctl-host");
+  assert.match((await host.exec(["fleetctl", "status"])).out, /^host +active/m);
+  const { code, out } = await host.exec(["systemd-analyze", "security", "--no-pager", unit]);
+  assert.equal(code, 0);
+  assert.ok(
+    Number(/Overall exposure level for .*: ([\d.]+)/.exec(out)?.[1]) <= 4,
+    out.slice(-200),
+  );
+}
+
+/** Checks that the gateway admits a host only when it is enrolled; returns the host's key. */
+async function checkEnrolment({ atlas, boreas }: Hosts): Promise<string> {
   const hosts = async () => {
     const { body } = await cockpit(atlas, { method: "GET", path: "/api/hosts" });
     return JSON.stringify(body.hosts).replace(/"since":\d+/g, '"since":1');
   };
-  const unit = "fleetctl-host.service";
-  for (const host of [atlas, boreas]) {
-    const user = await new PackagedHost(host).property(unit, "User");
-    assert.equal(user, "fleetctl-host");
-    assert.match((await host.exec(["fleetctl", "status"])).out, /^host +active/m);
-    const { code, out } = await host.exec(["systemd-analyze", "security", "--no-pager", unit]);
-    assert.equal(code, 0);
-    assert.ok(
-      Number(/Overall exposure level for .*: ([\d.]+)/.exec(out)?.[1]) <= 4,
-      out.slice(-200),
-    );
-  }
   const key = "/etc/fleetctl/host-dial.key";
   assert.equal(await new PackagedHost(boreas).modeOf(key), "600 root:root");
   await new PackagedHost(atlas).said(GATEWAY, "register accepted.*host:atlas");
@@ -240,7 +257,11 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
     ["ada connected", "bea connected"],
   );
   assert.match(await hosts(), /"boreas","is_online":true/);
+  return listed.own_key;
+}
 
+/** Checks what an admin reads and changes on the other host through the page. */
+async function checkHostRequests({ atlas, boreas }: Hosts): Promise<void> {
   const status = await cockpit(atlas, { method: "GET", path: "/api/host/status?host=boreas" });
   assert.equal(status.status, 200, JSON.stringify(status.body));
   assert.match(JSON.stringify(status.body), /"ada"/);
@@ -265,19 +286,10 @@ async function checkHostUnit({ hosts: { atlas, boreas } }: Pair): Promise<void> 
   for (const verb of ["status", "agents restart", "apply"]) assert.match(audit, new RegExp(verb));
   const own = await boreas.exec(["fleetctl", "secret", "list"], { user: "fleetctl-host" });
   assert.equal(own.code, 4, "its user may run the jobs' verbs and no others");
-
-  await atlas.must("fleetctl", "host", "key", "revoke", "boreas");
-  await new PackagedHost(atlas).said(GATEWAY, "dial key revoked.*host:boreas");
-  const denied = await cockpit(atlas, { method: "GET", path: "/api/host/status?host=boreas" });
-  assert.equal(denied.status, 503, JSON.stringify(denied.body));
-  assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
-  await atlas.must("fleetctl", "host", "key", "enroll", "boreas", listed.own_key);
 }
 
 /** A job from the page: one request starts it, and later requests return its outcome. */
-async function checkHostJob(
-  { atlas, boreas }: { readonly atlas: BootedHost; readonly boreas: BootedHost },
-): Promise<void> {
+async function checkHostJob({ atlas, boreas }: Hosts): Promise<void> {
   const down = ["systemctl", "stop", "fleetctl-dial-bea"];
   await boreas.must(...down);
   const steps = await boreas.exec(["fleetctl", "apply", "--json", "--steps"]);
