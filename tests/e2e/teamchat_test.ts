@@ -130,102 +130,134 @@ async function gatewayProcess(root: string): Promise<readonly string[]> {
   return (await processesOf(root)).filter((line) => /teamchat\/main|fleetctl-teamchat /.test(line));
 }
 
+/** `up` with its gateway, and the two persons who write to it. */
+interface Scene {
+  readonly up: UpProcess;
+  readonly root: string;
+  /** Address of the gateway's messages. */
+  readonly url: string;
+  readonly bea: Person;
+  readonly cal: Person;
+}
+
+/** Adds the second agent; the gateway uses it without a restart. */
+async function addCal({ root, cal }: Scene): Promise<void> {
+  const before = await gatewayProcess(root);
+  await verb(
+    root,
+    "agents",
+    "add",
+    "cal",
+    "--channel",
+    "teamchat",
+    "--owner-aad",
+    cal.owner,
+    "--user-email",
+    "cal-owner@localhost",
+  );
+  assert.ok(before.length > 0);
+  assert.deepEqual(await gatewayProcess(root), before);
+}
+
+async function talkLocally({ up, url, bea, cal }: Scene): Promise<void> {
+  await using served = await serveKit({ rules: { asksForTokens: false } });
+  const { kit } = served;
+  assert.equal((await fetch(url, { method: "HEAD" })).status, 200, "the test client's probe");
+  await talk(up, { url, kit, owners: [bea, cal] });
+  assert.equal(kit.tokensMinted, 0);
+}
+
+/** Installs the gateway in cloud mode; agents register at `registerPort`. */
+async function installCloud({ root, url }: Scene, registerPort: number): Promise<void> {
+  await verb(
+    root,
+    "teams-gateway",
+    "install",
+    "--cloud",
+    `${root}/kit.yaml`,
+    "--listen",
+    `127.0.0.1:${new URL(url).port}`,
+    "--register-listen",
+    `127.0.0.1:${registerPort}`,
+  );
+}
+
+/** Changes to cloud mode with a receiver and a sender, and talks. */
+async function talkWithReceiver(scene: Scene, kit: ConnectorKit): Promise<void> {
+  const { up, root, url, bea, cal } = scene;
+  await Deno.writeTextFile(`${root}/kit.yaml`, kit.cloudFile);
+  await verb(root, "secret", "set", "TEAMS_APP_ID", "--value", APP_ID);
+  await verb(root, "secret", "set", "TEAMS_APP_PASSWORD", "--value", APP_SECRET);
+  await verb(root, "secret", "set", "TEAMS_APP_TENANT_ID", "--value", TENANT);
+  await installCloud(scene, freePort());
+  for (const { name } of [bea, cal]) await verb(root, "agents", "restart", name);
+  const status = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));
+  assert.deepEqual([status.mode, status.receiver?.state], ["cloud", "active"]);
+  assert.equal((await fetch(url, { method: "HEAD" })).status, 405);
+  const unsigned = await fetch(url, { method: "POST", body: "{}" });
+  assert.equal(unsigned.status, 401, await unsigned.text());
+  await talk(up, { url, kit, owners: [bea, cal] });
+  assert.equal(kit.tokensMinted, 1);
+  const env = await Deno.readTextFile(pathsUnder(root).env("teams-receiver"));
+  assert.ok(!env.includes(APP_SECRET), "the receiving half was given the secret");
+}
+
+/** Removes the second agent: its owner is a stranger from the next message on. */
+async function removeCal({ root, url, cal }: Scene, kit: ConnectorKit): Promise<void> {
+  const before = await gatewayProcess(root);
+  await verb(root, "agents", "remove", "cal", "--yes");
+  const gone = crypto.randomUUID();
+  assert.equal(await deliver(url, said(kit, cal, gone), kit), 202);
+  const room = kit.conversation("a:cal");
+  await until(
+    "cal's owner is told",
+    () => /no agent for you/.test(room.messages.at(-1)?.text ?? ""),
+  );
+  assert.equal(await holding(gone, root), "");
+  assert.deepEqual(await gatewayProcess(root), before);
+}
+
+/** Returns to one process, which takes over the address; refused while a message is pending. */
+async function joinProcesses(scene: Scene, kit: ConnectorKit): Promise<void> {
+  const { root, url, bea } = scene;
+  const { port } = new URL(url);
+  const [sender] = (await gatewayProcess(root)).filter((line) => !line.includes("receiver"));
+  const senderPid = Number(sender?.split(" ")[0]);
+  Deno.kill(senderPid, "SIGSTOP");
+  const late = said(kit, bea, "who are you, at the last moment?");
+  assert.equal(await deliver(url, late, kit), 202);
+  const joining = ["teams-gateway", "install", "--register-listen", `127.0.0.1:${port}`];
+  const refused = await runVerb(root, joining);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /1 activities wait for the sender, must be none/);
+  const read = kit.conversation("a:bea").messages.length;
+  Deno.kill(senderPid, "SIGCONT");
+  await until("it is answered", () => kit.conversation("a:bea").messages.length > read);
+  await installCloud(scene, Number(port));
+  const whole = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));
+  assert.deepEqual([whole.state, whole.receiver], ["active", null]);
+  assert.equal((await fetch(url, { method: "POST", body: "{}" })).status, 401);
+}
+
 Deno.test("each owner's message reaches their own agent, in both modes", async (t) => {
   const root = await makeRoot();
   await using up = startUp(root, ["--teamchat"]);
   const line = await up.line(/^team chat, local mode: /);
   await up.line(/^ready /);
   const url = /http:\S+/.exec(line)?.[0] ?? "";
-  const owners: readonly Person[] = [
-    { name: "bea", owner: await ownerOf(root) },
-    { name: "cal", owner: CAL_OWNER },
-  ];
-  await t.step("a second agent is added, and the gateway is not restarted", async () => {
-    const before = await gatewayProcess(root);
-    await verb(
-      root,
-      "agents",
-      "add",
-      "cal",
-      "--channel",
-      "teamchat",
-      "--owner-aad",
-      CAL_OWNER,
-      "--user-email",
-      "cal-owner@localhost",
-    );
-    assert.ok(before.length > 0);
-    assert.deepEqual(await gatewayProcess(root), before);
-  });
-  await t.step("local mode", async () => {
-    await using served = await serveKit({ rules: { asksForTokens: false } });
-    const { kit } = served;
-    assert.equal((await fetch(url, { method: "HEAD" })).status, 200, "the test client's probe");
-    await talk(up, { url, kit, owners });
-    assert.equal(kit.tokensMinted, 0);
-  });
+  const bea = { name: "bea", owner: await ownerOf(root) };
+  const scene: Scene = { up, root, url, bea, cal: { name: "cal", owner: CAL_OWNER } };
+  await t.step(
+    "a second agent is added, and the gateway is not restarted",
+    () => addCal(scene),
+  );
+  await t.step("local mode", () => talkLocally(scene));
   await t.step("cloud mode, with receiver and sender", async () => {
     await using served = await serveKit();
     const { kit } = served;
-    await Deno.writeTextFile(`${root}/kit.yaml`, kit.cloudFile);
-    await verb(root, "secret", "set", "TEAMS_APP_ID", "--value", APP_ID);
-    await verb(root, "secret", "set", "TEAMS_APP_PASSWORD", "--value", APP_SECRET);
-    await verb(root, "secret", "set", "TEAMS_APP_TENANT_ID", "--value", TENANT);
-    const port = Number(new URL(url).port);
-    const install = (register: number) =>
-      verb(
-        root,
-        "teams-gateway",
-        "install",
-        "--cloud",
-        `${root}/kit.yaml`,
-        "--listen",
-        `127.0.0.1:${port}`,
-        "--register-listen",
-        `127.0.0.1:${register}`,
-      );
-    await install(freePort());
-    for (const { name } of owners) await verb(root, "agents", "restart", name);
-    const status = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));
-    assert.deepEqual([status.mode, status.receiver?.state], ["cloud", "active"]);
-    assert.equal((await fetch(url, { method: "HEAD" })).status, 405);
-    const unsigned = await fetch(url, { method: "POST", body: "{}" });
-    assert.equal(unsigned.status, 401, await unsigned.text());
-    await talk(up, { url, kit, owners });
-    assert.equal(kit.tokensMinted, 1);
-    const env = await Deno.readTextFile(pathsUnder(root).env("teams-receiver"));
-    assert.ok(!env.includes(APP_SECRET), "the receiving half was given the secret");
-    // A removed owner is a stranger from the next message on.
-    const before = await gatewayProcess(root);
-    await verb(root, "agents", "remove", "cal", "--yes");
-    const gone = crypto.randomUUID();
-    const [, cal] = owners;
-    assert.equal(await deliver(url, said(kit, cal ?? { name: "", owner: "" }, gone), kit), 202);
-    const room = kit.conversation("a:cal");
-    await until(
-      "cal's owner is told",
-      () => /no agent for you/.test(room.messages.at(-1)?.text ?? ""),
-    );
-    assert.equal(await holding(gone, root), "");
-    assert.deepEqual(await gatewayProcess(root), before);
-    // Then return to one process, which takes over the address; refused while a message is pending.
-    const [sender] = (await gatewayProcess(root)).filter((line) => !line.includes("receiver"));
-    const senderPid = Number(sender?.split(" ")[0]);
-    Deno.kill(senderPid, "SIGSTOP");
-    const [bea] = owners;
-    const late = said(kit, bea ?? { name: "", owner: "" }, "who are you, at the last moment?");
-    assert.equal(await deliver(url, late, kit), 202);
-    const joining = ["teams-gateway", "install", "--register-listen", `127.0.0.1:${port}`];
-    const refused = await runVerb(root, joining);
-    assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /1 activities wait for the sender, must be none/);
-    const read = kit.conversation("a:bea").messages.length;
-    Deno.kill(senderPid, "SIGCONT");
-    await until("it is answered", () => kit.conversation("a:bea").messages.length > read);
-    await install(port);
-    const whole = JSON.parse(await verb(root, "teams-gateway", "status", "--json"));
-    assert.deepEqual([whole.state, whole.receiver], ["active", null]);
-    assert.equal((await fetch(url, { method: "POST", body: "{}" })).status, 401);
+    await talkWithReceiver(scene, kit);
+    await removeCal(scene, kit);
+    await joinProcesses(scene, kit);
   });
   assert.equal(await up.stop(), 0, up.text());
 });
