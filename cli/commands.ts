@@ -81,6 +81,7 @@ export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "teams-gateway install": () => import("cli/verbs/teams_gateway/install.ts"),
   "teams-gateway remove": () => import("cli/verbs/teams_gateway/remove.ts"),
   "teams-gateway status": () => import("cli/verbs/teams_gateway/status.ts"),
+  "usage": () => import("cli/verbs/usage.ts"),
   "webview-gateway install": () => import("cli/verbs/webview_gateway/install.ts"),
   "webview-gateway remove": () => import("cli/verbs/webview_gateway/remove.ts"),
   "webview-gateway status": () => import("cli/verbs/webview_gateway/status.ts"),

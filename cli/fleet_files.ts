@@ -26,8 +26,7 @@ export async function readFleetFiles(
   };
   const folders = [paths.agentsDir, paths.hostsDir, paths.overlayCatalog, paths.runtimesDir];
   const single = [paths.recipientsFile, paths.secretsFile, paths.rolesFile, paths.hostFile];
-  for (const path of [...folders, ...single, paths.defaultsFile, paths.teamsCloudFile]) {
-    await walk(path);
-  }
+  const ofHost = [paths.defaultsFile, paths.pricesFile, paths.teamsCloudFile];
+  for (const path of [...folders, ...single, ...ofHost]) await walk(path);
   return found;
 }

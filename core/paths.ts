@@ -58,6 +58,8 @@ function settingPaths(at: At) {
     webviewLedger: at("/etc/fleetctl/webview-ledger.json"),
     defaultsFile: at("/etc/fleetctl/defaults.yaml"),
     runtimesDir: at("/etc/fleetctl/runtimes.d"),
+    /** This host's prices of models, for `fleetctl usage`; written by a person. */
+    pricesFile: at("/etc/fleetctl/prices.yaml"),
     dialKeys: at("/etc/fleetctl/dial-keys.json"),
     /** Dial key of the host's own unit, 0600 root:root; the unit gets a copy as a credential. */
     hostDialKey: at("/etc/fleetctl/host-dial.key"),

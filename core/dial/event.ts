@@ -6,6 +6,7 @@
  */
 
 import { z } from "zod";
+import { USAGE_LIMITS } from "core/limits/usage.ts";
 
 /** Agent process states. `offline` is never sent: the gateway derives it. */
 export const AGENT_STATES = [
@@ -30,6 +31,9 @@ const MOMENT_MAX = 8.64e15;
  * still valid.
  */
 const moment = z.number().overwrite((ms) => Math.trunc(Math.min(Math.max(ms, 0), MOMENT_MAX)));
+
+/** Number of tokens. */
+const tokens = z.number().int().nonnegative().max(USAGE_LIMITS.tokensMax);
 
 /** Payloads of durable events by kind. Unknown fields are dropped. */
 export const EVENT_PAYLOADS = {
@@ -107,6 +111,19 @@ export const EVENT_PAYLOADS = {
   approval_ended: z.object({
     approval_id: z.string().min(1).max(64),
     state: z.enum(["delivered", "applied", "expired", "superseded"]),
+  }),
+  /** Agent: the tokens of a turn by model, at most once, before its end. */
+  usage: z.object({
+    models: z.array(z.object({
+      model: z.string().min(1).max(USAGE_LIMITS.modelLengthMax),
+      /** Without those that the provider read from a cache, or wrote to one. */
+      input_tokens: tokens,
+      output_tokens: tokens,
+      cached_read_tokens: tokens,
+      cached_write_tokens: tokens,
+    })).min(1).max(USAGE_LIMITS.modelsPerTurnMax),
+    /** The turn used more than this: the runtime did not count all of its model calls. */
+    is_partial: z.literal(true).optional(),
   }),
   /** Agent: something the owner should know, such as "this is the demo model". */
   notice: z.object({ text: z.string() }),

@@ -10,6 +10,7 @@ import { z } from "zod";
 import { defined } from "core/defined.ts";
 import { previewEvent } from "core/dial/event.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import { USAGE_LIMITS } from "core/limits/usage.ts";
 import { type Approval, APPROVAL_STATES } from "core/risk/approval.ts";
 import { originText } from "core/mcp/call_origin.ts";
 
@@ -37,6 +38,37 @@ const approvalView = z.object({
 });
 /** Parsed view of an approval. */
 export type ApprovalView = z.infer<typeof approvalView>;
+
+const count = z.number().int().nonnegative();
+
+/** Tokens of one model on one day; the days are those of UTC. */
+const usageOfModel = z.object({
+  day: z.iso.date(),
+  model: z.string().min(1).max(USAGE_LIMITS.modelLengthMax),
+  turns: count,
+  /** Turns that used more than was reported. */
+  partial_turns: count,
+  input_tokens: count,
+  output_tokens: count,
+  cached_read_tokens: count,
+  cached_write_tokens: count,
+  /** Input of the turn with the most, cached tokens included. No prompt was longer. */
+  largest_input_tokens: count,
+});
+/** Parsed tokens of one model on one day. */
+export type UsageOfModel = z.infer<typeof usageOfModel>;
+
+/** Number of turns on one day. A turn with two models is one turn. */
+const usageOfDay = z.object({
+  day: z.iso.date(),
+  turns: count,
+  /** Turns whose runtime reported no figures. */
+  unknown_turns: count,
+  /** Turns that used more than was reported. */
+  partial_turns: count,
+});
+/** Parsed number of turns on one day. */
+export type UsageOfDay = z.infer<typeof usageOfDay>;
 
 /** Program of the agent → dial unit. */
 export const localRequest = z.discriminatedUnion("type", [
@@ -75,6 +107,13 @@ export const localRequest = z.discriminatedUnion("type", [
   /** Claims the approval of this connection, once, for the call with this digest. */
   z.object({ type: z.literal("approval_use"), id, digest: z.string().max(128) }),
   z.object({ type: z.literal("approvals") }),
+  /** The agent's usage, from a time on and before another one, in milliseconds. */
+  z.object({
+    type: z.literal("usage"),
+    agent: z.string().min(1).max(64),
+    since: z.number().int().nonnegative(),
+    until: z.number().int().nonnegative(),
+  }),
   /** From root, or from the owner of a root other than `/`; never from the agent itself. */
   z.object({
     type: z.literal("approval_decide"),
@@ -138,6 +177,12 @@ export const localAnswer = z.union([
   z.object({ type: z.literal("approval_used"), id }),
   z.object({ type: z.literal("approvals_result"), approvals: z.array(approvalView) }),
   z.object({ type: z.literal("approval_result"), approval: approvalView }),
+  z.object({
+    type: z.literal("usage_result"),
+    agent: z.string(),
+    days: z.array(usageOfDay).max(USAGE_LIMITS.answerRowsMax),
+    models: z.array(usageOfModel).max(USAGE_LIMITS.answerRowsMax),
+  }),
   z.object({ type: z.literal("turn_accepted"), turn_id: id }),
   /** A durable event of the turn; `turn_ended` is the last one. */
   z.object({

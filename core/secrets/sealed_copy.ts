@@ -41,7 +41,7 @@ const ALLOWED_PATHS: readonly RegExp[] = [
   new RegExp(
     `^${REPO}/catalog/[A-Za-z0-9][A-Za-z0-9._-]*(?:/previous)?/[A-Za-z0-9][A-Za-z0-9._-]*$`,
   ),
-  /^etc\/fleetctl\/(?:roles|host|defaults|teams-cloud)\.yaml$/,
+  /^etc\/fleetctl\/(?:roles|host|defaults|prices|teams-cloud)\.yaml$/,
   /^etc\/fleetctl\/runtimes\.d\/[A-Za-z0-9][A-Za-z0-9._-]*\.yaml$/,
 ];
 

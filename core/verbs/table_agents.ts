@@ -1,5 +1,5 @@
 /**
- * Rows of the verb table: agents, their sign-ins and cockpit gates. Data only.
+ * Rows of the verb table: agents, their sign-ins, turns and usage. Data only.
  *
  * @module
  */
@@ -305,5 +305,29 @@ export const AGENT_VERBS: readonly Verb[] = [
     summary: "Check the gates of /terminal/enter step by step",
     example: "fleetctl terminal status ada",
     later: true,
+  },
+  {
+    path: ["usage"],
+    args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
+    options: [
+      {
+        name: "by",
+        value: "key",
+        choices: ["agent", "model", "day"],
+        summary: "What each row sums (default agent)",
+      },
+      {
+        name: "since",
+        value: "when",
+        summary: "From a span ago (7d) or a UTC time on (default 30d)",
+      },
+      { name: "until", value: "when", summary: "Before a span ago or a UTC time (default now)" },
+    ],
+    scope: "self_or_host",
+    target: { from: "argument", name: "agent", absent: "agent_or_host" },
+    runs: "root",
+    mutates: false,
+    summary: "Show the tokens that agents used, and their cost at list prices",
+    example: "fleetctl usage --by model --since 7d",
   },
 ];

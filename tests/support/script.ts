@@ -19,6 +19,7 @@
  * | `manager on` | from now on a service manager answers, and every unit starts |
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; with `!`, an error |
  * | `ask agent mcp tool 'json'` | a call of that agent waits for approval from now on |
+ * | `used agent days ['json']` | a turn of that agent ended so many days ago, with this usage |
  * | `http 'text' [status 'header: value'…]` | from now on, answers every HTTP request with this (status 200 by default) and the request's id; before that, every request fails |
  *
  * `$ROOT`, `$HOST` and captured names are replaced. Files after `-- path --` are written before the
@@ -164,6 +165,8 @@ class Runner {
       }
       case "ask":
         return await this.asks.ask(args[0] ?? "", args[1] ?? "", args[2] ?? "", args[3] ?? "");
+      case "used":
+        return await this.asks.used(args[0] ?? "", args[1] ?? "", args[2]);
       case "file":
         return await this.file(args, isNot);
       case "mode": {

@@ -1,5 +1,5 @@
 /**
- * Pending approvals in a transcript: a real local socket with real approvals under the script's
+ * Dial units in a transcript: a real local socket with real approvals and usage under the script's
  * root, without programs behind the calls. A turn echoes its text. Ids are `ask-1`, `ask-2`, … so
  * that a line can name them.
  *
@@ -9,15 +9,19 @@
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { openHost } from "core/os/host.ts";
 import { ok } from "core/result.ts";
+import { DAY_MS } from "core/text/duration.ts";
 import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import type { LocalTurns } from "units/dial/local_turns.ts";
-import { openDialStore } from "units/dial/store.ts";
+import { type DialStore, openDialStore } from "units/dial/store.ts";
+import { createUsageReader } from "units/dial/usage_reader.ts";
 
 /** The approvals of one script's dial units. */
 export interface ScriptAsks {
   /** Adds a call of an agent that waits for approval. */
   ask(agent: string, mcp: string, tool: string, given: string): Promise<void>;
+  /** Adds a turn of an agent that ended so many days ago; `report` is the payload of its usage. */
+  used(agent: string, daysAgo: string, report: string | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -28,6 +32,7 @@ export function scriptAsks(root: string): ScriptAsks {
 
 interface AskUnit {
   readonly approvals: Approvals;
+  readonly store: DialStore;
   close(): Promise<void>;
 }
 
@@ -53,6 +58,21 @@ class AsksOfRoot implements ScriptAsks {
     }, { policy: "p", isDestructive: true });
     if (!asked.ok) throw new Error(asked.error.message);
     this.#withdraw.push(asked.value.withdraw);
+  }
+
+  async used(agent: string, daysAgo: string, report: string | undefined): Promise<void> {
+    const { store } = await this.#unitOf(agent);
+    const turnId = `turn-${++this.#count}`;
+    const event = (kind: string, payload: Readonly<Record<string, unknown>>) => ({
+      at: this.#host.clock.now() - Number(daysAgo) * DAY_MS,
+      turnId,
+      kind,
+      payload,
+    });
+    store.accept({ turnId, text: "hi", origin: "owner:someone" });
+    store.append([event("turn_started", {})], { turnId, to: "running" });
+    if (report !== undefined) store.append([event("usage", JSON.parse(report))]);
+    store.append([event("turn_ended", { outcome: "completed" })], { turnId, to: "ended" });
   }
 
   async close(): Promise<void> {
@@ -81,6 +101,11 @@ class AsksOfRoot implements ScriptAsks {
       sockets,
       users,
       approvals,
+      usage: createUsageReader({
+        ...this.#host,
+        folder,
+        open: new Map([["dial.db", store.usage]]),
+      }),
       log,
       questions: {
         sendMessage: noGateway,
@@ -98,7 +123,7 @@ class AsksOfRoot implements ScriptAsks {
       await socket.close();
       store.close();
     };
-    const unit = { approvals, close };
+    const unit = { approvals, store, close };
     this.#units.set(agent, unit);
     return unit;
   }

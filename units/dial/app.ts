@@ -27,6 +27,7 @@ import {
   type AnswerFrame,
   type DecisionFrame,
   type GatewayConnection,
+  type GatewayConnectionDeps,
   openGatewayConnection,
 } from "units/dial/gateway_connection.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
@@ -36,6 +37,8 @@ import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
 import type { PermissionEndpoint } from "units/dial/permission.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
+import type { DialStore } from "units/dial/store.ts";
+import { createUsageReader, type StoreName } from "units/dial/usage_reader.ts";
 
 /** Ports of a dial unit. */
 export type DialPorts = Pick<
@@ -74,7 +77,12 @@ interface UnitContext extends DialPorts {
   /** Ends the connections to all gateways. */
   readonly signal: AbortSignal;
   /** Components that callbacks use. Each is undefined until it is open. */
-  readonly open: { cockpit?: GatewayConnection; teams?: GatewayConnection; turns?: LocalTurns };
+  readonly open: {
+    cockpit?: GatewayConnection;
+    teams?: GatewayConnection;
+    turns?: LocalTurns;
+    readonly usage: Map<StoreName, DialStore["usage"]>;
+  };
 }
 
 /** Starts the dial unit. Refuses a damaged key; rejects when its folder cannot be used. */
@@ -83,7 +91,7 @@ export async function startDialUnit(
   ports: DialPorts,
   options: DialOptions,
 ): Promise<Result<DialUnit>> {
-  const { clock, random, files } = ports;
+  const { clock, random, files, databases } = ports;
   const log = ports.log.with({ agent: config.agent });
   const folder = config.paths.dialState(config.agent);
   await files.ensureDir(folder, { mode: 0o700 });
@@ -99,7 +107,7 @@ export async function startDialUnit(
     folder,
     key: key.value,
     signal: stop.signal,
-    open: {},
+    open: { usage: new Map() },
   };
   const states = createStates(unit);
   const outgoing = createOutgoing(unit);
@@ -125,7 +133,8 @@ export async function startDialUnit(
       onDecision: (decision) => decide(approvals, decision, log),
     });
   }
-  const local = await openSocket(unit, { ...outgoing, approvals, turns });
+  const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
+  const local = await openSocket(unit, { ...outgoing, approvals, turns, usage });
   return ok({
     isConnected: () => connections.some(({ link }) => link.isRegistered()),
     close: async () => {
@@ -227,23 +236,26 @@ async function openConnections(
       questions.answered(frame) ||
       frame.type === "owner_message_result" && ownerFiles.answered(frame),
   };
+  const open = async (name: StoreName, deps: Omit<GatewayConnectionDeps, "path">) => {
+    const connection = await openGatewayConnection({ ...deps, path: `${folder}/${name}` });
+    unit.open.usage.set(name, connection.store.usage);
+    return connection;
+  };
   const { agent, cockpitUrl, userEmail, teamchat } = config;
   const identity = { agent, host: options.hostname, version: options.version, key };
   if (userEmail !== undefined) {
-    unit.open.cockpit = await openGatewayConnection({
+    unit.open.cockpit = await open("dial.db", {
       ...shared,
       identity: { ...identity, userEmail, gatewayUrl: cockpitUrl },
-      path: `${folder}/dial.db`,
       onRegistered: () => questions.resend(),
     });
   }
   if (teamchat !== undefined) {
-    unit.open.teams = await openGatewayConnection({
+    unit.open.teams = await open("teamchat.db", {
       ...shared,
       log: log.with({ line: "teamchat" }),
       identity: { ...identity, userEmail: userEmail ?? "", gatewayUrl: teamchat.url },
       opening: () => registration(agent, teamchat, { key, clock, random }),
-      path: `${folder}/teamchat.db`,
       onRegistered: () => {
         questions.resend();
         ownerFiles.resend();
@@ -252,11 +264,10 @@ async function openConnections(
       onFileTaken: ownerFiles.taken,
     });
   }
-  return unit.open.cockpit ?? await openGatewayConnection({
+  return unit.open.cockpit ?? await open("local.db", {
     ...shared,
     log: log.with({ line: "local" }),
     identity: undefined,
-    path: `${folder}/local.db`,
     onRegistered: () => {},
   });
 }
@@ -276,7 +287,7 @@ function startRuntime({ options, clock, random, log }: UnitContext, states: Stat
  */
 async function openSocket(
   { config, options, sockets, users, log }: UnitContext,
-  served: Pick<LocalSocketDeps, "questions" | "ownerFiles" | "approvals" | "turns">,
+  served: Pick<LocalSocketDeps, "questions" | "ownerFiles" | "approvals" | "turns" | "usage">,
 ): Promise<{ close(): Promise<void> } | undefined> {
   const { agent, paths } = config;
   try {

@@ -23,6 +23,7 @@ import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_
 import type { McpBoard } from "units/dial/mcp_board.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
+import { answerUsage, type UsageReader } from "units/dial/usage_reader.ts";
 
 /** MCPs whose proxies each keep a connection open. */
 const PROXIES_MAX = 256;
@@ -50,6 +51,7 @@ export interface LocalSocketDeps {
   readonly ownerFiles: Pick<OwnerFiles, "offer">;
   readonly approvals: Approvals;
   readonly turns: LocalTurns;
+  readonly usage: UsageReader;
   readonly mcps: Pick<McpBoard, "listed">;
   /** True under a root other than `/`, where the agent's uid is the operator's. */
   readonly isRootless: boolean;
@@ -139,7 +141,7 @@ type ShortRequest = Exclude<
 
 async function handle(
   request: ShortRequest,
-  { questions, ownerFiles, approvals }: LocalSocketDeps,
+  { questions, ownerFiles, approvals, usage }: LocalSocketDeps,
   rights: PeerRights,
 ): Promise<LocalAnswer> {
   switch (request.type) {
@@ -167,6 +169,8 @@ async function handle(
     case "approvals":
     case "approval_decide":
       return answerApprovals(request, approvals, rights);
+    case "usage":
+      return await answerUsage(request, usage, rights.agent);
     case "approval_use":
       return invalid("this connection has no open question");
     case "turn_cancel":

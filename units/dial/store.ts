@@ -23,6 +23,12 @@ import {
   openApprovalTable,
 } from "units/dial/approval_table.ts";
 import { NOTE_TABLE, type NoteTable, openNoteTable } from "units/dial/note_table.ts";
+import {
+  openUsageTable,
+  type TurnAtEvent,
+  USAGE_TABLE,
+  type UsageTable,
+} from "units/dial/usage_table.ts";
 
 // `bytes` comes before `payload`: otherwise SQLite would read every payload to sum the sizes.
 const TABLES = `
@@ -84,6 +90,8 @@ export interface DialStore {
   readonly approvals: Omit<ApprovalTable, "put">;
   /** Notes for the runtime's next turn. */
   readonly notes: NoteTable;
+  /** Tokens of turns; written only through `append`. */
+  readonly usage: Pick<UsageTable, "sum">;
   read(from: number, to: number): readonly DurableEvent[];
   acknowledge(seq: number): void;
   /** Renumbers the waiting events from 1 in a new epoch. */
@@ -113,6 +121,7 @@ export async function openDialStore(
     db.exec(TABLES);
     db.exec(APPROVAL_TABLE);
     db.exec(NOTE_TABLE);
+    db.exec(USAGE_TABLE);
     const put = db.prepare("insert or ignore into meta (name, value) values (?, ?)");
     put.run("epoch", newEpoch);
     put.run("last", "0");
@@ -123,6 +132,7 @@ export async function openDialStore(
 class SqliteDialStore implements DialStore {
   readonly approvals: ApprovalTable;
   readonly notes: NoteTable;
+  readonly usage: UsageTable;
   readonly #db: Database;
   readonly #sql: ReturnType<typeof statements>;
   #epoch: string;
@@ -138,6 +148,7 @@ class SqliteDialStore implements DialStore {
     this.#sql = statements(db);
     this.approvals = openApprovalTable(db);
     this.notes = openNoteTable(db);
+    this.usage = openUsageTable(db);
     const meta = (name: string) => String(this.#sql.meta.get(name)?.value ?? "");
     this.#epoch = meta("epoch");
     this.#last = Number(meta("last"));
@@ -168,6 +179,7 @@ class SqliteDialStore implements DialStore {
       if (this.#dropped > this.#deleted) this.#sql.drop.run(this.#dropped);
       const bytes = this.#insert(drafts);
       this.#sql.setMeta.run(String(next), "last");
+      for (const draft of drafts) this.usage.note(draft, (turnId) => this.#turnAt(turnId));
       if (move !== undefined) this.#move(move, next);
       if (approval !== undefined) this.approvals.put(approval, isOpen(approval));
       return bytes;
@@ -274,6 +286,13 @@ class SqliteDialStore implements DialStore {
     return bytes;
   }
 
+  #turnAt(turnId: string): TurnAtEvent | undefined {
+    const row = this.#sql.turn.get(turnId);
+    return row === undefined
+      ? undefined
+      : { origin: String(row.origin), isRunning: row.state === "running" };
+  }
+
   #move({ turnId, to }: TurnMove, lastSeq: number): void {
     if (to === "running") {
       this.#sql.begin.run(turnId);
@@ -303,6 +322,7 @@ function statements(db: Database) {
     ),
     next: db.prepare("select * from turns where state = 'accepted' order by place limit 1"),
     state: db.prepare("select state from turns where turn_id = ?"),
+    turn: db.prepare("select origin, state from turns where turn_id = ?"),
     running: db.prepare("select turn_id from turns where state = 'running' order by place"),
     open: db.prepare(
       "select turn_id from turns where state <> 'ended' or end_seq > ? order by place",

@@ -259,5 +259,16 @@ function draftOf(
     }
     case "notice":
       return { kind: "notice", payload: { text: update.text } };
+    case "usage": {
+      const { isPartial } = update;
+      const models = update.models.map((of) => ({
+        model: of.model,
+        input_tokens: of.inputTokens,
+        output_tokens: of.outputTokens,
+        cached_read_tokens: of.cachedReadTokens,
+        cached_write_tokens: of.cachedWriteTokens,
+      }));
+      return { kind: "usage", payload: { models, ...defined({ is_partial: isPartial }) } };
+    }
   }
 }

@@ -7,10 +7,10 @@
 
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
+import { parseSince, type Since, sinceMs } from "cli/since.ts";
 import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { parseDuration } from "core/text/duration.ts";
 import { AUDIT_ROWS_MAX, type AuditEntry, auditFile, openAudit } from "core/verbs/audit.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
@@ -22,9 +22,6 @@ export interface Options {
   readonly since?: Since;
   readonly limit: number;
 }
-
-/** A span before now, or a point in time. */
-type Since = { readonly agoMs: number } | { readonly atMs: number };
 
 const LIMIT_DEFAULT = 50;
 
@@ -55,14 +52,6 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   });
 }
 
-function parseSince(text: string): Since | undefined {
-  const span = parseDuration(text);
-  if (span.ok) return { agoMs: span.value };
-  const isTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?Z)?$/.test(text);
-  const atMs = isTime ? Date.parse(text) : NaN;
-  return Number.isNaN(atMs) ? undefined : { atMs };
-}
-
 /** Reads the log. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
@@ -72,7 +61,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (await ports.files.stat(file) !== undefined) {
     const audit = openAudit(await ports.databases.open(file));
     try {
-      entries = audit.read({ ...query, sinceMs: sinceMs(since, ports.clock.now()) });
+      entries = audit.read({ ...query, sinceMs: since && sinceMs(since, ports.clock.now()) });
     } finally {
       audit.close();
     }
@@ -86,11 +75,6 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       empty: "There is no such decision in the audit log",
     }],
   });
-}
-
-function sinceMs(since: Since | undefined, now: number): number | undefined {
-  if (since === undefined) return undefined;
-  return "atMs" in since ? since.atMs : now - since.agoMs;
 }
 
 function entryJson(entry: AuditEntry) {

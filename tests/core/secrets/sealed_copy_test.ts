@@ -59,6 +59,7 @@ Deno.test("isCopiedPath() accepts every file of a ledger and of an operator", ()
     "var/lib/fleetctl/repo/catalog/git/previous/deno.lock",
     "etc/fleetctl/host.yaml",
     "etc/fleetctl/defaults.yaml",
+    "etc/fleetctl/prices.yaml",
     "etc/fleetctl/teams-cloud.yaml",
     "etc/fleetctl/runtimes.d/own.yaml",
   ];

@@ -2,7 +2,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -88,6 +88,7 @@ _fleetctl_at() {
     "teams-gateway status") next=""; options="--json --as --help" ;;
     "turn") next=""; options="--json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --teamchat --json --as --help" ;;
+    "usage") next=""; options="--by --since --until --json --as --help" ;;
     "webview-gateway") next="install remove status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --hosts --dry-run --json --as --help" ;;
     "webview-gateway remove") next=""; options="--delete-state --despite-waiting --yes --dry-run --json --as --help" ;;
@@ -126,6 +127,7 @@ _fleetctl() {
     --home) words="keep archive" ;;
     --secrets) words="remove keep" ;;
     --engine) words="deno node" ;;
+    --by) words="agent model day" ;;
     --trust) words="assertion header" ;;
     --driver) words="basic oidc" ;;
     --front) words="nginx caddy" ;;

@@ -3,7 +3,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
@@ -89,6 +89,7 @@ _fleetctl_at() {
     "teams-gateway status") next=""; options="--json --as --help" ;;
     "turn") next=""; options="--json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --teamchat --json --as --help" ;;
+    "usage") next=""; options="--by --since --until --json --as --help" ;;
     "webview-gateway") next="install remove status"; options="--json --as --help" ;;
     "webview-gateway install") next=""; options="--trust --hosts --dry-run --json --as --help" ;;
     "webview-gateway remove") next=""; options="--delete-state --despite-waiting --yes --dry-run --json --as --help" ;;
@@ -126,6 +127,7 @@ _fleetctl() {
     --home) words_here="keep archive" ;;
     --secrets) words_here="remove keep" ;;
     --engine) words_here="deno node" ;;
+    --by) words_here="agent model day" ;;
     --trust) words_here="assertion header" ;;
     --driver) words_here="basic oidc" ;;
     --front) words_here="nginx caddy" ;;

@@ -236,6 +236,7 @@ async function overSocket(
       preview: () => {},
     },
     ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
+    usage: { sum: () => Promise.reject(new Error("not asked here")) },
     agent: "mia",
     approvals,
     isRootless,

@@ -57,6 +57,7 @@ async function withServer(
       onWaiting: () => {},
     }),
     ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
+    usage: { sum: () => Promise.reject(new Error("not asked here")) },
     questions: {
       sendMessage: (message) => {
         sent.push(message);

@@ -5,6 +5,16 @@
  * @module
  */
 
+/** Tokens of one model in one turn. A token is counted in one of the four fields. */
+export interface ModelUsage {
+  /** The model's id, or `UNNAMED_MODEL`. */
+  readonly model: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedReadTokens: number;
+  readonly cachedWriteTokens: number;
+}
+
 /** What a runtime reports during a turn. Sizes are already within `TURN_LIMITS`. */
 export type RuntimeUpdate =
   | { readonly kind: "text_delta"; readonly messageId: string; readonly text: string }
@@ -28,7 +38,14 @@ export type RuntimeUpdate =
     readonly cutBytes: number;
     readonly durationMs: number;
   }
-  | { readonly kind: "notice"; readonly text: string };
+  | { readonly kind: "notice"; readonly text: string }
+  /** The tokens of the turn; at most once, before its end, within `USAGE_LIMITS`. */
+  | {
+    readonly kind: "usage";
+    readonly models: readonly ModelUsage[];
+    /** The turn used more than this. */
+    readonly isPartial?: true;
+  };
 
 /** How a turn ended. `code` is stable, `reason` is for people. */
 export interface TurnOutcome {

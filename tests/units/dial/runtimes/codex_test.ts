@@ -441,7 +441,7 @@ Deno.test("only items of the running turn are shown, each kind with what it did"
       ? [update.callId, update.mcp, update.tool, update.arguments]
       : update.kind === "tool_result"
       ? [update.callId, update.status, update.text]
-      : [update.kind, update.text]
+      : [update.kind, "text" in update ? update.text : undefined]
   );
   assert.deepEqual(told, [
     ["c1", undefined, "exec_command", { command: "rm x", cwd: "/w" }],

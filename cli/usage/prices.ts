@@ -1,0 +1,192 @@
+/**
+ * Prices of models, from which costs are derived. Data, not code: `cli/usage/prices.yaml`,
+ * overlaid by `/etc/fleetctl/prices.yaml`. A price is valid from its date on, until the next one. A
+ * cost is never estimated: what has no price is reported as missing.
+ *
+ * @module
+ */
+
+import shippedYaml from "./prices.yaml" with { type: "text" };
+import { defined } from "core/defined.ts";
+import { errorText, refusal } from "core/errors.ts";
+import { USAGE_LIMITS } from "core/limits/usage.ts";
+import type { Paths } from "core/paths.ts";
+import type { Files } from "core/ports/files.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { createFieldReader, type FieldReader } from "core/text/field_reader.ts";
+import { parseYaml, type YamlPath } from "core/text/yaml.ts";
+
+/** Tokens by how they are priced; a token is counted in one of the four. */
+export interface TokenCounts {
+  readonly input: number;
+  readonly output: number;
+  readonly cachedRead: number;
+  readonly cachedWrite: number;
+}
+
+/** A price of one model: USD per million tokens. A kind of token may have none. */
+export interface ModelPrice extends Readonly<Record<"input" | "output", number>> {
+  /** First day of this price, as `YYYY-MM-DD` in UTC. */
+  readonly from: string;
+  readonly cachedRead?: number;
+  readonly cachedWrite?: number;
+}
+
+/** The prices of one model. */
+export interface ModelPrices {
+  /** Where the prices are from. */
+  readonly source: string;
+  /** Longest prompt that these prices are for; a longer one costs more. */
+  readonly promptTokensMax?: number;
+  /** The newest price first. */
+  readonly prices: readonly ModelPrice[];
+}
+
+/** Prices by model id. */
+export type PriceTable = ReadonlyMap<string, ModelPrices>;
+
+/** The cost of tokens of one model on one day. */
+export interface Cost {
+  readonly usd: number;
+  /** Whether a kind of token in use has no price. */
+  readonly lacksPrice: boolean;
+  /** Whether a prompt may have been longer than those that the prices are for. */
+  readonly mayBeLong: boolean;
+}
+
+/** Highest price that is accepted: a larger number is a mistake in the unit. */
+const USD_PER_MILLION_MAX = 1_000_000;
+const TOKENS_PER_PRICE = 1_000_000;
+/**
+ * What vendors and Claude Code append to a model id without another price: the date of a snapshot,
+ * and the size of the window.
+ */
+const ID_SUFFIX = /(-\d{8}|-\d{4}-\d{2}-\d{2})?(\[1m\])?$/;
+
+/** Returns the prices that ship with the product. */
+export function shippedPrices(): PriceTable {
+  const parsed = parsePrices(shippedYaml, "prices.yaml");
+  if (!parsed.ok) throw new Error(`${parsed.error.message}: ${parsed.error.details.join("; ")}`);
+  return parsed.value;
+}
+
+/**
+ * Reads the host's prices and overlays them on the shipped ones; a model of the host's file
+ * replaces the shipped model. Refuses an unusable file, because the shipped prices could be wrong
+ * for this host.
+ */
+export async function readPrices(files: Files, paths: Paths): Promise<Result<PriceTable>> {
+  const file = paths.pricesFile;
+  let text: string | undefined;
+  try {
+    text = await files.readText(file);
+  } catch (thrown) {
+    return err(refusal("prices-unreadable", `Cannot read prices "${file}": ${errorText(thrown)}`));
+  }
+  if (text === undefined) return ok(shippedPrices());
+  const own = parsePrices(text, file);
+  return own.ok ? ok(new Map([...shippedPrices(), ...own.value])) : own;
+}
+
+/** Parses a price table. Reports every fault with file, line and key. */
+export function parsePrices(text: string, file: string): Result<PriceTable> {
+  const parsed = parseYaml(text, file);
+  if (!parsed.ok) return parsed;
+  const reader = createFieldReader(parsed.value);
+  reader.onlyKeys([], ["models"]);
+  const table = new Map<string, ModelPrices>();
+  for (const [model] of reader.entries(["models"])) {
+    const prices = readModel(reader, model);
+    if (prices !== undefined) table.set(model, prices);
+  }
+  if (reader.faults.length === 0) return ok(table);
+  return err(refusal(
+    "prices-invalid",
+    `Cannot use prices "${file}": ${reader.faults.length} entries are unusable`,
+    { kind: "settings", details: reader.faults },
+  ));
+}
+
+function readModel(reader: FieldReader, model: string): ModelPrices | undefined {
+  const at = ["models", model];
+  reader.onlyKeys(at, ["source", "prompt_tokens_max", "prices"]);
+  const source = reader.string([...at, "source"]);
+  if (source === undefined) reader.fault(at, "has no source, must name where the prices are from");
+  const promptTokensMax = reader.integer(
+    [...at, "prompt_tokens_max"],
+    [1, USAGE_LIMITS.tokensMax],
+  );
+  const prices: ModelPrice[] = [];
+  const count = reader.count([...at, "prices"]);
+  if (count === 0) reader.fault(at, "has no prices, must have one");
+  for (let index = 0; index < count; index++) {
+    const path = [...at, "prices", index];
+    const price = readPrice(reader, path);
+    if (price === undefined) continue;
+    if (prices.some(({ from }) => from === price.from)) {
+      reader.fault(path, `a price from ${price.from} is there twice`);
+    }
+    prices.push(price);
+  }
+  prices.sort((a, b) => a.from < b.from ? 1 : -1);
+  return source === undefined ? undefined : { source, ...defined({ promptTokensMax }), prices };
+}
+
+function readPrice(reader: FieldReader, path: YamlPath): ModelPrice | undefined {
+  reader.onlyKeys(path, ["from", "input", "output", "cached_read", "cached_write"]);
+  const values = new Map(reader.entries(path));
+  const number = (key: string, isRequired: boolean): number | undefined => {
+    const value = values.get(key);
+    if (value === undefined && !isRequired) return undefined;
+    if (typeof value === "number" && value >= 0 && value <= USD_PER_MILLION_MAX) return value;
+    const at = value === undefined ? path : [...path, key];
+    const found = value === undefined ? `has no ${key}` : "is no price";
+    const wanted = `must be USD per million tokens, from 0 to ${USD_PER_MILLION_MAX}`;
+    reader.fault(at, `${found}, ${wanted}`);
+    return undefined;
+  };
+  const from = reader.string(
+    [...path, "from"],
+    (text) => isDate(text) ? undefined : "must be a date such as 2026-11-22",
+  );
+  if (!values.has("from")) reader.fault(path, "has no from, must be a date such as 2026-11-22");
+  const [input, output] = [number("input", true), number("output", true)];
+  const cachedRead = number("cached_read", false);
+  const cachedWrite = number("cached_write", false);
+  if (from === undefined || input === undefined || output === undefined) return undefined;
+  return { from, input, output, ...defined({ cachedRead, cachedWrite }) };
+}
+
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  const at = Date.parse(text);
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
+}
+
+/**
+ * Returns the cost of tokens of a model on a day (`YYYY-MM-DD`), or undefined when the model has no
+ * price for that day. `largestInput` is at least as long as the longest prompt.
+ */
+export function costOf(
+  table: PriceTable,
+  of: {
+    readonly model: string;
+    readonly day: string;
+    readonly tokens: TokenCounts;
+    readonly largestInput: number;
+  },
+): Cost | undefined {
+  const { model, day, tokens, largestInput } = of;
+  const prices = table.get(model) ?? table.get(model.replace(ID_SUFFIX, ""));
+  const price = prices?.prices.find(({ from }) => from <= day);
+  if (prices === undefined || price === undefined) return undefined;
+  const { promptTokensMax = Infinity } = prices;
+  let usd = 0;
+  let lacksPrice = false;
+  for (const kind of ["input", "output", "cachedRead", "cachedWrite"] as const) {
+    const rate = price[kind];
+    if (rate === undefined) lacksPrice ||= tokens[kind] > 0;
+    else usd += tokens[kind] * rate / TOKENS_PER_PRICE;
+  }
+  return { usd, lacksPrice, mayBeLong: largestInput > promptTokensMax };
+}
