@@ -433,7 +433,7 @@ Deno.test("law 7: lines stay short enough to stand side by side", async () => {
   none(long, "At most 100 characters, in code as in comments.");
 });
 
-Deno.test("law 7: the lint rule on functions counts the lines of each by itself", async () => {
+Deno.test("law 7: the lint rule on functions counts from the first line to the last", async () => {
   const plugin = (await import("tests/support/lint_plugin.ts")).default;
   const lines = (count: number) => "  step();\n".repeat(count);
   const rows: readonly [string, number][] = [
@@ -441,9 +441,10 @@ Deno.test("law 7: the lint rule on functions counts the lines of each by itself"
     [`function f() {\n${lines(69)}}`, 1],
     [`const f = async () => {\n${lines(69)}};`, 1],
     [`class C {\n  m() {\n${lines(69)}  }\n}`, 1],
-    [`function f() {\n${lines(60)}  return () => {\n${lines(60)}  };\n}`, 0],
-    [`function f() {\n${lines(60)}  return () => {\n${lines(69)}  };\n}`, 1],
-    [`function f() {\n${lines(69)}  return () => {\n${lines(9)}  };\n}`, 1],
+    [`function f() {\n${lines(40)}  return () => {\n${lines(26)}  };\n}`, 0],
+    [`function f() {\n${lines(40)}  return () => {\n${lines(27)}  };\n}`, 1],
+    [`function f() {\n${lines(9)}  return () => {\n${lines(69)}  };\n}`, 2],
+    [`class C {\n  m() {\n${lines(60)}  }\n  n() {\n${lines(60)}  }\n}`, 0],
     [`Deno.test("x", () => {\n${lines(69)}});`, 1],
   ];
   for (const [code, wanted] of rows) {

@@ -195,8 +195,8 @@ const literalSpread: Deno.lint.Rule = {
 };
 
 /**
- * Maximum lines of a function, without the functions inside it, which count separately. Test bodies
- * are functions too.
+ * Maximum lines of a function, from its first to its last line. The functions inside it count too,
+ * so that a factory with many of them becomes a class. Test bodies are functions too.
  */
 const FUNCTION_LINES_MAX = 70;
 
@@ -208,27 +208,17 @@ type FunctionNode =
 const functionLines: Deno.lint.Rule = {
   create(context) {
     const breaks = [...context.sourceCode.text.matchAll(/\n/g)].map(({ index }) => index);
-    const linesOf = ({ range: [from, to] }: FunctionNode) =>
-      1 + breaks.filter((at) => from < at && at < to).length;
-    // For each open function, the lines of the functions inside it.
-    const inside: number[] = [];
-    const enter = () => void inside.push(0);
-    const leave = (node: FunctionNode) => {
-      const lines = linesOf(node);
-      const own = lines - (inside.pop() ?? 0);
-      // The first line of an inner function also counts for the outer one.
-      if (inside.length > 0) inside.push((inside.pop() ?? 0) + lines - 1);
-      if (own <= FUNCTION_LINES_MAX) return;
-      const message = `a function of ${own} lines, at most ${FUNCTION_LINES_MAX}: name its steps`;
+    const check = (node: FunctionNode) => {
+      const [from, to] = node.range;
+      const lines = 1 + breaks.filter((at) => from < at && at < to).length;
+      if (lines <= FUNCTION_LINES_MAX) return;
+      const message = `a function of ${lines} lines, at most ${FUNCTION_LINES_MAX}: name its steps`;
       context.report({ node, message });
     };
     return {
-      ArrowFunctionExpression: enter,
-      "ArrowFunctionExpression:exit": leave,
-      FunctionDeclaration: enter,
-      "FunctionDeclaration:exit": leave,
-      FunctionExpression: enter,
-      "FunctionExpression:exit": leave,
+      ArrowFunctionExpression: check,
+      FunctionDeclaration: check,
+      FunctionExpression: check,
     };
   },
 };
