@@ -5,10 +5,11 @@
  * @module
  */
 
+import { cleanLine } from "core/text/clean.ts";
 import { cancelTurn, Refused, sendTurn } from "gateway/web/device/cockpit.ts";
 import { keepChoice, newKey, openOutboxStore, type OutboxStore } from "gateway/web/device/kept.ts";
+import { firstSentence } from "gateway/web/state/first_sentence.ts";
 import { cutWords } from "gateway/web/state/truncations.ts";
-import { cleanLine, firstSentence } from "gateway/web/state/clean.ts";
 import {
   answered,
   nextToSend,

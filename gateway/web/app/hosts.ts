@@ -7,10 +7,10 @@
  */
 
 import { computed, effect, signal } from "@preact/signals";
+import { cleanLine } from "core/text/clean.ts";
 import { agents, announcement, connection, dialog, hostsTold, now } from "gateway/web/app/model.ts";
 import { Refused } from "gateway/web/device/cockpit.ts";
 import { beginJob, fetchReports, fetchStatus } from "gateway/web/device/hosts.ts";
-import { cleanLine } from "gateway/web/state/clean.ts";
 import {
   type Fleet,
   type HostJob,

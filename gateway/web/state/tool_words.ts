@@ -1,24 +1,12 @@
 /**
- * The summary line of a tool call: operation, target, result. Pure.
+ * Summaries of tool calls. Pure.
  *
  * @module
  */
 
+import { type ToolSort, toolSort } from "core/text/tool_call.ts";
 import type { ToolStep } from "gateway/web/state/turns.ts";
-import { cleanLine } from "gateway/web/state/clean.ts";
-import { record } from "gateway/web/state/wire.ts";
 
-/** Kind of a tool, for its icon. */
-export type ToolSort = "read" | "write" | "run" | "find" | "web" | "other";
-
-/** Tool names by their first word. */
-const SORTS: readonly (readonly [RegExp, ToolSort])[] = [
-  [/^(write|edit|create|update|delete|remove|apply|patch|move|rename|set|add)/, "write"],
-  [/^(bash|shell|exec|run|execute|terminal|command)/, "run"],
-  [/^(grep|search|find|glob|list|ls|query)/, "find"],
-  [/^(fetch|browse|navigate|open|http|web|screenshot|click)/, "web"],
-  [/^(read|get|cat|view|show|log|status|diff|describe)|_(log|show|status|diff|read|get)$/, "read"],
-];
 const WORDS: Readonly<Record<ToolSort, readonly [one: string, many: string]>> = {
   read: ["read 1 thing", "read # things"],
   write: ["made 1 change", "made # changes"],
@@ -27,42 +15,6 @@ const WORDS: Readonly<Record<ToolSort, readonly [one: string, many: string]>> = 
   web: ["opened 1 page", "opened # pages"],
   other: ["used 1 tool", "used # tools"],
 };
-/** The most descriptive arguments of a call, best first. */
-const TELLING = [
-  "command",
-  "cmd",
-  "path",
-  "file_path",
-  "file",
-  "url",
-  "query",
-  "pattern",
-  "name",
-  "repo",
-  "repository",
-  "text",
-];
-const TARGET_MAX = 120;
-
-/** Returns the kind of a tool by its name. */
-export function toolSort(tool: string): ToolSort {
-  const name = tool.toLowerCase().replace(/^[a-z]+__/, "");
-  return SORTS.find(([pattern]) => pattern.test(name))?.[1] ?? "other";
-}
-
-/** Returns the short target of a call, on one line. */
-export function toolTarget(step: Pick<ToolStep, "arguments">): string {
-  const given = record(step.arguments);
-  const named = TELLING.map((name) => given[name]).find(isTelling) ??
-    Object.values(given).find(isTelling);
-  const words = typeof named === "string" ? named : named === undefined ? "" : String(named);
-  const line = cleanLine(words.slice(0, TARGET_MAX * 4)).trim();
-  return line.length > TARGET_MAX ? `${line.slice(0, TARGET_MAX)}…` : line;
-}
-
-function isTelling(value: unknown): boolean {
-  return (typeof value === "string" && value !== "") || typeof value === "number";
-}
 
 /** Summarizes several calls on one line, such as "Ran 3 commands, read 2 things". */
 export function foldWords(tools: readonly ToolStep[]): string {

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { cleanLine } from "core/text/clean.ts";
 import { openAgent } from "gateway/web/app/actions.ts";
 import { agents, connection, now, selected } from "gateway/web/app/model.ts";
 import {
@@ -14,7 +15,6 @@ import {
   labelOf,
   offlineWords,
 } from "gateway/web/state/agents.ts";
-import { cleanLine } from "gateway/web/state/clean.ts";
 import type { AgentCard } from "gateway/web/state/wire.ts";
 import { readDraft } from "gateway/web/device/kept.ts";
 import { StateSign } from "gateway/web/view/icons.tsx";

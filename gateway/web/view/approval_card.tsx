@@ -6,6 +6,7 @@
  */
 
 import { useState } from "preact/hooks";
+import { clean, cleanLine } from "core/text/clean.ts";
 import { approvalFaults, approvals, decideCall, deciding } from "gateway/web/app/approvals.ts";
 import { now } from "gateway/web/app/model.ts";
 import {
@@ -14,7 +15,6 @@ import {
   expiryWords,
   groupApprovals,
 } from "gateway/web/state/approvals.ts";
-import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import { HoldButton } from "gateway/web/view/hold_button.tsx";
 
 /** All cards of the open agent; renders nothing when no call waits. */

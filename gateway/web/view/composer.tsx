@@ -5,6 +5,7 @@
  */
 
 import { useEffect, useRef } from "preact/hooks";
+import { cleanLine } from "core/text/clean.ts";
 import { discardItem, retryItem, sendDraft, stopTurn } from "gateway/web/app/actions.ts";
 import { type as typeWords } from "gateway/web/app/drafts.ts";
 import {
@@ -16,7 +17,6 @@ import {
   stopFault,
   transcript,
 } from "gateway/web/app/model.ts";
-import { cleanLine } from "gateway/web/state/clean.ts";
 import type { OutboxItem } from "gateway/web/state/outbox.ts";
 import { ApprovalCards } from "gateway/web/view/approval_card.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";

@@ -7,6 +7,7 @@
 
 import { useComputed } from "@preact/signals";
 import { memo } from "preact/compat";
+import { cleanLine } from "core/text/clean.ts";
 import {
   checkHost,
   checks,
@@ -17,7 +18,6 @@ import {
 } from "gateway/web/app/hosts.ts";
 import { agents, now } from "gateway/web/app/model.ts";
 import { formatAge, labelOf } from "gateway/web/state/agents.ts";
-import { cleanLine } from "gateway/web/state/clean.ts";
 import {
   agentsOf,
   agentsWords,

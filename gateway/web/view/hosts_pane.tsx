@@ -6,9 +6,9 @@
  */
 
 import { useEffect } from "preact/hooks";
+import { cleanLine } from "core/text/clean.ts";
 import { checks, fleet, followHosts, openConfirm } from "gateway/web/app/hosts.ts";
 import { connection, hostsProblem } from "gateway/web/app/model.ts";
-import { cleanLine } from "gateway/web/state/clean.ts";
 import { addCommands, count, type Fleet, type HostView } from "gateway/web/state/hosts.ts";
 import { HostCard } from "gateway/web/view/host_card.tsx";
 import { HostDialog } from "gateway/web/view/host_dialog.tsx";

@@ -5,8 +5,8 @@
  * @module
  */
 
+import type { ToolSort } from "core/text/tool_call.ts";
 import type { StateShape } from "gateway/web/state/agents.ts";
-import type { ToolSort } from "gateway/web/state/tool_words.ts";
 
 const PATHS = {
   send: "M8 13V3M3.5 7.5 8 3l4.5 4.5",

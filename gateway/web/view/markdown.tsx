@@ -9,7 +9,7 @@ import type { ComponentChildren } from "preact";
 import { memo } from "preact/compat";
 import { useMemo, useRef } from "preact/hooks";
 import type { Tokens } from "marked";
-import { clean } from "gateway/web/state/clean.ts";
+import { clean } from "core/text/clean.ts";
 import {
   decodeEntities,
   type GrowingMarkdown,

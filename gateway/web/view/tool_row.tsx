@@ -6,17 +6,16 @@
 
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
+import { clean, cleanLine } from "core/text/clean.ts";
+import { toolSort, toolTarget } from "core/text/tool_call.ts";
 import { isWaiting } from "gateway/web/app/approvals.ts";
 import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
-import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import {
   foldWords,
   formatArguments,
   formatBytes,
   formatDuration,
   TOOL_STATUS_WORDS,
-  toolSort,
-  toolTarget,
 } from "gateway/web/state/tool_words.ts";
 import type { FoldStep, ToolStep } from "gateway/web/state/turns.ts";
 import { Icon } from "gateway/web/view/icons.tsx";

@@ -6,10 +6,10 @@
  */
 
 import { memo } from "preact/compat";
+import { clean, cleanLine } from "core/text/clean.ts";
 import { loadSteps } from "gateway/web/app/actions.ts";
 import { approvals } from "gateway/web/app/approvals.ts";
 import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
-import { clean, cleanLine } from "gateway/web/state/clean.ts";
 import { cutWords, type Truncation as CutTurn } from "gateway/web/state/truncations.ts";
 import type { Preview } from "gateway/web/state/transcript.ts";
 import type { Outcome, Step, TurnView } from "gateway/web/state/turns.ts";

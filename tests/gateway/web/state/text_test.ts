@@ -7,8 +7,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { clean, cleanLine } from "core/text/clean.ts";
 import { formatAge, grouped, offlineWords, withCard } from "gateway/web/state/agents.ts";
-import { clean, cleanLine, firstSentence } from "gateway/web/state/clean.ts";
+import { firstSentence } from "gateway/web/state/first_sentence.ts";
 import { pillWords, retryDelay } from "gateway/web/state/connection.ts";
 import {
   decodeEntities,

@@ -5,8 +5,9 @@
  */
 
 import assert from "node:assert/strict";
+import { toolSort, toolTarget } from "core/text/tool_call.ts";
 import { runningTurn, turnsOf } from "gateway/web/state/turns.ts";
-import { foldWords, formatDuration, toolSort, toolTarget } from "gateway/web/state/tool_words.ts";
+import { foldWords, formatDuration } from "gateway/web/state/tool_words.ts";
 import type { WireEvent } from "gateway/web/state/wire.ts";
 
 let seq = 0;
