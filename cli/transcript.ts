@@ -5,6 +5,7 @@
  * @module
  */
 
+import { createMessageProgress, type MessageStep } from "cli/message_progress.ts";
 import { printable, transcriptLines } from "cli/up/turn.ts";
 import type { TurnUpdate } from "cli/ask_turn.ts";
 
@@ -18,8 +19,7 @@ export function createTranscript(
   agent: string,
   write: (text: string) => Promise<void>,
 ): Transcript {
-  /** The message being printed, and how many characters of it are printed and stored. */
-  let message = { id: "", printed: 0, stored: 0 };
+  const progress = createMessageProgress();
   let isLineOpen = false;
   const print = async (text: string) => {
     if (text === "") return;
@@ -35,29 +35,16 @@ export function createTranscript(
     if (isLineOpen) await write("\n");
     isLineOpen = false;
   };
-  const begin = async (id: string) => {
-    if (message.id === id) return;
-    await endLine();
-    message = { id, printed: 0, stored: 0 };
+  const show = async ({ isNew, text }: MessageStep) => {
+    if (isNew) await endLine();
+    await print(text);
   };
   return {
     async take(update) {
-      if (update.type === "turn_preview") {
-        const { message_id: id, text, offset } = update.event.payload;
-        await begin(id);
-        // A dropped preview leaves a gap, which the complete message fills.
-        if (offset !== undefined && offset !== message.printed) return;
-        message.printed += text.length;
-        return await print(text);
-      }
+      if (update.type === "turn_preview") return await show(progress.preview(update.event.payload));
       const { kind, payload } = update;
       if (kind === "message") {
-        await begin(String(payload.message_id));
-        const text = String(payload.text);
-        const missing = text.slice(Math.max(0, message.printed - message.stored));
-        message.stored += text.length;
-        message.printed = Math.max(message.printed, message.stored);
-        await print(missing);
+        await show(progress.whole(payload));
         return await endLine();
       }
       const lines = transcriptLines(agent, { kind, data: { payload } });
