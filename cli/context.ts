@@ -40,6 +40,8 @@ export interface VerbContext {
   takeOverStop(): AbortSignal;
   /** Prompts for a line; undefined when there is no terminal. */
   promptLine(label: string): Promise<string | undefined>;
+  /** Opens stdin, for a verb that serves its client. Called at most once. */
+  openStdin(): ReadableStream<Uint8Array>;
   /** The value of a secret option, already read from stdin or the prompt. */
   readonly secretValue: string | undefined;
 }
@@ -64,6 +66,8 @@ export interface CliDeps {
   err(text: string): Promise<void>;
   /** Reads all of stdin as text, up to `bytesMax` bytes. */
   readStdin(bytesMax: number): Promise<Result<string>>;
+  /** Opens stdin as bytes; nothing else reads it then. */
+  openStdin(): ReadableStream<Uint8Array>;
   /** Prompts without echo; undefined when there is no terminal. */
   promptSecret(label: string): Promise<string | undefined>;
   /** Prompts for a line; undefined when there is no terminal. */

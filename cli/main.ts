@@ -29,6 +29,7 @@ async function runVerbs(argv: readonly string[]): Promise<number> {
     out: terminal.out,
     err: terminal.err,
     readStdin: terminal.readStdin,
+    openStdin: () => Deno.stdin.readable,
     promptSecret: terminal.promptSecret,
     promptLine: terminal.promptLine,
   });

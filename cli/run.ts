@@ -99,6 +99,7 @@ export async function runVerb(
         write: (text) => deps.out(text),
         takeOverStop: () => deps.takeOverStop(),
         promptLine: (label) => deps.promptLine(label),
+        openStdin: () => deps.openStdin(),
         secretValue: deps.secretValue,
       }, options.value));
   } catch (thrown) {
@@ -246,12 +247,17 @@ async function forwardVerb(
     return await printRefusal(secretValue.error, invocation.json, deps);
   }
   const tree = deps.env.FLEETCTL_FROM_TREE;
-  const code = await forward(stream, {
-    argv: printInvocation(invocation),
-    ...defined({ as: invocation.as }),
-    tty: { ...deps.terminal, ...defined({ tree }) },
-    ...defined({ stdin: secretValue.value }),
-  }, deps);
+  const code = await forward(
+    stream,
+    {
+      argv: printInvocation(invocation),
+      ...defined({ as: invocation.as }),
+      tty: { ...deps.terminal, ...defined({ tree }) },
+      ...defined({ stdin: secretValue.value }),
+    },
+    deps,
+    invocation.verb.hasInput === true ? deps.openStdin() : undefined,
+  );
   return code.ok ? code.value : await printRefusal(code.error, invocation.json, deps);
 }
 

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { envelopeInput } from "cli/exec/envelope_input.ts";
 import { runGranted } from "cli/exec/run_granted.ts";
 import { splitArguments } from "core/os/argv.ts";
 import { openTerminal } from "cli/os/terminal.ts";
@@ -29,7 +30,7 @@ const code = await runGranted({
   openPorts: async () => openVerbPorts("fleetctl-exec"),
   out: terminal.out,
   err: terminal.err,
-  readStdin: terminal.readStdin,
+  ...envelopeInput(Deno.stdin.readable),
   promptSecret: async () => undefined,
   promptLine: async () => undefined,
 });

@@ -42,14 +42,21 @@ export async function connectDaemon(
   }
 }
 
-/** Sends the request, forwards the output, and returns the exit code of the verb. */
+/**
+ * Sends the request, forwards the output, and returns the exit code of the verb. `input` is for a
+ * verb that serves its client.
+ */
 export async function forward(
   stream: ByteStream,
   request: VerbRequest,
   output: ForwardOutput,
+  input?: ReadableStream<Uint8Array>,
 ): Promise<Result<number>> {
+  const over = new AbortController();
   try {
     await sendLine(stream, requestText(request));
+    // If it fails, the connection is lost, which the loop below reports.
+    input?.pipeTo(stream.writable, { signal: over.signal }).catch(() => {});
     for await (const line of readLines(stream.readable, FRAMES)) {
       const frame = parseDaemonFrame(line);
       if (frame === undefined) return err(lostDaemon("it sent an invalid frame"));
@@ -60,6 +67,7 @@ export async function forward(
   } catch (thrown) {
     return err(lostDaemon(errorText(thrown)));
   } finally {
+    over.abort();
     stream.close();
   }
 }

@@ -97,6 +97,8 @@ export interface Verb {
    * the daemon. For other callers, the daemon tells it when the client has disconnected.
    */
   readonly follows?: true;
+  /** Serves its client while it runs: reads the client's stdin to its end. */
+  readonly hasInput?: true;
   readonly summary: string;
   /**
    * Deletes data permanently. On a terminal the user must type the name of the target; elsewhere

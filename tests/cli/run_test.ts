@@ -68,6 +68,7 @@ async function startRealDaemon(root: string) {
         out: call.print,
         err: call.warn,
         readStdin: async () => ok(input),
+        openStdin: () => new Blob([input]).stream(),
         promptSecret: async () => undefined,
         promptLine: async () => undefined,
       });

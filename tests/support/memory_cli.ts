@@ -48,6 +48,7 @@ export function memoryCli(
     out: async (text) => void (said.out += text),
     err: async (text) => void (said.err += text),
     readStdin: async () => ok(stdin),
+    openStdin: () => new Blob([stdin]).stream(),
     promptSecret: async () => undefined,
     promptLine: async () => undefined,
   };

@@ -283,6 +283,7 @@ export async function runFleetctl(
     out: async (text) => void (outcome.stdout += text),
     err: async (text) => void lines.push(text),
     readStdin: async () => ok(at.stdin ?? ""),
+    openStdin: () => new Blob([at.stdin ?? ""]).stream(),
     promptSecret: async () => undefined,
     promptLine: async () => undefined,
   });

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { errorText, refusal } from "core/errors.ts";
 import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import { logHint } from "core/hints/log_hint.ts";
@@ -100,15 +101,19 @@ async function handleRequest(
   running: Running,
 ): Promise<void> {
   const { host, paths, tokenize } = running;
-  const line = await readRequestLine(stream.readable, host.clock);
-  const judged: Judged = line.ok
-    ? await judge(line.value, stream.peer, {
+  const first = await readRequestLine(stream.readable, host.clock);
+  const judged: Judged = first.ok
+    ? await judge(first.value.line, stream.peer, {
       ports: host,
       paths,
       tokenize,
       ownUid: host.users.currentUid(),
     })
-    : { allowed: false, reason: "bad request", refusal: line.error };
+    : { allowed: false, reason: "bad request", refusal: first.error };
+  const rest = first.ok ? first.value.rest : undefined;
+  const isServed = judged.allowed && judged.addressed.invocation.verb.hasInput === true;
+  // Nothing else may follow a request; a client that sends more is not read.
+  if (!isServed) rest?.cancel().catch(() => {});
   const id = record(judged, stream, running);
   if (id === undefined) {
     return await writer.send({ type: "refused", error: noAudit(paths) });
@@ -116,17 +121,23 @@ async function handleRequest(
   if (judged.allowed !== true) {
     return await writer.send({ type: "refused", error: judged.refusal });
   }
-  await runJudged(judged, { id, uid: stream.peer.uid, writer }, running);
+  const input = isServed ? rest : undefined;
+  await runJudged(judged, { id, uid: stream.peer.uid, writer, ...defined({ input }) }, running);
 }
 
 /** Waits for a slot and runs an allowed verb, with the same values that were judged. */
 async function runJudged(
   { request, caller, addressed }: Judged & { readonly allowed: true },
-  of: { readonly id: number; readonly uid: number; readonly writer: FrameWriter },
+  of: {
+    readonly id: number;
+    readonly uid: number;
+    readonly writer: FrameWriter;
+    readonly input?: ReadableStream<Uint8Array>;
+  },
   running: Running,
 ): Promise<void> {
   const { host, paths, queue } = running;
-  const { id, uid, writer } = of;
+  const { id, uid, writer, input } = of;
   const { invocation: { verb: { mutates, follows }, json } } = addressed;
   const isKept = mutates && follows !== true;
   let hasWaited = false;
@@ -143,7 +154,8 @@ async function runJudged(
     return await writer.send({ type: "refused", error: stopping() });
   }
   try {
-    const outcome = await execute({ request, caller }, { paths, writer, isKept }, {
+    const to = { paths, writer, isKept, ...defined({ input }) };
+    const outcome = await execute({ request, caller }, to, {
       ...host,
       ownUid: host.users.currentUid(),
     });

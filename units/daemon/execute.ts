@@ -39,7 +39,13 @@ export interface ExecutePorts {
  */
 export async function execute(
   subject: GrantSubject,
-  to: { readonly paths: Paths; readonly writer: FrameWriter; readonly isKept: boolean },
+  to: {
+    readonly paths: Paths;
+    readonly writer: FrameWriter;
+    readonly isKept: boolean;
+    /** What the client sends to a verb that serves it. */
+    readonly input?: ReadableStream<Uint8Array>;
+  },
   ports: ExecutePorts,
 ): Promise<Result<number>> {
   const key = await readGrantKey(ports.files, to.paths, ports.ownUid);
@@ -62,7 +68,7 @@ export async function execute(
   }
   const stopProbe = to.isKept ? () => {} : endWhenUnread(child, to.writer, ports.clock);
   const [, , , exit] = await Promise.all([
-    feed(child, printEnvelope({ ...subject, grant })),
+    feed(child, printEnvelope({ ...subject, grant }), to.input),
     passOn(child, "out", to),
     passOn(child, "err", to),
     child.exited.finally(stopProbe),
@@ -72,10 +78,22 @@ export async function execute(
     : ok(exit.code);
 }
 
-async function feed(child: Child, text: string): Promise<void> {
+async function feed(
+  child: Child,
+  envelope: string,
+  input: ReadableStream<Uint8Array> = new Blob([]).stream(),
+): Promise<void> {
   const writer = child.stdin.getWriter();
+  const reader = input.getReader();
+  // The verb may end before its client closes its side.
+  void child.exited.then(() => reader.cancel().catch(() => {}));
+  // A client that is lost ends its input too.
+  const read = () => reader.read().catch(() => ({ done: true, value: undefined }));
   try {
-    await writer.write(new TextEncoder().encode(text));
+    await writer.write(new TextEncoder().encode(envelope));
+    for (let next = await read(); next.value !== undefined; next = await read()) {
+      await writer.write(next.value);
+    }
     await writer.close();
   } catch {
     // The child ended before it read everything. Its stderr and exit code state the reason.

@@ -1,6 +1,6 @@
 /**
  * Reads one line from a peer that may be slow, send without end, or disconnect. Bounded in bytes
- * and in time. Reads no further than the first chunk that contains the newline.
+ * and in time. What follows the line is left to the verb, if it reads any.
  *
  * @module
  */
@@ -9,27 +9,27 @@ import { type Refusal, refusal } from "core/errors.ts";
 import { DAEMON_LIMITS } from "core/limits/daemon.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { LineSplitter, LineTooLong } from "core/text/lines.ts";
+import { type FirstLine, takeFirstLine } from "core/text/first_line.ts";
+import { LineTooLong } from "core/text/lines.ts";
 
-/** Returns the bytes before the first newline. */
+/** Returns the bytes before the first newline, and the stream after it. */
 export async function readRequestLine(
   readable: ReadableStream<Uint8Array>,
   clock: Clock,
-): Promise<Result<Uint8Array>> {
-  const reader = readable.getReader();
-  const late = Promise.withResolvers<"late">();
-  const cancel = clock.after(DAEMON_LIMITS.requestSeconds * 1000, () => late.resolve("late"));
-  const splitter = new LineSplitter({ lineBytesMax: DAEMON_LIMITS.requestBytesMax });
+): Promise<Result<FirstLine>> {
+  const late = new AbortController();
+  const cancel = clock.after(DAEMON_LIMITS.requestSeconds * 1000, () => late.abort());
   try {
-    while (true) {
-      const part = await Promise.race([reader.read(), late.promise]);
-      if (part === "late") {
-        return err(bad(`it did not arrive within ${DAEMON_LIMITS.requestSeconds} seconds`));
-      }
-      if (part.done) return err(bad("the connection ended before it arrived"));
-      const [line] = splitter.push(part.value);
-      if (line !== undefined) return ok(line);
-    }
+    const first = await takeFirstLine(readable, {
+      lineBytesMax: DAEMON_LIMITS.requestBytesMax,
+      signal: late.signal,
+    });
+    if (first !== undefined) return ok(first);
+    return err(bad(
+      late.signal.aborted
+        ? `it did not arrive within ${DAEMON_LIMITS.requestSeconds} seconds`
+        : "the connection ended before it arrived",
+    ));
   } catch (thrown) {
     const isLong = thrown instanceof LineTooLong;
     return err(
@@ -37,8 +37,6 @@ export async function readRequestLine(
     );
   } finally {
     cancel();
-    // The pending read settles when the connection closes; no caller waits for it.
-    reader.cancel().catch(() => {});
   }
 }
 

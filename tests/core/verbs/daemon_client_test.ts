@@ -43,6 +43,38 @@ Deno.test("forward() passes output on in order and returns the exit code", async
   assert.deepEqual(said, { code: { ok: true, value: 3 }, out: "ac\n", err: "b" });
 });
 
+Deno.test("forward() sends the input of a verb that serves its client", async () => {
+  const closed = Promise.withResolvers<void>();
+  let sent = "";
+  // This daemon answers once its client has closed its side.
+  const readable = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await closed.promise;
+      controller.enqueue(new TextEncoder().encode('{"type":"exit","code":0}\n'));
+      controller.close();
+    },
+  }, { highWaterMark: 0 });
+  const writable = new WritableStream<Uint8Array>({
+    write: (chunk) => void (sent += new TextDecoder().decode(chunk)),
+    close: () => closed.resolve(),
+  });
+  const quiet = { out: async () => {}, err: async () => {} };
+  const input = new Blob(["one\ntwo\n"]).stream();
+  const stream = { readable, writable, close: () => {} };
+  const code = await forward(stream, { argv: ["acp", "ada"] }, quiet, input);
+  assert.deepEqual(code, { ok: true, value: 0 });
+  assert.equal(sent, '{"argv":["acp","ada"]}\none\ntwo\n');
+});
+
+Deno.test("forward() stops reading its input when the verb ends", async () => {
+  const cancelled = Promise.withResolvers<void>();
+  const input = new ReadableStream<Uint8Array>({ cancel: () => cancelled.resolve() });
+  const daemon = daemonThatSays('{"type":"exit","code":0}\n');
+  const quiet = { out: async () => {}, err: async () => {} };
+  await forward(daemon.stream, { argv: ["acp", "ada"] }, quiet, input);
+  await cancelled.promise;
+});
+
 Deno.test("forward() returns the daemon's refusal as its own", async () => {
   const error = { code: "x", kind: "denied", message: "Cannot", details: [], hints: ["h"] };
   const said = await ask(`${JSON.stringify({ type: "refused", error })}\n`);

@@ -11,6 +11,7 @@ import { splitArguments } from "core/os/argv.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import type { Host } from "core/ports/host.ts";
 import { type DaemonFrame, parseDaemonFrame } from "core/verbs/daemon_frames.ts";
+import { readLines } from "core/text/lines.ts";
 import { parseEnvelope } from "core/verbs/exec_envelope.ts";
 import { checkGrant } from "core/verbs/grant.ts";
 import { VERBS } from "core/verbs/table.ts";
@@ -345,6 +346,73 @@ Deno.test("startDaemon() serves a client that has only closed its writing side",
       .text();
     assert.match(said, /late/);
     assert.match(said, /"exit","code":0/);
+  });
+});
+
+Deno.test("startDaemon() passes the input of a verb that serves its client", async () => {
+  const serve: FakeProgram = async (call) => {
+    for await (const chunk of call.stdin) await call.print(new TextDecoder().decode(chunk));
+    return 5;
+  };
+  await withDaemon(serve, async ({ host, paths }) => {
+    const stream = await host.sockets.connectUnix(paths.daemonSocket);
+    const writer = stream.writable.getWriter();
+    const say = (text: string) => writer.write(new TextEncoder().encode(text));
+    // The first words arrive with the request line, the others while the verb runs.
+    await say(`${request(["acp", "ada"])}one`);
+    let said = "";
+    for await (const line of readLines(stream.readable, { lineBytesMax: 1e6 })) {
+      const frame = parseDaemonFrame(line);
+      assert.ok(frame !== undefined);
+      if (frame.type === "exit") {
+        assert.equal(frame.code, 5);
+        break;
+      }
+      assert.ok(frame.type === "out", line);
+      said += frame.text;
+      if (frame.text.endsWith("one")) await say("two");
+      if (frame.text.endsWith("two")) await writer.close();
+    }
+    assert.match(said, /^\{.*"grant".*\}\nonetwo$/);
+    stream.close();
+  });
+});
+
+Deno.test("startDaemon() ends the input of a verb whose client is gone", async () => {
+  const ended = Promise.withResolvers<string>();
+  const serve: FakeProgram = async (call) => ended.resolve(await call.input());
+  await withDaemon(serve, async ({ host, paths }) => {
+    const stream = await host.sockets.connectUnix(paths.daemonSocket);
+    await stream.writable.getWriter().write(
+      new TextEncoder().encode(`${request(["acp", "ada"])}one`),
+    );
+    stream.close();
+    assert.match(await ended.promise, /\none$/);
+  });
+});
+
+Deno.test("startDaemon() ends a connection whose verb ended before its client", async () => {
+  const refuse: FakeProgram = async (call) => {
+    const reader = call.stdin.getReader();
+    await reader.read();
+    reader.releaseLock();
+    return 4;
+  };
+  await withDaemon(refuse, async ({ host, paths }) => {
+    const frames = await ask(host, paths, request(["acp", "ada"]));
+    assert.deepEqual(frames.at(-1), { type: "exit", code: 4 });
+  });
+});
+
+Deno.test("startDaemon() passes nothing after the request to other verbs", async () => {
+  let input = "";
+  const exec: FakeProgram = async (call) => {
+    input = await call.input();
+  };
+  await withDaemon(exec, async ({ host, paths }) => {
+    const frames = await ask(host, paths, `${request(["apply"])}more`);
+    assert.deepEqual(frames.at(-1), { type: "exit", code: 0 });
+    assert.match(input, /^\{.*\}\n$/);
   });
 });
 
