@@ -26,6 +26,10 @@ export interface TurnWatcher {
   onUpdate(update: TurnUpdate): Promise<void>;
   /** Cancels the turn. */
   readonly stop: AbortSignal;
+  /** Stops watching; the turn continues. */
+  readonly leave?: AbortSignal;
+  /** Time that a cancelled turn has to report its end. */
+  readonly cancelMs?: number;
 }
 
 /** How a turn ended. */
@@ -37,7 +41,7 @@ export interface EndedTurn {
 
 /** Longest text of an event, JSON-escaped, plus its envelope. */
 const LINE_BYTES_MAX = 6 * TURN_LIMITS.toolResultBytesMax + 64 * 1024;
-/** Time that a cancelled turn has to report its end. */
+/** The default of `cancelMs`: a person waits for it at a terminal. */
 const CANCEL_MS = 5_000;
 
 /** Sends a turn and follows it to its end. */
@@ -50,8 +54,10 @@ export async function runLocalTurn(
   if (!opened.ok) return err(withStart(unreachable(opened.error), turn.agent));
   const line = opened.value;
   let forget = at.clock.after(ANSWER_MS_MAX, () => line.close());
+  const leave = () => line.close();
+  watcher.leave?.addEventListener("abort", leave, { once: true });
   const stopped = () => {
-    forget = at.clock.after(CANCEL_MS, () => line.close());
+    forget = at.clock.after(watcher.cancelMs ?? CANCEL_MS, () => line.close());
     line.send({ type: "turn_cancel" }).catch(() => line.close());
   };
   let turnId: string | undefined;
@@ -73,6 +79,7 @@ export async function runLocalTurn(
   } finally {
     forget();
     watcher.stop.removeEventListener("abort", stopped);
+    watcher.leave?.removeEventListener("abort", leave);
     line.close();
   }
 }

@@ -15,6 +15,7 @@ export type LoadCommand = () => Promise<Command<any>>;
 /** The loader of each verb's file, by verb name. */
 export const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "access explain": () => import("cli/verbs/access/explain.ts"),
+  "acp": () => import("cli/verbs/acp.ts"),
   "agents add": () => import("cli/verbs/agents/add.ts"),
   "agents key enroll": () => import("cli/verbs/agents/key/enroll.ts"),
   "agents key list": () => import("cli/verbs/agents/key/list.ts"),

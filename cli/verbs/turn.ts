@@ -5,13 +5,12 @@
  * @module
  */
 
-import { agentHere } from "cli/agent_here.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { createTranscript } from "cli/transcript.ts";
+import { agentForTurn } from "cli/turn_target.ts";
 import { notCompleted } from "cli/up/turn.ts";
 import { runLocalTurn, type TurnUpdate } from "cli/ask_turn.ts";
-import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -29,10 +28,9 @@ export function parseOptions({ json }: Invocation): Result<Options> {
 /** Sends the turn and follows it to its end. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths, caller, secretValue: text = "" } = context;
-  const agent = await agentHere(context);
+  const agent = await agentForTurn(context);
   if (!agent.ok) return agent;
-  const { name, stopped } = agent.value;
-  if (stopped !== undefined) return err(isStopped(name));
+  const { name } = agent.value;
   const by = callerText(caller);
   const transcript = createTranscript(name, (shown) => context.write(shown));
   let answer = "";
@@ -58,12 +56,4 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     json: { agent: name, turn_id: turnId, by, outcome: "completed", answer },
     blocks: [],
   });
-}
-
-function isStopped(agent: string) {
-  return refusal(
-    "agent-stopped",
-    `Cannot send a turn to agent "${agent}": it was stopped on purpose, must be started`,
-    { hints: [`fleetctl agents start ${agent}`] },
-  );
 }

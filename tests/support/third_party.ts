@@ -9,6 +9,7 @@ const TESTS = /^tests\//;
 /** Package name → the files of the product that may import it. */
 export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "@agentclientprotocol/sdk": [
+    /^cli\/acp\//,
     /^units\/dial\/runtimes\/acp.*\.ts$/,
     /^units\/agent_loop\//,
     TESTS,

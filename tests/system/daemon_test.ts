@@ -28,6 +28,7 @@ import {
   unitsThatWait,
   usedUp,
 } from "tests/system/daemon/faults.ts";
+import { editors } from "tests/system/daemon/editors.ts";
 import { failedState, noReaders, remove, stopAndBoot } from "tests/system/daemon/life.ts";
 import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts";
 import { openScene } from "tests/system/daemon/scene.ts";
@@ -55,6 +56,7 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("only the permitted callers see and decide a waiting call", () => approvals(scene));
     await step("approvals that cannot be read are reported", () => unreadableApprovals(scene));
     await step("a turn names its caller, and others send none", () => turns(scene));
+    await step("an editor gets answers, as its caller may", () => editors(scene));
     await step("a client that disconnects cancels its turn", () => cancelledTurns(scene));
     await step("an agent without a page user has turns and approvals", () => withoutPage(scene));
     await step("every uid is the one that the kernel reports", () => oddUids(scene));

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { approvedTool, argumentLines } from "cli/approvals/evidence.ts";
 import { findApproval } from "cli/approvals/find.ts";
 import type { VerbContext } from "cli/context.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
@@ -30,11 +31,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 
 /** Returns an approval as lines for people. */
 function approvalLines(of: ApprovalView): readonly string[] {
-  const { mcp, version, tool, decision, by, surface, reason } = of;
+  const { decision, by, surface, reason } = of;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["approval", of.id],
     ["agent", of.agent],
-    ["tool", mcp === "" ? `${tool} of the runtime` : `${tool} of MCP ${mcp}@${version}`],
+    ["tool", approvedTool(of)],
     ["origin", of.origin],
     ["may destroy", of.is_destructive ? "yes" : "no, by the tool's own word"],
     ["turn", of.turn_id],
@@ -49,7 +50,6 @@ function approvalLines(of: ApprovalView): readonly string[] {
     ...rows.flatMap(([name, value]) =>
       value === undefined ? [] : [`${name.padEnd(width)}  ${value}`]
     ),
-    "arguments",
-    ...JSON.stringify(of.arguments, null, 2).split("\n").map((line) => `  ${line}`),
+    ...argumentLines(of.arguments),
   ];
 }

@@ -7,6 +7,7 @@ function __fleetctl_at
 end
 complete -c fleetctl -f
 complete -c fleetctl -n '__fleetctl_at ' -a 'access' -d 'Verbs of access'
+complete -c fleetctl -n '__fleetctl_at ' -a 'acp' -d 'Open an agent in an editor: the Agent Client Protocol on stdin and stdout'
 complete -c fleetctl -n '__fleetctl_at ' -a 'agents' -d 'Verbs of agents'
 complete -c fleetctl -n '__fleetctl_at ' -a 'apply' -d 'Bring the host to the state in the ledger'
 complete -c fleetctl -n '__fleetctl_at ' -a 'approvals' -d 'Verbs of approvals'

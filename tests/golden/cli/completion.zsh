@@ -3,9 +3,10 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access acp agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
+    "acp") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
     "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --login --workspace --memory-max --memory-high --tasks-max --cpu-weight --io-weight --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;

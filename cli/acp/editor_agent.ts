@@ -1,0 +1,117 @@
+/**
+ * An agent of the fleet as an ACP agent (protocol version 1) for an editor. Serves threads, prompts
+ * and cancels. The agent works in its own workspace with its own MCPs: those of the editor are not
+ * used, and the first prompt of a thread says so.
+ *
+ * @module
+ */
+
+import {
+  agent,
+  type AgentApp,
+  type InitializeResponse,
+  methods,
+  PROTOCOL_VERSION,
+  RequestError,
+} from "@agentclientprotocol/sdk";
+import { EditorSession, type SessionDeps } from "cli/acp/editor_session.ts";
+import { requestError } from "cli/acp/turn_end.ts";
+import type { Refusal } from "core/errors.ts";
+import type { Result } from "core/result.ts";
+
+/** What the agent needs. */
+export interface EditorAgentDeps extends SessionDeps {
+  /** Name of the agent. */
+  readonly name: string;
+  readonly host: string;
+  readonly version: string;
+  newId(): string;
+  /** Returns a refusal with hints that work here. */
+  localized(reason: Refusal): Refusal;
+  /** Aborted when the connection ends, which cancels no turn. */
+  readonly leave: AbortSignal;
+}
+
+/** Creates the agent; it serves the stream that its app is connected to. */
+export function createEditorAgent(deps: EditorAgentDeps): AgentApp {
+  const sessions = new Map<string, EditorSession>();
+  let hasNotices = false;
+  const open = (sessionId: string, welcome: string) => {
+    sessions.set(sessionId, new EditorSession(deps, { sessionId, welcome, hasNotices }));
+  };
+  const unwrap = <T>(result: Result<T>): T => {
+    if (result.ok) return result.value;
+    throw requestError(deps.localized(result.error));
+  };
+  const app = agent({ name: "fleetctl" });
+  app.onRequest(methods.agent.initialize, ({ params }) => {
+    hasNotices = isGiven(params.clientCapabilities?.session?.notices);
+    return initializeAnswer(deps);
+  });
+  app.onRequest(methods.agent.session.new, async ({ params: { cwd, mcpServers } }) => {
+    unwrap(await deps.ready());
+    const sessionId = `${deps.name}:${deps.newId()}`;
+    open(sessionId, welcomeText(deps, { cwd, servers: mcpServers.length }));
+    return { sessionId };
+  });
+  // A thread keeps no state, so one of an earlier process continues unchanged.
+  app.onRequest(methods.agent.session.resume, async ({ params: { sessionId, cwd, ...of } }) => {
+    if (!sessionId.startsWith(`${deps.name}:`)) throw RequestError.sessionNotFound(sessionId);
+    unwrap(await deps.ready());
+    if (!sessions.has(sessionId)) {
+      open(sessionId, welcomeText(deps, { cwd, servers: of.mcpServers?.length ?? 0 }));
+    }
+    return {};
+  });
+  app.onRequest(methods.agent.session.close, ({ params: { sessionId } }) => {
+    sessions.get(sessionId)?.cancel();
+    sessions.delete(sessionId);
+    return {};
+  });
+  app.onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
+    const session = sessions.get(params.sessionId);
+    if (session === undefined) throw RequestError.sessionNotFound(params.sessionId);
+    // The signal also aborts when the connection ends, which must not cancel the turn.
+    const cancel = () => deps.leave.aborted || session.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    const { leave } = deps;
+    return { stopReason: unwrap(await session.prompt(params.prompt, { client, leave })) };
+  });
+  app.onNotification(methods.agent.session.cancel, ({ params }) => {
+    sessions.get(params.sessionId)?.cancel();
+  });
+  return app;
+}
+
+function initializeAnswer({ name, version }: EditorAgentDeps): InitializeResponse {
+  return {
+    protocolVersion: PROTOCOL_VERSION,
+    agentInfo: { name: "fleetctl", title: `${name} (fleetctl)`, version },
+    agentCapabilities: {
+      // The transcript is at the gateway, so an earlier thread cannot be shown again.
+      loadSession: false,
+      promptCapabilities: { image: false, audio: false, embeddedContext: true },
+      mcpCapabilities: { http: false, sse: false },
+      sessionCapabilities: { resume: {}, close: {} },
+    },
+    authMethods: [],
+  };
+}
+
+/** Returns what a person must know about a thread before its first answer. */
+function welcomeText(
+  { name, host, command }: EditorAgentDeps,
+  of: { readonly cwd: string; readonly servers: number },
+): string {
+  const servers = of.servers === 0
+    ? ""
+    : ` and its ${of.servers} MCP ${of.servers === 1 ? "server" : "servers"}`;
+  return `Agent "${name}" on host "${host}" answers here. It has one conversation, which this ` +
+    `thread continues. It works in its own workspace with its own MCPs: the editor's folder ` +
+    `"${of.cwd}"${servers} ${of.servers === 0 ? "is" : "are"} not used ` +
+    `(\`${command(`fleetctl agents show ${name}`)}\`).`;
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

@@ -1,0 +1,157 @@
+/**
+ * One thread of an editor: its prompts become turns of the agent, one at a time. The agent has one
+ * conversation, which every thread continues.
+ *
+ * @module
+ */
+
+import {
+  type AgentContext,
+  type ContentBlock,
+  methods,
+  type SessionUpdate,
+  type StopReason,
+} from "@agentclientprotocol/sdk";
+import { createApprovalDesk } from "cli/acp/approval_desk.ts";
+import type { AskedCall, Decision } from "cli/acp/permission.ts";
+import { promptText } from "cli/acp/prompt_text.ts";
+import { stopReason } from "cli/acp/turn_end.ts";
+import { createTurnView, type NoteWeight } from "cli/acp/turn_view.ts";
+import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
+import { type Refusal, refusal } from "core/errors.ts";
+import type { Clock } from "core/ports/clock.ts";
+import { err, ok, type Result } from "core/result.ts";
+
+/** What a thread needs of this host. */
+export interface SessionDeps {
+  readonly clock: Pick<Clock, "after">;
+  /** Whether the caller of this program may decide about calls that wait for a human. */
+  readonly mayDecide: boolean;
+  /** Refuses when the agent accepts no turns now. */
+  ready(): Promise<Result<unknown>>;
+  runTurn(text: string, watcher: TurnWatcher): Promise<Result<EndedTurn>>;
+  decide(call: AskedCall, decision: Decision): Promise<Result<unknown>>;
+  /** Returns a command as it must be typed here. */
+  command(line: string): string;
+}
+
+/** A thread as the editor opened it. */
+export interface SessionStart {
+  readonly sessionId: string;
+  /** Shown once, with the first prompt. */
+  readonly welcome: string;
+  /** The editor declared that it shows notices. */
+  readonly hasNotices: boolean;
+}
+
+/** The editor's side during one prompt. */
+export interface PromptContext {
+  readonly client: Pick<AgentContext, "notify" | "request">;
+  /** Aborting it stops watching; the turn continues. */
+  readonly leave: AbortSignal;
+}
+
+/** After this time without a sign of the turn, the editor shows that it waits. */
+const QUIET_MS = 2_000;
+/** Above the time after which a dial unit kills a program that does not end its turn. */
+const CANCEL_MS = 20_000;
+
+/** One thread. */
+export class EditorSession {
+  readonly #deps: SessionDeps;
+  readonly #start: SessionStart;
+  #turn: AbortController | undefined;
+  #turns = 0;
+
+  constructor(deps: SessionDeps, start: SessionStart) {
+    this.#deps = deps;
+    this.#start = start;
+  }
+
+  /** Runs a prompt as a turn; refuses a second one while it runs. */
+  async prompt(
+    blocks: readonly ContentBlock[],
+    context: PromptContext,
+  ): Promise<Result<StopReason>> {
+    if (this.#turn !== undefined) return err(promptRunning());
+    const text = promptText(blocks);
+    if (!text.ok) return text;
+    const stop = new AbortController();
+    this.#turn = stop;
+    try {
+      const ready = await this.#deps.ready();
+      if (!ready.ok) return ready;
+      return stop.signal.aborted ? ok("cancelled") : await this.#run(text.value, stop, context);
+    } finally {
+      this.#turn = undefined;
+    }
+  }
+
+  /** Cancels the running turn, if there is one. */
+  cancel(): void {
+    this.#turn?.abort();
+  }
+
+  async #run(
+    text: string,
+    stop: AbortController,
+    { client, leave }: PromptContext,
+  ): Promise<Result<StopReason>> {
+    const { clock, runTurn } = this.#deps;
+    const { sessionId, welcome, hasNotices } = this.#start;
+    const view = createTurnView({ prefix: `${++this.#turns}/`, hasNotices });
+    const send = async (updates: readonly SessionUpdate[]) => {
+      for (const update of updates) {
+        await client.notify(methods.client.session.update, { sessionId, update });
+      }
+    };
+    // Sent without waiting. A failure means that the editor is gone, which ends the watch too.
+    const sendSoon = (updates: readonly SessionUpdate[]) => void send(updates).catch(() => {});
+    const note = (said: string, weight: NoteWeight) => sendSoon(view.note(said, weight));
+    const desk = createApprovalDesk({
+      ...this.#deps,
+      sessionId,
+      isCancelled: () => stop.signal.aborted,
+      openCall: (call) => view.openCall(call),
+      request: (request, signal) =>
+        client.request(methods.client.session.requestPermission, request, {
+          cancellationSignal: signal,
+          stopWaitingOnCancel: true,
+        }),
+      send: (update) => sendSoon([update]),
+      note,
+    });
+    if (this.#turns === 1) await send(view.note(welcome, "plain"));
+    const forget = clock.after(QUIET_MS, () => note(WAITS, "aside"));
+    try {
+      const ended = await runTurn(text, {
+        stop: stop.signal,
+        leave,
+        cancelMs: CANCEL_MS,
+        async onUpdate(update) {
+          if (update.type === "turn_preview" || update.kind !== "turn_asked") forget();
+          await send(view.take(update));
+          desk.take(update);
+        },
+      });
+      if (ended.ok) return stopReason(ended.value.end);
+      if (!stop.signal.aborted) return ended;
+      // ACP requires this answer to a cancel, whatever became of the turn.
+      note(ended.error.message, "plain");
+      return ok("cancelled");
+    } finally {
+      forget();
+      desk.close();
+    }
+  }
+}
+
+const WAITS = "The turn has not begun yet: the agent is busy with another one, or its program " +
+  "is starting.";
+
+function promptRunning(): Refusal {
+  return refusal(
+    "prompt-running",
+    "Cannot accept the prompt: the thread's last one is still running, must end or be cancelled",
+  );
+}

@@ -1,0 +1,194 @@
+/**
+ * An agent of the fleet behind the official ACP client: threads, prompts, cancels, failures, and
+ * the end of the connection.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { methods, RequestError } from "@agentclientprotocol/sdk";
+import { refusal } from "core/errors.ts";
+import { err } from "core/result.ts";
+import { chunkText, editorScene, ending } from "tests/cli/acp/editor_scene.ts";
+
+function codeOf(answer: unknown): unknown {
+  assert.ok(answer instanceof RequestError, String(answer));
+  return [answer.code, (answer.data as { code?: unknown } | undefined)?.code];
+}
+
+Deno.test("initialize states version and capabilities honestly", async () => {
+  const scene = await editorScene();
+  for (const protocolVersion of [1, 2, 99]) {
+    const answer = await scene.editor.request(methods.agent.initialize, { protocolVersion });
+    assert.equal(answer.protocolVersion, 1);
+    assert.deepEqual(answer.agentInfo, {
+      name: "fleetctl",
+      title: "ada (fleetctl)",
+      version: "1.2.3",
+    });
+    assert.equal(answer.agentCapabilities?.loadSession, false);
+    assert.deepEqual(answer.agentCapabilities?.promptCapabilities, {
+      image: false,
+      audio: false,
+      embeddedContext: true,
+    });
+  }
+  const load = { sessionId: "x", cwd: "/p", mcpServers: [] };
+  const loaded = await scene.editor.request(methods.agent.session.load, load).catch((e) => e);
+  assert.deepEqual(codeOf(loaded), [-32601, undefined]);
+  await scene.close();
+});
+
+Deno.test("a prompt is a turn; the first one of a thread says what is not used", async () => {
+  const scene = await editorScene();
+  const { sessionId } = await scene.editor.request(methods.agent.session.new, {
+    cwd: "/home/me/p",
+    mcpServers: [{ name: "x", command: "/bin/x", args: [], env: [] }],
+  });
+  for (const round of [1, 2]) {
+    const answer = scene.prompt(sessionId, `hello ${round}`);
+    const turn = await scene.nextTurn();
+    assert.equal(turn.text, `hello ${round}`);
+    await turn.event("message", { message_id: `m${round}`, role: "assistant", text: "hi" });
+    turn.end(ending("completed"));
+    assert.equal(await answer, "end_turn");
+  }
+  const [welcome = "", ...answers] = scene.updates.map(chunkText);
+  assert.match(welcome, /^Agent "ada" on host "atlas" answers here\. It has one conversation/);
+  assert.match(welcome, /folder "\/home\/me\/p" and its 1 MCP server are not used/);
+  assert.deepEqual(answers, ["\n\nhi", "hi"]);
+  await scene.close();
+});
+
+Deno.test("an editor that shows notices gets the welcome as one", async () => {
+  const scene = await editorScene({}, { session: { notices: {} } });
+  const answer = scene.prompt(await scene.open(), "hello");
+  (await scene.nextTurn()).end(ending("completed"));
+  assert.equal(await answer, "end_turn");
+  assert.deepEqual(scene.updates.map(({ sessionUpdate }) => sessionUpdate), ["notice"]);
+  await scene.close();
+});
+
+Deno.test("session/cancel cancels the turn, whatever becomes of it", async () => {
+  const scene = await editorScene();
+  const sessionId = await scene.open();
+  const stopped = err(refusal("turn-stopped", "Cannot complete the turn: it did not end in time"));
+  for (const end of [ending("cancelled"), stopped]) {
+    const answer = scene.prompt(sessionId, "work");
+    const turn = await scene.nextTurn();
+    await scene.editor.notify(methods.agent.session.cancel, { sessionId });
+    turn.watcher.stop.addEventListener("abort", () => turn.end(end));
+    assert.equal(await answer, "cancelled");
+  }
+  assert.ok(scene.updates.some((update) => chunkText(update).includes("did not end in time")));
+  // Without a running turn, a cancel has nothing to do.
+  await scene.editor.notify(methods.agent.session.cancel, { sessionId });
+  await scene.editor.notify(methods.agent.session.cancel, { sessionId: "ada:none" });
+  await scene.close();
+});
+
+Deno.test("a cancelled request and a closed thread cancel the turn too", async () => {
+  const scene = await editorScene();
+  const sessionId = await scene.open();
+  const cancel = new AbortController();
+  const params = { sessionId, prompt: [{ type: "text" as const, text: "one" }] };
+  const one = scene.editor.request(methods.agent.session.prompt, params, {
+    cancellationSignal: cancel.signal,
+  }).catch((thrown) => thrown);
+  const first = await scene.nextTurn();
+  first.watcher.stop.addEventListener("abort", () => first.end(ending("cancelled")));
+  cancel.abort();
+  assert.deepEqual(await one, { stopReason: "cancelled" });
+  const two = scene.prompt(sessionId, "two");
+  const second = await scene.nextTurn();
+  second.watcher.stop.addEventListener("abort", () => second.end(ending("cancelled")));
+  await scene.editor.request(methods.agent.session.close, { sessionId });
+  assert.equal(await two, "cancelled");
+  assert.deepEqual(codeOf(await scene.prompt(sessionId, "three")), [-32002, undefined]);
+  await scene.close();
+});
+
+Deno.test("a second prompt of a thread is refused; another thread has its own", async () => {
+  const scene = await editorScene();
+  const sessionId = await scene.open();
+  const first = scene.prompt(sessionId, "one");
+  const turn = await scene.nextTurn();
+  assert.deepEqual(codeOf(await scene.prompt(sessionId, "two")), [-32600, "prompt-running"]);
+  const other = scene.prompt(await scene.open(), "three");
+  (await scene.nextTurn()).end(ending("completed"));
+  assert.equal(await other, "end_turn");
+  turn.end(ending("completed"));
+  assert.equal(await first, "end_turn");
+  const third = scene.prompt(sessionId, "four");
+  (await scene.nextTurn()).end(ending("completed"));
+  assert.equal(await third, "end_turn");
+  await scene.close();
+});
+
+Deno.test("failures are errors with code and hint", async () => {
+  const stopped = refusal("agent-stopped", "Cannot send a turn to agent ada: it was stopped", {
+    hints: ["fleetctl agents start ada"],
+  });
+  let ready = true;
+  const scene = await editorScene({
+    ready: async () => ready ? { ok: true, value: undefined } : err(stopped),
+  });
+  const sessionId = await scene.open();
+  const failed = scene.prompt(sessionId, "one");
+  (await scene.nextTurn()).end(ending("failed", { code: "model-unreachable", reason: "no route" }));
+  assert.deepEqual(codeOf(await failed), [-32603, "model-unreachable"]);
+  const lost = scene.prompt(sessionId, "two");
+  (await scene.nextTurn()).end(err(refusal("turn-unknown", "Cannot determine how it ended")));
+  assert.deepEqual(codeOf(await lost), [-32603, "turn-unknown"]);
+  const image = { type: "image" as const, data: "AA", mimeType: "image/png" };
+  const unfit = await scene.editor.request(methods.agent.session.prompt, {
+    sessionId,
+    prompt: [image],
+  }).catch((thrown) => thrown);
+  assert.deepEqual(codeOf(unfit), [-32602, "prompt-unfit"]);
+  ready = false;
+  const refused = await scene.prompt(sessionId, "three");
+  assert.deepEqual(codeOf(refused), [-32603, "agent-stopped"]);
+  assert.match(String(refused), /it was stopped\nhint: fleetctl agents start ada/);
+  assert.deepEqual(codeOf(await scene.open().catch((thrown) => thrown)), [-32603, "agent-stopped"]);
+  await scene.close();
+});
+
+Deno.test("a thread of an earlier process is resumed, one of another agent is not", async () => {
+  const scene = await editorScene();
+  const resume = (sessionId: string) =>
+    scene.editor.request(methods.agent.session.resume, { sessionId, cwd: "/p" });
+  await resume("ada:old");
+  const answer = scene.prompt("ada:old", "hello again");
+  (await scene.nextTurn()).end(ending("completed"));
+  assert.equal(await answer, "end_turn");
+  assert.deepEqual(codeOf(await resume("bea:old").catch((thrown) => thrown)), [-32002, undefined]);
+  assert.deepEqual(codeOf(await scene.prompt("ada:none", "x")), [-32002, undefined]);
+  await scene.close();
+});
+
+Deno.test("a turn that does not begin at once says that it waits", async () => {
+  const scene = await editorScene();
+  const answer = scene.prompt(await scene.open(), "hello");
+  const turn = await scene.nextTurn();
+  await turn.event("turn_asked", { text: "hello", by: "the operator" });
+  await scene.clock.advance(2_000);
+  const waits = await scene.update((update) => update.sessionUpdate === "agent_thought_chunk");
+  assert.match(chunkText(waits), /has not begun yet/);
+  await turn.event("turn_started", {});
+  turn.end(ending("completed"));
+  assert.equal(await answer, "end_turn");
+  assert.equal(scene.clock.pending(), 0);
+  await scene.close();
+});
+
+Deno.test("an editor that closes stdin cancels nothing", async () => {
+  const scene = await editorScene();
+  const answer = scene.prompt(await scene.open(), "work");
+  const { watcher, end } = await scene.nextTurn();
+  await scene.close();
+  assert.ok(watcher.leave?.aborted);
+  assert.ok(!watcher.stop.aborted);
+  end(ending("completed"));
+  assert.ok(await answer instanceof Error);
+});

@@ -1,0 +1,185 @@
+/**
+ * An editor, with the official ACP client, before an agent whose turns the test plays.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import {
+  client,
+  type ClientContext,
+  type InitializeRequest,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
+import { createEditorAgent, type EditorAgentDeps } from "cli/acp/editor_agent.ts";
+import { editorStream } from "cli/acp/editor_stream.ts";
+import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
+import { ok, type Result } from "core/result.ts";
+import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
+
+/** A turn that the agent has begun; the test plays the dial unit. */
+export interface PlayedTurn {
+  readonly text: string;
+  readonly watcher: TurnWatcher;
+  event(kind: string, payload: Record<string, unknown>): Promise<void>;
+  end(result: Result<EndedTurn>): void;
+}
+
+/** A permission request that the editor shows. */
+export interface ShownRequest {
+  readonly request: RequestPermissionRequest;
+  /** Aborted when the agent withdraws the request. */
+  readonly signal: AbortSignal;
+  answer(response: RequestPermissionResponse): void;
+}
+
+/** The scene. */
+export interface EditorScene {
+  readonly editor: ClientContext;
+  readonly clock: FakeClock;
+  /** Updates of all threads, in order, without chunks of the welcome. */
+  readonly updates: SessionUpdate[];
+  /** Resolves with the next turn that begins. */
+  nextTurn(): Promise<PlayedTurn>;
+  /** Resolves with the next permission request. */
+  nextRequest(): Promise<ShownRequest>;
+  /** Resolves when the editor has received an update that fits. */
+  update(fits: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
+  /** Opens a thread. */
+  open(): Promise<string>;
+  /** Sends a prompt; resolves with the stop reason, or with the error. */
+  prompt(sessionId: string, text: string): Promise<unknown>;
+  /** Ends the connection as an editor that closes stdin. */
+  close(): Promise<void>;
+}
+
+/** Values that arrive in order, for a reader that waits for the next. */
+function queue<T>() {
+  const values: T[] = [];
+  const readers: ((value: T) => void)[] = [];
+  return {
+    put(value: T) {
+      const reader = readers.shift();
+      if (reader === undefined) values.push(value);
+      else reader(value);
+    },
+    next: () => {
+      const value = values.shift();
+      return value === undefined
+        ? new Promise<T>((resolve) => void readers.push(resolve))
+        : Promise.resolve(value);
+    },
+  };
+}
+
+/** Opens the scene; the connection is initialized. */
+export async function editorScene(
+  more: Partial<EditorAgentDeps> = {},
+  capabilities: InitializeRequest["clientCapabilities"] = {},
+): Promise<EditorScene> {
+  const clock = fakeClock();
+  const turns = queue<PlayedTurn>();
+  const requests = queue<ShownRequest>();
+  const updates: SessionUpdate[] = [];
+  let changed = Promise.withResolvers<void>();
+  const leave = new AbortController();
+  let ids = 0;
+  const app = createEditorAgent({
+    name: "ada",
+    host: "atlas",
+    version: "1.2.3",
+    clock,
+    mayDecide: true,
+    leave: leave.signal,
+    newId: () => `${++ids}`,
+    ready: async () => ok(undefined),
+    runTurn: (text, watcher) => playTurn(text, watcher, turns.put),
+    decide: async () => ok(undefined),
+    command: (line) => line,
+    localized: (reason) => reason,
+    ...more,
+  });
+  const toAgent = new TransformStream<Uint8Array, Uint8Array>();
+  const toEditor = new TransformStream<Uint8Array, Uint8Array>();
+  const out = toEditor.writable.getWriter();
+  const agentSide = app.connect(
+    editorStream(toAgent.readable, (line) => out.write(new TextEncoder().encode(line))),
+  );
+  agentSide.signal.addEventListener("abort", () => leave.abort());
+  const editorApp = client({ name: "editor" })
+    .onNotification(methods.client.session.update, ({ params }) => {
+      updates.push(params.update);
+      const { resolve } = changed;
+      changed = Promise.withResolvers();
+      resolve();
+    })
+    .onRequest(methods.client.session.requestPermission, ({ params, signal }) => {
+      const { promise, resolve } = Promise.withResolvers<RequestPermissionResponse>();
+      requests.put({ request: params, signal, answer: resolve });
+      return promise;
+    });
+  const editorSide = editorApp.connect(ndJsonStream(toAgent.writable, toEditor.readable));
+  const editor = editorSide.agent;
+  await editor.request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: capabilities,
+  });
+  return {
+    editor,
+    clock,
+    updates,
+    nextTurn: turns.next,
+    nextRequest: requests.next,
+    async update(fits) {
+      for (;;) {
+        const found = updates.find(fits);
+        if (found !== undefined) return found;
+        await changed.promise;
+      }
+    },
+    async open() {
+      const opened = await editor.request(methods.agent.session.new, { cwd: "/p", mcpServers: [] });
+      return opened.sessionId;
+    },
+    prompt: (sessionId, text) =>
+      editor.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] })
+        .then(({ stopReason }) => stopReason, (thrown) => thrown),
+    async close() {
+      await toAgent.writable.close();
+      await agentSide.closed;
+      await out.close();
+      await editorSide.closed;
+    },
+  };
+}
+
+function playTurn(
+  text: string,
+  watcher: TurnWatcher,
+  show: (turn: PlayedTurn) => void,
+): Promise<Result<EndedTurn>> {
+  const { promise, resolve } = Promise.withResolvers<Result<EndedTurn>>();
+  show({
+    text,
+    watcher,
+    event: (kind, payload) => watcher.onUpdate({ type: "turn_event", kind, payload }),
+    end: resolve,
+  });
+  return promise;
+}
+
+/** The end of a turn with this outcome. */
+export function ending(outcome: string, more: Record<string, unknown> = {}): Result<EndedTurn> {
+  return ok({ turnId: "t", end: { outcome, ...more } });
+}
+
+/** The text of an update that is a chunk. */
+export function chunkText(update: SessionUpdate): string {
+  assert.ok("content" in update && update.content !== null && !Array.isArray(update.content));
+  return update.content?.type === "text" ? update.content.text : "";
+}
