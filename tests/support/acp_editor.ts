@@ -1,5 +1,6 @@
 /**
- * An editor with the official ACP client, in front of a program that speaks ACP on its stdio.
+ * An editor with the official ACP client, in front of an ACP agent on a stream or on the stdio of a
+ * program.
  *
  * @module
  */
@@ -7,16 +8,18 @@
 import {
   client,
   type ClientContext,
+  type InitializeRequest,
   methods,
   ndJsonStream,
   PROTOCOL_VERSION,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type SessionUpdate,
+  type Stream,
 } from "@agentclientprotocol/sdk";
 
 /** The editor. */
-export interface AcpEditor {
+export interface ConnectedEditor {
   readonly agent: ClientContext;
   /** Updates of all threads, in order. */
   readonly updates: readonly SessionUpdate[];
@@ -24,10 +27,16 @@ export interface AcpEditor {
   said(): readonly string[];
   /** Opens a thread. */
   open(): Promise<string>;
-  /** Sends a prompt; resolves with the stop reason, or with the error as text. */
-  prompt(sessionId: string, text: string): Promise<string>;
+  /** Sends a prompt; resolves with the stop reason, or with the error. */
+  prompt(sessionId: string, text: string): Promise<unknown>;
   /** Resolves when an update has arrived that fits. */
   update(fits: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
+  /** Resolves when the connection has ended. */
+  readonly closed: Promise<void>;
+}
+
+/** An editor that has started its agent. */
+export interface StartedEditor extends ConnectedEditor {
   /** Closes stdin; returns the exit code and everything on stderr. */
   close(): Promise<{ readonly code: number; readonly stderr: string }>;
 }
@@ -47,13 +56,12 @@ export function choosing(kind: "allow_once" | "reject_once"): PermissionHandler 
   };
 }
 
-/** Starts the program and initializes the connection. */
-export async function startEditor(
-  command: Deno.Command,
+/** Connects, and initializes the connection. */
+export async function connectEditor(
+  stream: Stream,
   decide: PermissionHandler,
-): Promise<AcpEditor> {
-  const child = command.spawn();
-  const stderr = new Response(child.stderr).text();
+  clientCapabilities: NonNullable<InitializeRequest["clientCapabilities"]> = {},
+): Promise<ConnectedEditor> {
   const updates: SessionUpdate[] = [];
   let changed = Promise.withResolvers<void>();
   const app = client({ name: "editor" })
@@ -67,20 +75,21 @@ export async function startEditor(
       methods.client.session.requestPermission,
       ({ params, signal }) => decide(params, signal),
     );
-  const connection = app.connect(ndJsonStream(child.stdin, child.stdout));
-  const { agent } = connection;
-  await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION });
+  const { agent, closed } = app.connect(stream);
+  const protocolVersion = PROTOCOL_VERSION;
+  await agent.request(methods.agent.initialize, { protocolVersion, clientCapabilities });
   return {
     agent,
     updates,
-    said: () => updates.flatMap(chunkText),
+    closed,
+    said: () => updates.flatMap(messageText),
     async open() {
       const opened = await agent.request(methods.agent.session.new, { cwd: "/p", mcpServers: [] });
       return opened.sessionId;
     },
     prompt: (sessionId, text) =>
       agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] })
-        .then(({ stopReason }) => stopReason, (thrown) => String(thrown)),
+        .then(({ stopReason }) => stopReason, (thrown: unknown) => thrown),
     async update(fits) {
       for (;;) {
         const found = updates.find(fits);
@@ -88,16 +97,31 @@ export async function startEditor(
         await changed.promise;
       }
     },
+  };
+}
+
+/** Starts the program with piped stdio, and connects to it. */
+export async function startEditor(
+  command: Deno.Command,
+  decide: PermissionHandler,
+): Promise<StartedEditor> {
+  const child = command.spawn();
+  const stderr = new Response(child.stderr).text();
+  const input = new TransformStream<Uint8Array, Uint8Array>();
+  const piped = input.readable.pipeTo(child.stdin);
+  const editor = await connectEditor(ndJsonStream(input.writable, child.stdout), decide);
+  return {
+    ...editor,
     async close() {
-      connection.close();
-      await child.stdin.close().catch(() => {/* the program has ended */});
+      await input.writable.close();
+      await piped;
       const { code } = await child.status;
       return { code, stderr: await stderr };
     },
   };
 }
 
-function chunkText(update: SessionUpdate): readonly string[] {
+function messageText(update: SessionUpdate): readonly string[] {
   if (update.sessionUpdate !== "agent_message_chunk") return [];
   return update.content.type === "text" ? [update.content.text] : [];
 }

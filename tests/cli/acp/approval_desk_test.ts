@@ -142,7 +142,7 @@ Deno.test("an answer without a decision leaves the question open elsewhere", asy
 Deno.test("an editor that cancels the turn does not show how to decide", async () => {
   const { scene, sessionId, turn, finish } = await asked();
   (await scene.nextRequest()).answer(CANCELLED);
-  await scene.editor.notify(methods.agent.session.cancel, { sessionId });
+  await scene.agent.notify(methods.agent.session.cancel, { sessionId });
   await scene.clock.advance(1_000);
   assert.ok(turn.watcher.stop.aborted);
   assert.equal(await finish(), "end_turn");

@@ -19,7 +19,7 @@ function codeOf(answer: unknown): unknown {
 Deno.test("initialize states version and capabilities honestly", async () => {
   const scene = await editorScene();
   for (const protocolVersion of [1, 2, 99]) {
-    const answer = await scene.editor.request(methods.agent.initialize, { protocolVersion });
+    const answer = await scene.agent.request(methods.agent.initialize, { protocolVersion });
     assert.equal(answer.protocolVersion, 1);
     assert.deepEqual(answer.agentInfo, {
       name: "fleetctl",
@@ -34,14 +34,14 @@ Deno.test("initialize states version and capabilities honestly", async () => {
     });
   }
   const load = { sessionId: "x", cwd: "/p", mcpServers: [] };
-  const loaded = await scene.editor.request(methods.agent.session.load, load).catch((e) => e);
+  const loaded = await scene.agent.request(methods.agent.session.load, load).catch((e) => e);
   assert.deepEqual(codeOf(loaded), [-32601, undefined]);
   await scene.close();
 });
 
 Deno.test("a prompt is a turn; the first one of a thread says what is not used", async () => {
   const scene = await editorScene();
-  const { sessionId } = await scene.editor.request(methods.agent.session.new, {
+  const { sessionId } = await scene.agent.request(methods.agent.session.new, {
     cwd: "/home/me/p",
     mcpServers: [{ name: "x", command: "/bin/x", args: [], env: [] }],
   });
@@ -76,14 +76,14 @@ Deno.test("session/cancel cancels the turn, whatever becomes of it", async () =>
   for (const end of [ending("cancelled"), stopped]) {
     const answer = scene.prompt(sessionId, "work");
     const turn = await scene.nextTurn();
-    await scene.editor.notify(methods.agent.session.cancel, { sessionId });
+    await scene.agent.notify(methods.agent.session.cancel, { sessionId });
     turn.watcher.stop.addEventListener("abort", () => turn.end(end));
     assert.equal(await answer, "cancelled");
   }
   assert.ok(scene.updates.some((update) => chunkText(update).includes("did not end in time")));
   // Without a running turn, a cancel has nothing to do.
-  await scene.editor.notify(methods.agent.session.cancel, { sessionId });
-  await scene.editor.notify(methods.agent.session.cancel, { sessionId: "ada:none" });
+  await scene.agent.notify(methods.agent.session.cancel, { sessionId });
+  await scene.agent.notify(methods.agent.session.cancel, { sessionId: "ada:none" });
   await scene.close();
 });
 
@@ -92,7 +92,7 @@ Deno.test("a cancelled request and a closed thread cancel the turn too", async (
   const sessionId = await scene.open();
   const cancel = new AbortController();
   const params = { sessionId, prompt: [{ type: "text" as const, text: "one" }] };
-  const one = scene.editor.request(methods.agent.session.prompt, params, {
+  const one = scene.agent.request(methods.agent.session.prompt, params, {
     cancellationSignal: cancel.signal,
   }).catch((thrown) => thrown);
   const first = await scene.nextTurn();
@@ -102,7 +102,7 @@ Deno.test("a cancelled request and a closed thread cancel the turn too", async (
   const two = scene.prompt(sessionId, "two");
   const second = await scene.nextTurn();
   second.watcher.stop.addEventListener("abort", () => second.end(ending("cancelled")));
-  await scene.editor.request(methods.agent.session.close, { sessionId });
+  await scene.agent.request(methods.agent.session.close, { sessionId });
   assert.equal(await two, "cancelled");
   assert.deepEqual(codeOf(await scene.prompt(sessionId, "three")), [-32002, undefined]);
   await scene.close();
@@ -141,7 +141,7 @@ Deno.test("failures are errors with code and hint", async () => {
   (await scene.nextTurn()).end(err(refusal("turn-unknown", "Cannot determine how it ended")));
   assert.deepEqual(codeOf(await lost), [-32603, "turn-unknown"]);
   const image = { type: "image" as const, data: "AA", mimeType: "image/png" };
-  const unfit = await scene.editor.request(methods.agent.session.prompt, {
+  const unfit = await scene.agent.request(methods.agent.session.prompt, {
     sessionId,
     prompt: [image],
   }).catch((thrown) => thrown);
@@ -157,7 +157,7 @@ Deno.test("failures are errors with code and hint", async () => {
 Deno.test("a thread of an earlier process is resumed, one of another agent is not", async () => {
   const scene = await editorScene();
   const resume = (sessionId: string) =>
-    scene.editor.request(methods.agent.session.resume, { sessionId, cwd: "/p" });
+    scene.agent.request(methods.agent.session.resume, { sessionId, cwd: "/p" });
   await resume("ada:old");
   const answer = scene.prompt("ada:old", "hello again");
   (await scene.nextTurn()).end(ending("completed"));

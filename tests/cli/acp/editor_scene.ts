@@ -6,12 +6,8 @@
 
 import assert from "node:assert/strict";
 import {
-  client,
-  type ClientContext,
   type InitializeRequest,
-  methods,
   ndJsonStream,
-  PROTOCOL_VERSION,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type SessionUpdate,
@@ -21,6 +17,7 @@ import { editorStream } from "cli/acp/editor_stream.ts";
 import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
 import { ok, type Result } from "core/result.ts";
 import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
+import { type ConnectedEditor, connectEditor } from "tests/support/acp_editor.ts";
 
 /** A turn that the agent has begun; the test plays the dial unit. */
 export interface PlayedTurn {
@@ -39,21 +36,12 @@ export interface ShownRequest {
 }
 
 /** The scene. */
-export interface EditorScene {
-  readonly editor: ClientContext;
+export interface EditorScene extends ConnectedEditor {
   readonly clock: FakeClock;
-  /** Updates of all threads, in order, without chunks of the welcome. */
-  readonly updates: SessionUpdate[];
   /** Resolves with the next turn that begins. */
   nextTurn(): Promise<PlayedTurn>;
   /** Resolves with the next permission request. */
   nextRequest(): Promise<ShownRequest>;
-  /** Resolves when the editor has received an update that fits. */
-  update(fits: (update: SessionUpdate) => boolean): Promise<SessionUpdate>;
-  /** Opens a thread. */
-  open(): Promise<string>;
-  /** Sends a prompt; resolves with the stop reason, or with the error. */
-  prompt(sessionId: string, text: string): Promise<unknown>;
   /** Ends the connection as an editor that closes stdin. */
   close(): Promise<void>;
 }
@@ -85,8 +73,6 @@ export async function editorScene(
   const clock = fakeClock();
   const turns = queue<PlayedTurn>();
   const requests = queue<ShownRequest>();
-  const updates: SessionUpdate[] = [];
-  let changed = Promise.withResolvers<void>();
   const leave = new AbortController();
   let ids = 0;
   const app = createEditorAgent({
@@ -111,49 +97,22 @@ export async function editorScene(
     editorStream(toAgent.readable, (line) => out.write(new TextEncoder().encode(line))),
   );
   agentSide.signal.addEventListener("abort", () => leave.abort());
-  const editorApp = client({ name: "editor" })
-    .onNotification(methods.client.session.update, ({ params }) => {
-      updates.push(params.update);
-      const { resolve } = changed;
-      changed = Promise.withResolvers();
-      resolve();
-    })
-    .onRequest(methods.client.session.requestPermission, ({ params, signal }) => {
-      const { promise, resolve } = Promise.withResolvers<RequestPermissionResponse>();
-      requests.put({ request: params, signal, answer: resolve });
-      return promise;
-    });
-  const editorSide = editorApp.connect(ndJsonStream(toAgent.writable, toEditor.readable));
-  const editor = editorSide.agent;
-  await editor.request(methods.agent.initialize, {
-    protocolVersion: PROTOCOL_VERSION,
-    clientCapabilities: capabilities,
-  });
+  const stream = ndJsonStream(toAgent.writable, toEditor.readable);
+  const editor = await connectEditor(stream, (request, signal) => {
+    const { promise, resolve } = Promise.withResolvers<RequestPermissionResponse>();
+    requests.put({ request, signal, answer: resolve });
+    return promise;
+  }, capabilities);
   return {
-    editor,
+    ...editor,
     clock,
-    updates,
     nextTurn: turns.next,
     nextRequest: requests.next,
-    async update(fits) {
-      for (;;) {
-        const found = updates.find(fits);
-        if (found !== undefined) return found;
-        await changed.promise;
-      }
-    },
-    async open() {
-      const opened = await editor.request(methods.agent.session.new, { cwd: "/p", mcpServers: [] });
-      return opened.sessionId;
-    },
-    prompt: (sessionId, text) =>
-      editor.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] })
-        .then(({ stopReason }) => stopReason, (thrown) => thrown),
     async close() {
       await toAgent.writable.close();
       await agentSide.closed;
       await out.close();
-      await editorSide.closed;
+      await editor.closed;
     },
   };
 }
