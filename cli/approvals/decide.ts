@@ -8,6 +8,7 @@
 
 import { findApproval } from "cli/approvals/find.ts";
 import type { VerbContext } from "cli/context.ts";
+import { unitOf } from "cli/waiting_units.ts";
 import { linesReport, type VerbReport } from "cli/output.ts";
 import { defined } from "core/defined.ts";
 import { sendDecision } from "core/dial/ask_human.ts";
@@ -41,18 +42,14 @@ export function parseOptions({ args, options, verb }: Invocation): Result<Option
 
 /** Sends the decision to the agent's dial unit. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
-  const { ports, paths, caller } = context;
+  const { caller } = context;
   const { decision, reason } = options;
   const found = await findApproval(context, options.id);
   if (!found.ok) return found;
   const { id, agent, digest, mcp, tool } = found.value;
   // An admin agent may decide for other agents. Its own calls need another approver.
   if (callerAgent(caller) === agent) return err(ownCall(id, agent));
-  const sent = await sendDecision({
-    socket: paths.dialSocket(agent),
-    connect: (path) => ports.sockets.connectUnix(path),
-    clock: ports.clock,
-  }, {
+  const sent = await sendDecision(unitOf(context, agent), {
     agent,
     id,
     digest,

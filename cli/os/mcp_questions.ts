@@ -6,11 +6,12 @@
  */
 
 import type { Client, ClientCapabilities } from "@modelcontextprotocol/client";
-import { type McpQuestion, type McpReply, readQuestion } from "core/mcp/question.ts";
 import type { Clock } from "core/ports/clock.ts";
+import { readElicitation } from "core/questions/elicitation.ts";
+import type { QuestionForm, QuestionReply } from "core/questions/form.ts";
 
 /** Answers a question. */
-export type AnswerQuestion = (question: McpQuestion) => Promise<McpReply>;
+export type AnswerQuestion = (question: QuestionForm) => Promise<QuestionReply>;
 
 /** Maximum number of questions in one call; later ones are cancelled. */
 const QUESTIONS_MAX = 16;
@@ -76,13 +77,17 @@ export function answerQuestions(
   let count = 0;
   let turn: Promise<unknown> = Promise.resolve();
   client.setRequestHandler("elicitation/create", async ({ params }) => {
-    const question = readQuestion(params);
+    const { message, mode, url, requestedSchema: schema }: Readonly<Record<string, unknown>> =
+      params;
+    const question = readElicitation({ mcp: null, message, mode, url, schema }, {
+      isAtTerminal: true,
+    });
     if (!question.ok || ++count > QUESTIONS_MAX) return { action: "cancel" };
     const mine = turn.then(() => deadline.pauseFor(() => answer(question.value)));
     turn = mine.catch(() => {/* the server that asked gets the fault */});
     const reply = await mine;
-    return "content" in reply && reply.content !== undefined
-      ? { action: reply.action, content: reply.content as Record<string, string> }
+    return reply.action === "accept" && question.value.url === undefined
+      ? { action: reply.action, content: reply.values as Record<string, string> }
       : { action: reply.action };
   });
 }

@@ -114,8 +114,8 @@ async function promptSecret(label: string): Promise<string | undefined> {
 async function promptLine(label: string): Promise<string | undefined> {
   if (!Deno.stdin.isTerminal() || !Deno.stderr.isTerminal()) return undefined;
   await writeAll(Deno.stderr, label);
-  const chunk = new Uint8Array(1024);
-  // A terminal delivers whole lines.
+  // A terminal delivers whole lines, of at most this size.
+  const chunk = new Uint8Array(4096);
   const count = await Deno.stdin.read(chunk);
   if (count !== null) return new TextDecoder().decode(chunk.subarray(0, count)).trim();
   await writeAll(Deno.stderr, "\n");

@@ -51,6 +51,12 @@ export function printable(line: string): string {
   return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 }
 
+/** What a program asks; the titles of its fields when it has no message. */
+function askedText({ message, fields }: Readonly<Record<string, unknown>>): string {
+  const titles = Array.isArray(fields) ? fields.map((field) => text(field?.title)) : [];
+  return text(message) || titles.join("; ");
+}
+
 /** Returns the lines that one durable event adds to the transcript. */
 export function transcriptLines(
   agent: string,
@@ -67,6 +73,11 @@ export function transcriptLines(
     case "approval_asked":
       return [
         `  waits for a human: fleetctl approvals show ${text(payload.approval_id).slice(0, 8)}`,
+      ];
+    case "question_asked":
+      return [
+        ...indented(askedText(payload), "  asks: "),
+        `  waits for a person: fleetctl questions answer ${text(payload.question_id).slice(0, 8)}`,
       ];
     case "notice":
       return indented(text(payload.text), "note: ");

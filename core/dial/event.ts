@@ -5,6 +5,8 @@
  * @module
  */
 
+import { FORM_SHAPE, isBounded, questionValues } from "core/dial/question_wire.ts";
+import { ANSWER_ACTIONS } from "core/questions/question.ts";
 import { z } from "zod";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 
@@ -22,6 +24,7 @@ export const AGENT_STATES = [
 export type AgentState = typeof AGENT_STATES[number];
 
 const turnId = z.string().min(1).max(64);
+const questionId = z.string().min(1).max(64);
 
 /** Latest time that a `Date` can represent, in milliseconds. */
 const MOMENT_MAX = 8.64e15;
@@ -124,6 +127,22 @@ export const EVENT_PAYLOADS = {
     })).min(1).max(USAGE_LIMITS.modelsPerTurnMax),
     /** The turn used more than this: the runtime did not count all of its model calls. */
     is_partial: z.literal(true).optional(),
+  }),
+  /** Agent: a program asks a person; contains the whole form. */
+  question_asked: z.object({ question_id: questionId, ...FORM_SHAPE, expires: moment })
+    .refine(isBounded),
+  /** Agent: a person answered or declined; the first answer is final. */
+  question_answered: z.object({
+    question_id: questionId,
+    action: z.enum(ANSWER_ACTIONS),
+    values: questionValues.optional(),
+    by: z.string(),
+    surface: z.string(),
+  }),
+  /** Agent: the question is closed. `delivered`: the program has the answer. */
+  question_ended: z.object({
+    question_id: questionId,
+    state: z.enum(["delivered", "expired", "withdrawn"]),
   }),
   /** Agent: something the owner should know, such as "this is the demo model". */
   notice: z.object({ text: z.string() }),

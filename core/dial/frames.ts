@@ -9,6 +9,8 @@
 import { z } from "zod";
 import { durableEvent, previewEvent } from "core/dial/event.ts";
 import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";
+import { questionValues } from "core/dial/question_wire.ts";
+import { ANSWER_ACTIONS } from "core/questions/question.ts";
 import { isRecord } from "core/text/json_object.ts";
 
 /**
@@ -177,6 +179,18 @@ export const serverFrame = z.discriminatedUnion("type", [
     by: z.string(),
     surface: z.string(),
     reason: z.string().optional(),
+  }),
+  /**
+   * An answer to a question of this agent. The gateway repeats it until it knows how the question
+   * ended.
+   */
+  z.object({
+    type: z.literal("question_answer"),
+    question_id: z.string().max(64),
+    action: z.enum(ANSWER_ACTIONS),
+    values: questionValues.optional(),
+    by: z.string(),
+    surface: z.string(),
   }),
   /** Answer to `message`: the turn is stored for the other agent, or the reason why not. */
   z.object({

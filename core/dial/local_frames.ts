@@ -9,8 +9,10 @@
 import { z } from "zod";
 import { defined } from "core/defined.ts";
 import { previewEvent } from "core/dial/event.ts";
+import { FORM_SHAPE, questionValues } from "core/dial/question_wire.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
+import { ANSWER_ACTIONS, type Question, QUESTION_STATES } from "core/questions/question.ts";
 import { type Approval, APPROVAL_STATES } from "core/risk/approval.ts";
 import { originText } from "core/mcp/call_origin.ts";
 
@@ -70,6 +72,23 @@ const usageOfDay = z.object({
 /** Parsed number of turns on one day. */
 export type UsageOfDay = z.infer<typeof usageOfDay>;
 
+/** A question in the form that people see. */
+const questionView = z.object({
+  id: z.string(),
+  agent: z.string(),
+  ...FORM_SHAPE,
+  turn_id: z.string().optional(),
+  asked: z.number(),
+  expires: z.number(),
+  state: z.enum(QUESTION_STATES),
+  action: z.enum(ANSWER_ACTIONS).optional(),
+  values: questionValues.optional(),
+  by: z.string().optional(),
+  surface: z.string().optional(),
+});
+/** Parsed view of a question. */
+export type QuestionView = z.infer<typeof questionView>;
+
 /** Program of the agent → dial unit. */
 export const localRequest = z.discriminatedUnion("type", [
   z.object({
@@ -124,6 +143,16 @@ export const localRequest = z.discriminatedUnion("type", [
     decision: z.enum(["approved", "denied"]),
     by: z.string().min(1).max(128),
     reason: z.string().min(1).max(APPROVAL_LIMITS.reasonLengthMax).optional(),
+  }),
+  z.object({ type: z.literal("questions") }),
+  /** From root, or from the owner of a root other than `/`; never from the agent itself. */
+  z.object({
+    type: z.literal("question_answer"),
+    agent: z.string().min(1).max(64),
+    id,
+    action: z.enum(ANSWER_ACTIONS),
+    values: questionValues.optional(),
+    by: z.string().min(1).max(128),
   }),
   /**
    * Starts a turn, from root or from the owner of a root other than `/`. The connection then
@@ -183,6 +212,8 @@ export const localAnswer = z.union([
     days: z.array(usageOfDay).max(USAGE_LIMITS.answerRowsMax),
     models: z.array(usageOfModel).max(USAGE_LIMITS.answerRowsMax),
   }),
+  z.object({ type: z.literal("questions_result"), questions: z.array(questionView) }),
+  z.object({ type: z.literal("question_result"), question: questionView }),
   z.object({ type: z.literal("turn_accepted"), turn_id: id }),
   /** A durable event of the turn; `turn_ended` is the last one. */
   z.object({
@@ -218,5 +249,23 @@ export function viewOf(approval: Approval): ApprovalView {
       ? {}
       : { decision: verdict.decision, by: verdict.by, surface: verdict.surface }),
     ...(verdict?.reason === undefined ? {} : { reason: verdict.reason }),
+  };
+}
+
+/** Converts a question to its wire form. */
+export function questionViewOf(question: Question): QuestionView {
+  const { form, answer } = question;
+  return {
+    id: question.id,
+    agent: question.agent,
+    ...form,
+    ...defined({ turn_id: question.turnId }),
+    asked: question.askedAt,
+    expires: question.expiresAt,
+    state: question.state,
+    ...(answer === undefined
+      ? {}
+      : { action: answer.action, by: answer.by, surface: answer.surface }),
+    ...defined({ values: answer?.values }),
   };
 }

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { McpQuestion, McpReply } from "core/mcp/question.ts";
+import type { QuestionForm, QuestionReply } from "core/questions/form.ts";
 import type { ProcessSpec } from "core/ports/processes.ts";
 import type { Result } from "core/result.ts";
 import type { CallOrigin } from "core/mcp/call_origin.ts";
@@ -72,7 +72,7 @@ export interface McpClient {
        * Answers the server's requests. Without it, the server learns that requests are not
        * supported.
        */
-      readonly answer?: (question: McpQuestion) => Promise<McpReply>;
+      readonly answer?: (question: QuestionForm) => Promise<QuestionReply>;
       /** Sent to the MCP proxy only, never to a server. */
       readonly origin?: CallOrigin;
     },

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { McpQuestion, McpReply } from "core/mcp/question.ts";
+import type { QuestionForm, QuestionReply } from "core/questions/form.ts";
 import type { McpAnswer, McpClient, McpEndpoint, McpTool } from "core/ports/mcp_client.ts";
 import { err, type Result } from "core/result.ts";
 import { admitListed } from "core/risk/accepted.ts";
@@ -25,7 +25,7 @@ export async function callAdmitted(
     readonly at: McpEndpoint;
     readonly ask?: AskHuman;
     /** Answers the server's own requests during the call. */
-    readonly answer?: (question: McpQuestion) => Promise<McpReply>;
+    readonly answer?: (question: QuestionForm) => Promise<QuestionReply>;
   },
 ): Promise<Result<McpAnswer>> {
   const verdict = decideCall(gate, call);

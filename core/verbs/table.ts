@@ -10,6 +10,7 @@ import { AGENT_VERBS } from "core/verbs/table_agents.ts";
 import { APPROVAL_VERBS } from "core/verbs/table_approvals.ts";
 import { HOST_VERBS } from "core/verbs/table_host.ts";
 import { MCP_VERBS } from "core/verbs/table_mcp.ts";
+import { QUESTION_VERBS } from "core/verbs/table_questions.ts";
 import { STORE_VERBS } from "core/verbs/table_store.ts";
 import { type Verb, verbName } from "core/verbs/verb.ts";
 
@@ -19,6 +20,7 @@ export const VERBS: readonly Verb[] = [
   ...APPROVAL_VERBS,
   ...HOST_VERBS,
   ...MCP_VERBS,
+  ...QUESTION_VERBS,
   ...STORE_VERBS,
 ]
   .sort((a, b) => verbName(a) < verbName(b) ? -1 : 1);

@@ -160,6 +160,7 @@ Deno.test("cli/help/main.ts loads the verb table and help alone, by import() too
     "core/verbs/table_host.ts",
     "core/verbs/table_mcp.ts",
     "core/verbs/table_mcp_catalog.ts",
+    "core/verbs/table_questions.ts",
     "core/verbs/table_store.ts",
     "core/verbs/verb.ts",
     "core/version.ts",

@@ -18,7 +18,7 @@ export const SCRIPTS: readonly (readonly [name: string, text: string])[] = [
 
 /** Prefixes of the names in each part; the parts take about the same time. */
 const PARTS = {
-  agents: /^(agents|apply|approvals|audit|defaults|host)/,
+  agents: /^(agents|apply|approvals|audit|defaults|host|questions)/,
   mcp: /^(mcp|secret)/,
 } as const;
 

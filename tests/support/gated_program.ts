@@ -7,7 +7,9 @@
 
 import assert from "node:assert/strict";
 import { runLocalTurn } from "cli/ask_turn.ts";
+import { sendAnswer } from "cli/questions/queries.ts";
 import { sendDecision } from "core/dial/ask_human.ts";
+import { defined } from "core/defined.ts";
 import { systemClock } from "core/os/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { LIBC_PATHS } from "core/os/libc.ts";
@@ -16,7 +18,7 @@ import type { AgentName } from "core/names.ts";
 import { fillPlaceholders } from "core/runtimes/definition.ts";
 import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
 import { type FakeModel, hasNoTools, startFakeModel } from "tests/fakes/model_endpoint.ts";
-import { echoServer, serveUnix, type Wire } from "tests/support/mcp_proxy.ts";
+import { echoServer, type ServerBehavior, serveUnix, type Wire } from "tests/support/mcp_proxy.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { startReady } from "tests/support/ready_process.ts";
 import { programFile, programPath, type RuntimeProgram } from "tests/support/runtime_programs.ts";
@@ -38,6 +40,15 @@ export interface Verdict {
   readonly reason?: string;
 }
 
+/** The answer to a question. */
+export type Answer = Pick<Parameters<typeof sendAnswer>[1], "action" | "values">;
+
+/** A person who decides about approvals and answers questions; without one, none is expected. */
+export interface Person {
+  readonly decide?: () => Verdict;
+  readonly answer?: (asked: GatedEvent["payload"]) => Answer;
+}
+
 /** The scene that a test gets. */
 export interface GatedScene {
   readonly model: FakeModel;
@@ -46,6 +57,8 @@ export interface GatedScene {
   readonly executed: readonly Wire[];
   /** Runs a turn to its end; `decide` answers each approval that the turn opens. */
   turn(text: string, decide?: () => Verdict): Promise<readonly GatedEvent[]>;
+  /** Runs a turn to its end while a person answers its questions. */
+  turnWith(text: string, person: Person): Promise<readonly GatedEvent[]>;
   /** Changes the rules of the server `bench` while everything runs. */
   rule(rules: Readonly<Record<string, string>>): Promise<void>;
   /** Ends the dial unit and its program, and starts both again. */
@@ -59,11 +72,12 @@ const gateText = (rules: Readonly<Record<string, string>>) =>
 
 /**
  * Runs a test with the program. The server `bench` has `look`, `write` (needs approval) and `wipe`
- * (blocked).
+ * (blocked); it echoes each call unless another behavior is given.
  */
 export async function withGatedProgram(
   program: RuntimeProgram,
   work: (scene: GatedScene) => Promise<void>,
+  behavior: ServerBehavior = echoServer,
 ): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "fc-" });
   const paths = pathsUnder(root);
@@ -73,7 +87,7 @@ export async function withGatedProgram(
   await Deno.mkdir(`${root}/run/mcp`, { recursive: true });
   const server = serveUnix(socketOf(root), (message, connection) => {
     if (message.method === "tools/call") executed.push(message.params);
-    return echoServer(message, connection);
+    return behavior(message, connection);
   });
   try {
     const env = await prepare(program, { root, home, url: new URL(model.baseUrl).origin });
@@ -103,7 +117,8 @@ export async function withGatedProgram(
         model,
         home,
         executed,
-        turn: (text, decide) => runTurn(at, text, decide),
+        turn: (text, decide) => runTurn(at, text, { ...defined({ decide }) }),
+        turnWith: (text, person) => runTurn(at, text, person),
         rule: (rules) => Deno.writeTextFile(paths.gate("bench"), gateText(rules)),
         restart: async () => {
           await dial.kill("SIGTERM");
@@ -122,7 +137,7 @@ export async function withGatedProgram(
 
 type At = Parameters<typeof runLocalTurn>[0];
 
-async function runTurn(at: At, text: string, decide?: () => Verdict) {
+async function runTurn(at: At, text: string, { decide, answer }: Person) {
   const events: GatedEvent[] = [];
   const ended = await runLocalTurn(at, { agent: AGENT, text, by: "the operator" }, {
     stop: new AbortController().signal,
@@ -130,6 +145,13 @@ async function runTurn(at: At, text: string, decide?: () => Verdict) {
       if (news.type !== "turn_event") return;
       const { kind, payload } = news;
       events.push({ kind, payload });
+      if (kind === "question_asked") {
+        assert.ok(answer !== undefined, `no question is expected: ${JSON.stringify(payload)}`);
+        const id = String(payload.question_id);
+        const given = { agent: AGENT, id, by: "the operator", ...answer(payload) };
+        const answered = await sendAnswer(at, given);
+        assert.ok(answered.ok, JSON.stringify(answered));
+      }
       if (kind !== "approval_asked") return;
       assert.ok(decide !== undefined, `nobody is to be asked: ${JSON.stringify(payload)}`);
       const { approval_id: id, digest } = payload as { approval_id: string; digest: string };

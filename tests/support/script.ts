@@ -20,6 +20,9 @@
  * | `answer 'text'` / `! answer 'text'` | what the MCP server answers from now on; with `!`, an error |
  * | `ask agent mcp tool 'json'` | a call of that agent waits for approval from now on |
  * | `used agent days ['json']` | a turn of that agent ended so many days ago, with this usage |
+ * | `question agent mcp 'message' 'schema or address'` | a question waits; `mcp` may be '' |
+ * | `types 'line' …` | what a person types at the terminal of the next command; prompts are in stderr |
+ * | `withdraw agent` | the program that asked the agent's questions has ended |
  * | `http 'text' [status 'header: value'…]` | from now on, answers every HTTP request with this (status 200 by default) and the request's id; before that, every request fails |
  *
  * `$ROOT`, `$HOST` and captured names are replaced. Files after `-- path --` are written before the
@@ -112,6 +115,7 @@ function parseScript(text: string): Script {
 class Runner {
   private last: Outcome = { code: 0, stdout: "", stderr: "" };
   private stdin: string | undefined;
+  private typed: readonly string[] | undefined;
   private ports: Partial<VerbPorts>;
   private readonly captured = new Map<string, string>();
 
@@ -152,6 +156,9 @@ class Runner {
       case "stdin":
         this.stdin = unescape(args[0] ?? "");
         return;
+      case "types":
+        this.typed = args;
+        return;
       case "manager":
         this.ports = { ...this.ports, services: startsEverything() };
         return;
@@ -167,6 +174,10 @@ class Runner {
         return await this.asks.ask(args[0] ?? "", args[1] ?? "", args[2] ?? "", args[3] ?? "");
       case "used":
         return await this.asks.used(args[0] ?? "", args[1] ?? "", args[2]);
+      case "question":
+        return await this.asks.question(args[0] ?? "", args[1] ?? "", args[2] ?? "", args[3] ?? "");
+      case "withdraw":
+        return await this.asks.withdraw(args[0] ?? "");
       case "file":
         return await this.file(args, isNot);
       case "mode": {
@@ -226,9 +237,11 @@ class Runner {
     this.last = await runFleetctl(args.slice(1), {
       root: this.root,
       stdin: this.stdin,
+      typed: this.typed,
       ports: this.ports,
     });
     this.stdin = undefined;
+    this.typed = undefined;
     const wanted = name.includes(":") ? Number(name.slice("exec:".length)) : undefined;
     if (wanted !== undefined) assert.equal(this.last.code, wanted, "exit code");
     else if (isNot) assert.notEqual(this.last.code, 0, "must not exit 0");
@@ -254,12 +267,15 @@ export async function runFleetctl(
   at: {
     readonly root: string;
     readonly stdin?: string | undefined;
+    /** Lines that a person types; without them there is no terminal. */
+    readonly typed?: readonly string[] | undefined;
     readonly ports?: Partial<VerbPorts>;
     readonly env?: Readonly<Record<string, string>>;
   },
 ): Promise<Outcome> {
   const outcome: Outcome = { code: 0, stdout: "", stderr: "" };
   const lines: string[] = [];
+  const typed = at.typed === undefined ? undefined : [...at.typed];
   outcome.code = await runCli(argv, {
     version: "0.0.0",
     env: { ...at.env, FLEETCTL_ROOT: at.root },
@@ -285,7 +301,10 @@ export async function runFleetctl(
     readStdin: async () => ok(at.stdin ?? ""),
     openStdin: () => new Blob([at.stdin ?? ""]).stream(),
     promptSecret: async () => undefined,
-    promptLine: async () => undefined,
+    promptLine: async (label) => {
+      if (typed !== undefined) lines.push(`${label}\n`);
+      return typed?.shift();
+    },
   });
   outcome.stderr = lines.join("");
   return outcome;

@@ -1,27 +1,35 @@
 /**
- * Dial units in a transcript: a real local socket with real approvals and usage under the script's
- * root, without programs behind the calls. A turn echoes its text. Ids are `ask-1`, `ask-2`, … so
- * that a line can name them.
+ * Dial units in a transcript: a real local socket with real approvals, questions and usage under
+ * the script's root, without programs behind them. A turn echoes its text. Ids are `ask-1`,
+ * `ask-2`, … so that a line can name them.
  *
  * @module
  */
 
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { openHost } from "core/os/host.ts";
+import { readElicitation } from "core/questions/elicitation.ts";
 import { ok } from "core/result.ts";
 import { DAY_MS } from "core/text/duration.ts";
-import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import type { LocalTurns } from "units/dial/local_turns.ts";
+import { openPending, type Pending } from "units/dial/pending.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
 import { createUsageReader } from "units/dial/usage_reader.ts";
 
-/** The approvals of one script's dial units. */
+/** The approvals and questions of one script's dial units. */
 export interface ScriptAsks {
   /** Adds a call of an agent that waits for approval. */
   ask(agent: string, mcp: string, tool: string, given: string): Promise<void>;
   /** Adds a turn of an agent that ended so many days ago; `report` is the payload of its usage. */
   used(agent: string, daysAgo: string, report: string | undefined): Promise<void>;
+  /**
+   * Adds a question of an MCP, or of the agent's program if the name is empty: with a schema, or
+   * with an address.
+   */
+  question(agent: string, mcp: string, message: string, schema: string): Promise<void>;
+  /** Withdraws the questions of an agent, as when its program ends. */
+  withdraw(agent: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,7 +39,7 @@ export function scriptAsks(root: string): ScriptAsks {
 }
 
 interface AskUnit {
-  readonly approvals: Approvals;
+  readonly pending: Pending;
   readonly store: DialStore;
   close(): Promise<void>;
 }
@@ -48,8 +56,8 @@ class AsksOfRoot implements ScriptAsks {
   }
 
   async ask(agent: string, mcp: string, tool: string, given: string): Promise<void> {
-    const { approvals } = await this.#unitOf(agent);
-    const asked = await approvals.ask({
+    const { pending } = await this.#unitOf(agent);
+    const asked = await pending.approvals.ask({
       mcp,
       tool,
       version: "1.0.0",
@@ -75,6 +83,25 @@ class AsksOfRoot implements ScriptAsks {
     store.append([event("turn_ended", { outcome: "completed" })], { turnId, to: "ended" });
   }
 
+  async question(agent: string, mcp: string, message: string, schema: string): Promise<void> {
+    const { pending } = await this.#unitOf(agent);
+    const form = readElicitation({
+      mcp: mcp === "" ? null : mcp,
+      message,
+      ...(schema.startsWith("https:")
+        ? { mode: "url", url: schema, schema: undefined }
+        : { mode: "form", url: undefined, schema: JSON.parse(schema) }),
+    });
+    if (!form.ok) throw new Error(form.error);
+    const asked = pending.personQuestions.ask(form.value);
+    if (!asked.ok) throw new Error(asked.error.message);
+    this.#withdraw.push(asked.value.withdraw);
+  }
+
+  async withdraw(agent: string): Promise<void> {
+    (await this.#unitOf(agent)).pending.personQuestions.withdrawAll();
+  }
+
   async close(): Promise<void> {
     for (const withdraw of this.#withdraw) withdraw();
     for (const unit of this.#units.values()) await unit.close();
@@ -87,9 +114,9 @@ class AsksOfRoot implements ScriptAsks {
     const folder = this.#paths.dialState(agent);
     await Deno.mkdir(folder, { recursive: true });
     const store = await openDialStore(databases, `${folder}/dial.db`, "e");
-    const approvals = openApprovals({
+    const pending = openPending({
       agent,
-      store,
+      own: store,
       clock,
       log,
       random: { ...random, uuid: () => `ask-${++this.#count}` },
@@ -100,7 +127,8 @@ class AsksOfRoot implements ScriptAsks {
       agent,
       sockets,
       users,
-      approvals,
+      approvals: pending.approvals,
+      personQuestions: pending.personQuestions,
       usage: createUsageReader({
         ...this.#host,
         folder,
@@ -123,7 +151,7 @@ class AsksOfRoot implements ScriptAsks {
       await socket.close();
       store.close();
     };
-    const unit = { approvals, store, close };
+    const unit = { pending, store, close };
     this.#units.set(agent, unit);
     return unit;
   }

@@ -12,12 +12,10 @@ import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
 import { createKeyedQueue } from "core/concurrency/keyed_queue.ts";
 import type { Host } from "core/ports/host.ts";
-import type { Log } from "core/ports/log.ts";
+import { QUESTION_WAITS } from "core/questions/question.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { signRegistration } from "core/teamchat/registration.ts";
-import { joinApprovalStores } from "units/dial/approval_stores.ts";
-import { type Approvals, openApprovals } from "units/dial/approvals.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import type { LinkOpening } from "units/dial/gateway_link.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
@@ -25,7 +23,6 @@ import { createOwnerFiles, type OwnerFiles } from "units/dial/owner_files.ts";
 import { createTurnFiles } from "units/dial/turn_files.ts";
 import {
   type AnswerFrame,
-  type DecisionFrame,
   type GatewayConnection,
   type GatewayConnectionDeps,
   openGatewayConnection,
@@ -35,6 +32,9 @@ import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.t
 import type { McpBoard } from "units/dial/mcp_board.ts";
 import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
 import type { PermissionEndpoint } from "units/dial/permission.ts";
+import { openPending, type Waiting } from "units/dial/pending.ts";
+import type { PersonQuestions } from "units/dial/person_questions.ts";
+import type { QuestionEndpoint } from "units/dial/question_endpoint.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
 import type { DialStore } from "units/dial/store.ts";
@@ -53,6 +53,8 @@ export interface DialOptions {
   readonly mcps: McpBoard;
   /** Answers the runtime's permission requests once approvals are open. */
   readonly permissions?: PermissionEndpoint;
+  /** Asks a person for the runtime once questions are open. */
+  readonly asks?: QuestionEndpoint;
   readonly hostname: string;
   readonly version: string;
 }
@@ -115,26 +117,23 @@ export async function startDialUnit(
   const { teams } = unit.open;
   const connections = teams === undefined ? [own] : [own, teams];
   const turns = unit.open.turns = createLocalTurns({ connection: own, clock, random, log });
-  const approvals = openApprovals({
+  const pending = openPending({
     agent: config.agent,
     clock,
     random,
     log,
-    store: joinApprovalStores(own.store, ...(teams === undefined ? [] : [teams.store])),
+    own: own.store,
+    ...defined({ teams: teams?.store }),
     onStored: () => connections.forEach(({ link }) => link.wake()),
     onWaiting: states.waiting,
   });
+  const { approvals, personQuestions } = pending;
   options.permissions?.open(approvals);
-  const runtime = startRuntime(unit, states);
-  for (const connection of connections) {
-    connection.start({
-      runtime,
-      onEnded: (turnId) => approvals.turnEnded(turnId),
-      onDecision: (decision) => decide(approvals, decision, log),
-    });
-  }
+  const runtime = startRuntime(unit, states, personQuestions);
+  for (const connection of connections) connection.start({ runtime, ...pending.handlers });
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
-  const local = await openSocket(unit, { ...outgoing, approvals, turns, usage });
+  const served = { ...outgoing, approvals, personQuestions, turns, usage };
+  const local = await openSocket(unit, served);
   return ok({
     isConnected: () => connections.some(({ link }) => link.isRegistered()),
     close: async () => {
@@ -142,6 +141,7 @@ export async function startDialUnit(
       const idle = Promise.all(connections.map((connection) => connection.idle()));
       await runtime.close(RUNTIME_GRACE_MS);
       await idle;
+      personQuestions.withdrawAll();
       states.report("stopped");
       await local?.close();
       await Promise.all(connections.map((connection) => connection.close(OUTBOX_GRACE_MS)));
@@ -156,14 +156,15 @@ export async function startDialUnit(
 interface States {
   report(state: AgentState, reason?: string): void;
   busy(isBusy: boolean): void;
-  /** Reports whether an approval is waiting for a decision. */
-  waiting(isWaiting: boolean): void;
+  /** Reports whether an approval or a question waits for a person. */
+  waiting(what: Waiting, isWaiting: boolean): void;
   settled(): Promise<void>;
 }
 
 function createStates({ files, clock, log, folder, open }: UnitContext): States {
   const stateFile = createStateFile({ files, clock, log, folder });
   let isBusy = false;
+  const waits = { approval: false, question: false };
   const report = (state: AgentState, reason?: string) => {
     stateFile.write(state, reason);
     const payload = { state, since: clock.now(), ...defined({ reason }) };
@@ -171,13 +172,22 @@ function createStates({ files, clock, log, folder, open }: UnitContext): States 
       isControl: true,
     }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
   };
+  const reportNow = () => {
+    if (waits.approval) return report("waiting-approval");
+    // A state of its own would be unreadable for an older gateway.
+    if (waits.question) return report("waiting-approval", QUESTION_WAITS);
+    report(isBusy ? "working" : "idle");
+  };
   return {
     report,
     busy: (is) => {
       isBusy = is;
-      report(isBusy ? "working" : "idle");
+      reportNow();
     },
-    waiting: (isWaiting) => report(isWaiting ? "waiting-approval" : isBusy ? "working" : "idle"),
+    waiting: (what, isWaiting) => {
+      waits[what] = isWaiting;
+      reportNow();
+    },
     settled: () => stateFile.settled(),
   };
 }
@@ -272,10 +282,18 @@ async function openConnections(
   });
 }
 
-function startRuntime({ options, clock, random, log }: UnitContext, states: States) {
+function startRuntime(
+  { options, clock, random, log }: UnitContext,
+  states: States,
+  personQuestions: PersonQuestions,
+) {
   const { driver, mcps } = options;
   const onState = (state: AgentState, reason?: string) => {
-    if (state === "starting" || state === "failed") mcps.forget();
+    if (state === "starting" || state === "failed") {
+      mcps.forget();
+      // The program that asked has ended.
+      personQuestions.withdrawAll();
+    }
     states.report(state, reason);
   };
   return superviseRuntime({ driver, clock, random, log, onState });
@@ -287,7 +305,10 @@ function startRuntime({ options, clock, random, log }: UnitContext, states: Stat
  */
 async function openSocket(
   { config, options, sockets, users, log }: UnitContext,
-  served: Pick<LocalSocketDeps, "questions" | "ownerFiles" | "approvals" | "turns" | "usage">,
+  served: Pick<
+    LocalSocketDeps,
+    "questions" | "ownerFiles" | "approvals" | "personQuestions" | "turns" | "usage"
+  >,
 ): Promise<{ close(): Promise<void> } | undefined> {
   const { agent, paths } = config;
   try {
@@ -315,14 +336,4 @@ async function registration(
   const statement = { agent, owner, gateway: url.host, nonce: random.uuid() };
   const token = await signRegistration(statement, key, clock.now());
   return { headers: { authorization: `Bearer ${token}` } };
-}
-
-/**
- * Applies a decision that arrived through a gateway. If several decisions about one approval
- * arrive, the first counts.
- */
-function decide(approvals: Approvals, frame: DecisionFrame, log: Log): void {
-  const { approval_id: id, digest, decision, by, surface, reason } = frame;
-  const decided = approvals.decide({ id, digest, decision, by, surface, reason });
-  if (!decided.ok) log.info("decision not accepted", { id, code: decided.error.code });
 }

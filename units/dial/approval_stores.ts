@@ -18,9 +18,9 @@ export function joinApprovalStores(first: DialStore, ...more: readonly DialStore
   const runningStore = () => all.find((store) => store.runningTurns().length > 0);
   return {
     runningTurns: () => all.flatMap((store) => store.runningTurns()),
-    append: (drafts, move, approval) => {
-      const holder = approval === undefined ? undefined : holderOf(approval.id);
-      return (holder ?? runningStore() ?? first).append(drafts, move, approval);
+    append: (drafts, move, held) => {
+      const holder = held?.approval === undefined ? undefined : holderOf(held.approval.id);
+      return (holder ?? runningStore() ?? first).append(drafts, move, held);
     },
     approvals: {
       find: (id) => holderOf(id)?.approvals.find(id),

@@ -246,7 +246,7 @@ class AgentApprovals implements Approvals {
       at: clock.now(),
       turnId: approval.turnId,
     }));
-    const written = store.append(drafts, undefined, approval);
+    const written = store.append(drafts, undefined, { approval });
     if (written.ok) this.#deps.onStored();
     return written;
   }

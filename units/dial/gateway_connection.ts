@@ -55,6 +55,8 @@ export interface TurnHandlers {
   readonly onEnded: (turnId: string) => void;
   /** Called when a person has decided about an approval. */
   readonly onDecision: (frame: DecisionFrame) => void;
+  /** Called when a person has answered a question. */
+  readonly onPersonAnswer: (frame: PersonAnswerFrame) => void;
 }
 
 /** Dependencies of a gateway connection. */
@@ -91,6 +93,9 @@ export type AnswerFrame = Extract<
 
 /** Frames that decide about an approval. */
 export type DecisionFrame = Extract<InboundFrame, { type: "approval_decision" }>;
+
+/** Frames that answer a question of a program to a person. */
+export type PersonAnswerFrame = Extract<InboundFrame, { type: "question_answer" }>;
 
 /** Opens the store and starts connecting; rejects when the database cannot be opened. */
 export async function openGatewayConnection(
@@ -239,6 +244,8 @@ function handleFrame(frame: InboundFrame, context: FrameContext): void {
     }
     case "approval_decision":
       return handlers?.onDecision(frame);
+    case "question_answer":
+      return handlers?.onPersonAnswer(frame);
     case "message_result":
     case "agents_result":
       deps.onAnswer(frame);

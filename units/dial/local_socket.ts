@@ -20,9 +20,11 @@ import { LineTooLong, readLines } from "core/text/lines.ts";
 import type { Approvals } from "units/dial/approvals.ts";
 import { answerApprovals, type PeerRights, serveQuestion } from "units/dial/local_approvals.ts";
 import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_turns.ts";
+import { answerQuestions } from "units/dial/local_questions.ts";
 import type { McpBoard } from "units/dial/mcp_board.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
+import type { PersonQuestions } from "units/dial/person_questions.ts";
 import { answerUsage, type UsageReader } from "units/dial/usage_reader.ts";
 
 /** MCPs whose proxies each keep a connection open. */
@@ -50,6 +52,7 @@ export interface LocalSocketDeps {
   readonly questions: GatewayQuestions;
   readonly ownerFiles: Pick<OwnerFiles, "offer">;
   readonly approvals: Approvals;
+  readonly personQuestions: PersonQuestions;
   readonly turns: LocalTurns;
   readonly usage: UsageReader;
   readonly mcps: Pick<McpBoard, "listed">;
@@ -141,7 +144,7 @@ type ShortRequest = Exclude<
 
 async function handle(
   request: ShortRequest,
-  { questions, ownerFiles, approvals, usage }: LocalSocketDeps,
+  { questions, ownerFiles, approvals, personQuestions, usage }: LocalSocketDeps,
   rights: PeerRights,
 ): Promise<LocalAnswer> {
   switch (request.type) {
@@ -171,6 +174,9 @@ async function handle(
       return answerApprovals(request, approvals, rights);
     case "usage":
       return await answerUsage(request, usage, rights.agent);
+    case "questions":
+    case "question_answer":
+      return answerQuestions(request, personQuestions, rights);
     case "approval_use":
       return invalid("this connection has no open question");
     case "turn_cancel":

@@ -26,6 +26,7 @@ import {
 import { startHostUnit } from "units/dial/host_unit.ts";
 import { createMcpBoard } from "units/dial/mcp_board.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
+import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
 
 const PROGRAM = "fleetctl-dial";
 const host = openHost({ log: { program: PROGRAM } });
@@ -69,6 +70,7 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     files: host.files,
     log: host.log,
   });
+  const asks = createQuestionEndpoint({ log: host.log });
   const folder = paths.dialState(agent);
   const { files, clock, log } = host;
   const mcps = createMcpBoard({ files, clock, log, folder });
@@ -79,6 +81,7 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     stateDir: folder,
     env,
     decidePermission: permissions.decide,
+    askQuestion: asks.ask,
     onMcps: mcps.report,
     ...defined({ workdir }),
   });
@@ -86,6 +89,7 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     driver,
     mcps,
     permissions,
+    asks,
     hostname: Deno.hostname(),
     version: VERSION,
   });

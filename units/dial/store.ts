@@ -15,6 +15,7 @@ import { fitPayload } from "units/dial/fit_event.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import type { Database, Databases, SqlValue } from "core/ports/databases.ts";
 import { ok, type Result } from "core/result.ts";
+import type { Question } from "core/questions/question.ts";
 import { type Approval, isOpen } from "core/risk/approval.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import {
@@ -23,6 +24,11 @@ import {
   openApprovalTable,
 } from "units/dial/approval_table.ts";
 import { NOTE_TABLE, type NoteTable, openNoteTable } from "units/dial/note_table.ts";
+import {
+  openQuestionTable,
+  QUESTION_TABLE,
+  type QuestionTable,
+} from "units/dial/question_table.ts";
 import {
   openUsageTable,
   type TurnAtEvent,
@@ -72,6 +78,12 @@ export interface TurnMove {
   readonly to: "running" | "ended";
 }
 
+/** What waits for a person, stored together with the event about it. */
+export interface HeldRecord {
+  readonly approval?: Approval;
+  readonly question?: Question;
+}
+
 /** The store of one dial unit. */
 export interface DialStore {
   /** Identity of the outbox. */
@@ -82,12 +94,14 @@ export interface DialStore {
   /** Bytes that wait for the gateway's acknowledgement. */
   waitingBytes(): number;
   /**
-   * Assigns numbers to events and stores them, together with a state change of a turn or an
-   * approval.
+   * Assigns numbers to events and stores them, together with a state change of a turn, an approval
+   * or a question.
    */
-  append(drafts: readonly EventDraft[], move?: TurnMove, approval?: Approval): Result<void>;
+  append(drafts: readonly EventDraft[], move?: TurnMove, held?: HeldRecord): Result<void>;
   /** Approvals of calls; written only through `append`. */
   readonly approvals: Omit<ApprovalTable, "put">;
+  /** Questions to a person; written only through `append`. */
+  readonly questions: Omit<QuestionTable, "put">;
   /** Notes for the runtime's next turn. */
   readonly notes: NoteTable;
   /** Tokens of turns; written only through `append`. */
@@ -120,6 +134,7 @@ export async function openDialStore(
   db.transaction(() => {
     db.exec(TABLES);
     db.exec(APPROVAL_TABLE);
+    db.exec(QUESTION_TABLE);
     db.exec(NOTE_TABLE);
     db.exec(USAGE_TABLE);
     const put = db.prepare("insert or ignore into meta (name, value) values (?, ?)");
@@ -131,6 +146,7 @@ export async function openDialStore(
 
 class SqliteDialStore implements DialStore {
   readonly approvals: ApprovalTable;
+  readonly questions: QuestionTable;
   readonly notes: NoteTable;
   readonly usage: UsageTable;
   readonly #db: Database;
@@ -147,6 +163,7 @@ class SqliteDialStore implements DialStore {
     this.#db = db;
     this.#sql = statements(db);
     this.approvals = openApprovalTable(db);
+    this.questions = openQuestionTable(db);
     this.notes = openNoteTable(db);
     this.usage = openUsageTable(db);
     const meta = (name: string) => String(this.#sql.meta.get(name)?.value ?? "");
@@ -173,7 +190,8 @@ class SqliteDialStore implements DialStore {
     return this.#waiting;
   }
 
-  append(drafts: readonly EventDraft[], move?: TurnMove, approval?: Approval): Result<void> {
+  append(drafts: readonly EventDraft[], move?: TurnMove, held: HeldRecord = {}): Result<void> {
+    const { approval, question } = held;
     const next = this.#last + drafts.length;
     const written = writeSql(this.#db, "the event", () => {
       if (this.#dropped > this.#deleted) this.#sql.drop.run(this.#dropped);
@@ -182,6 +200,7 @@ class SqliteDialStore implements DialStore {
       for (const draft of drafts) this.usage.note(draft, (turnId) => this.#turnAt(turnId));
       if (move !== undefined) this.#move(move, next);
       if (approval !== undefined) this.approvals.put(approval, isOpen(approval));
+      if (question !== undefined) this.questions.put(question);
       return bytes;
     });
     if (!written.ok) return written;

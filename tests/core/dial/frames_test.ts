@@ -59,6 +59,34 @@ for (const kind of ["turn_queued", "turn_delivered"]) {
   });
 }
 
+Deno.test("readAgentEvent() stores a question only within its limits", () => {
+  const field = (name: string) => ({ name, title: "t", kind: "text", required: false });
+  const asked = (more: Record<string, unknown>) =>
+    readAgentEvent(event("question_asked", {
+      question_id: "q",
+      mcp: null,
+      message: "m",
+      fields: [field("a")],
+      expires: 1,
+      ...more,
+    })).kind;
+  assert.equal(asked({}), "question_asked");
+  assert.equal(asked({ fields: [], url: "https://vendor.example/" }), "question_asked");
+  for (
+    const more of [
+      { fields: Array.from({ length: 17 }, (_, at) => field(`f${at}`)) },
+      { fields: [field("a"), field("a")] },
+      { fields: [field("a\u001b")] },
+      { fields: [{ ...field("a"), kind: "password" }] },
+      { fields: [{ ...field("a"), kind: "choice" }] },
+      { fields: [{ ...field("a"), options: [{ value: 1, label: "one" }] }] },
+      { message: "x".repeat(17_000) },
+      { url: "http://vendor.example/" },
+      { url: "javascript:alert(1)" },
+    ]
+  ) assert.equal(asked(more), "notice", JSON.stringify(more).slice(0, 80));
+});
+
 Deno.test("readAgentEvent() turns an invalid payload into a notice", () => {
   assert.equal(readAgentEvent(event("message", { text: 1 })).kind, "notice");
 });

@@ -3,7 +3,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access acp agents apply approvals audit completion defaults doctor gc help host ledger logs mcp secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access acp agents apply approvals audit completion defaults doctor gc help host ledger logs mcp questions secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "acp") next=""; options="--json --as --help" ;;
@@ -70,6 +70,11 @@ _fleetctl_at() {
     "mcp read") next=""; options="--args --out --timeout --answer --json --as --help" ;;
     "mcp remove") next=""; options="--dry-run --json --as --help" ;;
     "mcp wired") next=""; options="--json --as --help" ;;
+    "questions") next="answer decline list show"; options="--json --as --help" ;;
+    "questions answer") next=""; options="--set --accept --json --as --help" ;;
+    "questions decline") next=""; options="--json --as --help" ;;
+    "questions list") next=""; options="--all --json --as --help" ;;
+    "questions show") next=""; options="--json --as --help" ;;
     "secret") next="get list recover recovery rewrap rotate set unset"; options="--json --as --help" ;;
     "secret get") next=""; options="--agent --json --as --help" ;;
     "secret list") next=""; options="--agent --json --as --help" ;;

@@ -10,13 +10,12 @@ import { byteLength } from "core/text/cut_text.ts";
 import { localRequest } from "core/dial/local_frames.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { pathsUnder } from "core/paths.ts";
-import type { PeerStream } from "core/ports/sockets.ts";
-import { err, ok } from "core/result.ts";
+import { err } from "core/result.ts";
 import { refusal } from "core/errors.ts";
 import { memoryHost } from "tests/fakes/host.ts";
+import { overSocket } from "tests/units/dial/over_socket.ts";
 import { type Approvals, openApprovals, type Question } from "units/dial/approvals.ts";
 import { answerApprovals } from "units/dial/local_approvals.ts";
-import { openLocalSocket } from "units/dial/local_socket.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
 import { openDialStore } from "units/dial/store.ts";
 
@@ -168,7 +167,7 @@ Deno.test("a decision about an unknown approval is refused to the decider", asyn
 });
 
 Deno.test("the agent itself decides about nothing", async () => {
-  const { approvals, host } = await bench();
+  const { approvals } = await bench();
   const question = await asked(approvals);
   const { id, digest } = question.approval;
   const decide = localRequest.parse({
@@ -196,65 +195,9 @@ Deno.test("the agent itself decides about nothing", async () => {
       [0, false, "approval-decided"],
     ] as const
   ) {
-    assert.match(await overSocket({ uid, isRootless, approvals, host }, decide), new RegExp(want));
+    assert.match(await overSocket({ uid, isRootless, approvals }, decide), new RegExp(want));
   }
 });
-
-async function overSocket(
-  of: {
-    readonly uid: number;
-    readonly isRootless: boolean;
-    readonly approvals: Approvals;
-    readonly host: ReturnType<typeof memoryHost>;
-  },
-  line: unknown,
-): Promise<string> {
-  const { uid, isRootless, approvals, host } = of;
-  const input = new TransformStream<Uint8Array, Uint8Array>();
-  const output = new TransformStream<Uint8Array, Uint8Array>();
-  let serve = (_stream: PeerStream) => {};
-  await openLocalSocket("/run/local.sock", {
-    sockets: {
-      serveUnix: (_path, _mode, handler) => {
-        serve = handler;
-        return Promise.resolve({ close: () => Promise.resolve() });
-      },
-    },
-    users: { currentUid: () => 1000 },
-    mcps: { listed: () => () => {} },
-    questions: {
-      sendMessage: () => Promise.resolve(ok(undefined)),
-      agentNames: () => Promise.resolve(ok([])),
-      sendToOwner: () => Promise.reject(new Error("not asked here")),
-      answered: () => false,
-      resend: () => {},
-    },
-    turns: {
-      begin: () => {
-        throw new Error("no turns here");
-      },
-      preview: () => {},
-    },
-    ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
-    usage: { sum: () => Promise.reject(new Error("not asked here")) },
-    agent: "mia",
-    approvals,
-    isRootless,
-    log: host.log,
-  });
-  serve({
-    readable: input.readable,
-    writable: output.writable,
-    close: () => {},
-    peer: { uid, gid: uid, pid: 1 },
-  });
-  const reader = output.readable.getReader();
-  await input.writable.getWriter().write(
-    new TextEncoder().encode(`${JSON.stringify(line)}\n`),
-  );
-  const { value } = await reader.read();
-  return new TextDecoder().decode(value);
-}
 
 Deno.test("a runtime's permission request is an approval like any other", async () => {
   const paths = pathsUnder("/");

@@ -11,8 +11,8 @@ import { refusal } from "core/errors.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import { openApprovals } from "units/dial/approvals.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
+import { openPending } from "units/dial/pending.ts";
 import { openDialStore } from "units/dial/store.ts";
 import { createAgentMessageServer } from "units/mcp/builtin/agent_message.ts";
 
@@ -34,7 +34,18 @@ async function withServer(
   const path = `${folder}/local.sock`;
   const host = memoryHost({ users: { currentUid: Deno.uid() ?? 0 } });
   const sent: Sent[] = [];
+  const { clock, random, log } = host;
+  const own = await openDialStore(host.databases, "/dial.db", "e");
   const socket = await openLocalSocket(path, {
+    ...openPending({
+      agent: "mia",
+      own,
+      clock,
+      random,
+      log,
+      onStored: () => {},
+      onWaiting: () => {},
+    }),
     agent: "mia",
     mcps: { listed: () => () => {} },
     turns: {
@@ -45,17 +56,8 @@ async function withServer(
     },
     sockets: host.sockets,
     users: host.users,
-    log: host.log,
+    log,
     isRootless: false,
-    approvals: openApprovals({
-      agent: "mia",
-      clock: host.clock,
-      random: host.random,
-      log: host.log,
-      store: await openDialStore(host.databases, "/dial.db", "e"),
-      onStored: () => {},
-      onWaiting: () => {},
-    }),
     ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
     usage: { sum: () => Promise.reject(new Error("not asked here")) },
     questions: {

@@ -34,6 +34,7 @@ export interface AgentContext {
   /** Environment of the dial unit, passed to the runtime; systemd filled it from the env files. */
   readonly env: Readonly<Record<string, string>>;
   readonly decidePermission?: DriverOptions["decidePermission"];
+  readonly askQuestion?: DriverOptions["askQuestion"];
   readonly onMcps?: DriverOptions["onMcps"];
 }
 
@@ -62,7 +63,11 @@ export function createDriver(
       file: `${context.stateDir}/mcp.json`,
       isInSession: definition.clientConfig.shape === "mcp_servers",
     },
-    ...defined({ onMcps: context.onMcps, decidePermission: context.decidePermission }),
+    ...defined({
+      onMcps: context.onMcps,
+      decidePermission: context.decidePermission,
+      askQuestion: context.askQuestion,
+    }),
   };
   switch (definition.protocol) {
     case "acp":

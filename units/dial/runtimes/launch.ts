@@ -12,6 +12,7 @@ import type { Log } from "core/ports/log.ts";
 import type { Child, Processes } from "core/ports/processes.ts";
 import type { Random } from "core/ports/random.ts";
 import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
+import type { QuestionAsker } from "units/dial/runtimes/question.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
 import type { McpLoad } from "core/runtimes/mcp_load.ts";
 import type { McpEntry } from "core/runtimes/mcp_entries.ts";
@@ -44,6 +45,8 @@ export interface DriverOptions {
   /** Called with the load states of the MCPs, if the program reports them. */
   readonly onMcps?: (loads: readonly McpLoad[]) => void;
   readonly decidePermission?: PermissionDecider;
+  /** Asks a person; every question is cancelled when absent. */
+  readonly askQuestion?: QuestionAsker;
   /** Time limit of the handshake and the start of the conversation together. */
   readonly startMs?: number;
   /** Time limit of a cancelled turn; after it the runtime is killed. */

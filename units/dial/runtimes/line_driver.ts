@@ -30,6 +30,7 @@ import {
   writeOwn,
 } from "units/dial/runtimes/launch.ts";
 import type { Message } from "units/dial/runtimes/message.ts";
+import type { QuestionAsker } from "units/dial/runtimes/question.ts";
 import type { McpLoad } from "core/runtimes/mcp_load.ts";
 import { type McpEntry, printMcpServers, proxiedOf } from "core/runtimes/mcp_entries.ts";
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
@@ -48,6 +49,7 @@ export interface DialectDeps {
   /** Conversation to resume; undefined begins one. */
   readonly sessionId: string | undefined;
   readonly decidePermission: PermissionDecider | undefined;
+  readonly askQuestion: QuestionAsker | undefined;
   /** The working folder of the program. */
   readonly cwd: string;
   /** Mode from the runtime definition. */
@@ -159,6 +161,7 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
   const dialect = protocol.createDialect({
     sessionId,
     decidePermission: options.decidePermission,
+    askQuestion: options.askQuestion,
     cwd: launch.cwd,
     mode: launch.sessionMode,
     entries: prepared.entries,

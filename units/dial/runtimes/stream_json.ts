@@ -20,6 +20,7 @@ import {
 } from "units/dial/runtimes/line_driver.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { createMcpWatch, type McpWatch } from "units/dial/runtimes/mcp_watch.ts";
+import { askSafely } from "units/dial/runtimes/question.ts";
 import { createStreamAsks, type StreamAsks } from "units/dial/runtimes/stream_json_asks.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
@@ -72,6 +73,7 @@ class StreamDialect implements Dialect {
       send: deps.send,
       proxied: deps.proxied,
       decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
+      ask: (form, signal) => askSafely(deps.askQuestion, form, signal),
       onDenied: (callId) => this.#reader.deny(callId),
     });
     this.#mcps = createMcpWatch({
@@ -115,8 +117,7 @@ class StreamDialect implements Dialect {
         this.#readResponse(message);
         return {};
       case "control_request":
-        this.#asks.take(message);
-        return {};
+        return { updates: this.#asks.take(message) };
       case "control_cancel_request":
         this.#asks.withdraw(textOf(message.request_id));
         return {};

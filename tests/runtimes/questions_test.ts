@@ -1,0 +1,152 @@
+/**
+ * Questions of each real agent program to a person, through proxy, dial unit and local socket: an
+ * MCP server that asks during a call, and the program's own questions. The server and the model
+ * read what the person answered, and that the person declined.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { type GatedEvent, withGatedProgram } from "tests/support/gated_program.ts";
+import { sightOf } from "tests/support/model_sight.ts";
+import { echoServer, type ServerBehavior } from "tests/support/mcp_proxy.ts";
+import { type RuntimeProgram, testPrograms } from "tests/support/runtime_programs.ts";
+
+const SCHEMA = {
+  type: "object",
+  properties: {
+    colour: { type: "string", title: "Colour", enum: ["blue", "red"] },
+    n: { type: "integer", minimum: 1, maximum: 9, default: 3 },
+    sure: { type: "boolean" },
+    note: { type: "string", description: "In one line" },
+  },
+  required: ["colour", "n"],
+};
+
+/** Asks a person in each call of `look`; the result of the call is the answer. */
+const askingServer: ServerBehavior = async (message, connection) => {
+  if (message.method === "tools/call" && message.params.name === "look") {
+    return await connection.send({
+      jsonrpc: "2.0",
+      id: `ask-${message.id}`,
+      method: "elicitation/create",
+      params: { mode: "form", message: "Which colour?", requestedSchema: SCHEMA },
+    });
+  }
+  const [, asked] = /^ask-(\d+)$/.exec(String(message.id)) ?? [];
+  if (message.method !== undefined || asked === undefined) {
+    return await echoServer(message, connection);
+  }
+  const text = JSON.stringify(message.result ?? message.error);
+  await connection.send({
+    jsonrpc: "2.0",
+    id: Number(asked),
+    result: { content: [{ type: "text", text }] },
+  });
+};
+
+const kindsOf = (events: readonly GatedEvent[]) =>
+  events.filter(({ kind }) => kind.startsWith("question_")).map(({ kind, payload }) =>
+    `${kind} ${payload.action ?? payload.state ?? payload.mcp}`
+  );
+
+testPrograms(["claude-code"], "lets an MCP server ask a person", async (program) => {
+  await withGatedProgram(program, async ({ model, turnWith }) => {
+    const script = () => {
+      model.forget();
+      model.script(
+        { kind: "answer", calls: [{ tool: program.toolName("bench", "look"), arguments: {} }] },
+        { kind: "answer", text: "done" },
+      );
+    };
+    const read = () => sightOf(model.requests.at(-1)!).results.at(-1)?.text ?? "";
+    script();
+    const asked: GatedEvent["payload"][] = [];
+    const events = await turnWith("look", {
+      answer: (question) => {
+        asked.push(question);
+        return { action: "answered", values: { colour: "blue", n: 7 } };
+      },
+    });
+    assert.deepEqual(asked.map(({ mcp, message }) => [mcp, message]), [["bench", "Which colour?"]]);
+    assert.deepEqual(asked[0].fields, [
+      {
+        name: "colour",
+        title: "Colour",
+        kind: "choice",
+        required: true,
+        options: [{ value: "blue", label: "blue" }, { value: "red", label: "red" }],
+      },
+      { name: "n", title: "n", kind: "integer", required: true, default: 3, min: 1, max: 9 },
+      { name: "sure", title: "sure", kind: "boolean", required: false },
+      {
+        name: "note",
+        title: "note",
+        description: "In one line",
+        kind: "text",
+        required: false,
+      },
+    ]);
+    assert.deepEqual(kindsOf(events), [
+      "question_asked bench",
+      "question_answered answered",
+      "question_ended delivered",
+    ]);
+    assert.match(read(), /"action":"accept"/);
+    assert.match(read(), /"content":\{"colour":"blue","n":7\}/);
+
+    script();
+    const declined = await turnWith("look again", { answer: () => ({ action: "declined" }) });
+    assert.equal(kindsOf(declined)[1], "question_answered declined");
+    assert.match(read(), /"action":"decline"/);
+  }, askingServer);
+});
+
+const QUESTIONS = [
+  {
+    question: "Which drink?",
+    header: "Drink",
+    multiSelect: false,
+    options: [{ label: "Tea", description: "hot" }, { label: "Coffee", description: "black" }],
+  },
+  {
+    question: "Extras?",
+    header: "Extras",
+    multiSelect: true,
+    options: [{ label: "Milk", description: "cold" }, { label: "Sugar", description: "white" }],
+  },
+];
+
+async function asksItself(program: RuntimeProgram): Promise<void> {
+  await withGatedProgram(program, async ({ model, turnWith }) => {
+    const script = () => {
+      model.forget();
+      const call = { tool: "AskUserQuestion", arguments: { questions: QUESTIONS } };
+      model.script({ kind: "answer", calls: [call] }, { kind: "answer", text: "done" });
+    };
+    const read = () => sightOf(model.requests.at(-1)!).results.at(-1)?.text ?? "";
+    script();
+    const events = await turnWith("ask me", {
+      answer: ({ mcp, fields }) => {
+        assert.equal(mcp, null);
+        assert.deepEqual(fields.map(({ title }: { title: string }) => title), [
+          "Which drink?",
+          "Extras?",
+        ]);
+        return { action: "answered", values: { drink: "Mate", extras: ["Milk", "Sugar"] } };
+      },
+    });
+    assert.deepEqual(kindsOf(events), [
+      "question_asked null",
+      "question_answered answered",
+      "question_ended delivered",
+    ]);
+    assert.match(read(), /"Which drink\?"="Mate"/);
+    assert.match(read(), /"Extras\?"="Milk, Sugar"/);
+    script();
+    await turnWith("ask again", { answer: () => ({ action: "declined" }) });
+    assert.match(read(), /declined/i);
+  });
+}
+
+testPrograms(["claude-code"], "asks a person itself", asksItself);
