@@ -9,6 +9,14 @@
 import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import {
+  installCommand,
+  readNeeds,
+  type RuntimeNeeds,
+  versionList,
+  WANTED_INSTALL,
+  WANTED_VERSIONS,
+} from "core/runtimes/needs.ts";
 import { isRecord } from "core/text/json_object.ts";
 import type { YamlFile } from "core/text/yaml.ts";
 import { parseCachedYaml } from "core/text/yaml_cache.ts";
@@ -42,6 +50,11 @@ export interface RuntimeDefinition {
   readonly env: Readonly<Record<string, string>>;
   /** Files and folders in the home with the program's state; MCP servers cannot access them. */
   readonly state: readonly string[];
+  /** Versions of the program that are tested; without them, every version counts as tested. */
+  readonly known?: readonly string[];
+  readonly needs?: RuntimeNeeds;
+  /** Command that installs the program. */
+  readonly install?: string;
 }
 
 /** Whether the program is the built-in agent loop, which reads its client config at its start. */
@@ -72,6 +85,9 @@ interface Draft {
   sessionMode: string | undefined;
   env: Readonly<Record<string, string>> | undefined;
   state: readonly string[] | undefined;
+  known: readonly string[] | undefined;
+  needs: RuntimeNeeds | undefined;
+  install: string | undefined;
 }
 
 /**
@@ -94,6 +110,7 @@ export function parseDefinition(
   }
   const draft = readKeys(parsed.value, base, faults);
   const { summary, command, args, protocol, path, shape, login, sessionMode, env, state } = draft;
+  const { known, needs, install } = draft;
   for (const [key, value] of Object.entries({ summary, command, protocol, path, shape })) {
     if (value === undefined && !faults.some((line) => line.includes(keyName(key)))) {
       faults.push(`${file}: ${keyName(key)} is not set`);
@@ -117,7 +134,7 @@ export function parseDefinition(
     protocol,
     clientConfig: { path, shape },
     login: login ?? "none",
-    ...defined({ sessionMode }),
+    ...defined({ sessionMode, known, needs, install }),
     env: env ?? {},
     state: state ?? [],
   });
@@ -127,12 +144,9 @@ function keyName(key: string): string {
   return key === "path" || key === "shape" ? `client_config.${key}` : key;
 }
 
-function readKeys(
-  yaml: YamlFile,
-  base: RuntimeDefinition | undefined,
-  faults: string[],
-): Draft {
-  const draft: Draft = {
+/** Returns a draft with the keys of the shipped definition. */
+function draftOf(base: RuntimeDefinition | undefined): Draft {
+  return {
     summary: base?.summary,
     command: base?.command,
     args: base?.args,
@@ -143,13 +157,26 @@ function readKeys(
     sessionMode: base?.sessionMode,
     env: base?.env,
     state: base?.state,
+    known: base?.known,
+    needs: base?.needs,
+    install: base?.install,
   };
+}
+
+function readKeys(
+  yaml: YamlFile,
+  base: RuntimeDefinition | undefined,
+  faults: string[],
+): Draft {
+  const draft = draftOf(base);
   const bad = (path: readonly string[], wanted: string) =>
     faults.push(`${yaml.file}:${yaml.lineOf(path)}: ${path.join(".")} ${wanted}`);
   if (!isRecord(yaml.value)) {
     bad([], "the file must be a mapping");
     return draft;
   }
+  // The shipped command installs the shipped program, not the host's.
+  if (Object.hasOwn(yaml.value, "command")) draft.install = undefined;
   for (const [key, value] of Object.entries(yaml.value)) {
     switch (key) {
       case "summary":
@@ -175,6 +202,15 @@ function readKeys(
         break;
       case "state":
         draft.state = homePaths(value) ?? void bad([key], WANTED_STATE);
+        break;
+      case "known":
+        draft.known = versionList(value) ?? void bad([key], WANTED_VERSIONS);
+        break;
+      case "needs":
+        draft.needs = readNeeds(value, base?.needs, bad);
+        break;
+      case "install":
+        draft.install = installCommand(value) ?? void bad([key], WANTED_INSTALL);
         break;
       case "client_config":
         readClientConfig(value, draft, bad);

@@ -25,6 +25,18 @@ for (const program of wantedPrograms()) {
     assert.ok(said.includes(await pinnedVersion(program)), said);
   });
 
+  Deno.test(`${program.name} reports its version, if its protocol has one`, async () => {
+    const shown = program.name === "pi"
+      ? []
+      : [`Version ${await pinnedVersion(program)} of ${program.name} is not tested (tested: 0)`];
+    await withProgram(program, async ({ model, turn }) => {
+      model.script({ kind: "answer", text: "yes" });
+      const { outcome, updates } = await turn("say something");
+      assert.deepEqual(outcome, { outcome: "completed" });
+      assert.deepEqual(updates.flatMap((each) => each.kind === "notice" ? [each.text] : []), shown);
+    }, { definition: { known: ["0"] } });
+  });
+
   Deno.test(`${program.name} runs a turn against the scripted model`, async () => {
     await withProgram(program, async ({ model, turn }) => {
       model.script({ kind: "answer", text: "The quick brown fox jumps over the lazy dog." });

@@ -52,6 +52,8 @@ export interface SceneOptions {
   readonly mcps?: Readonly<Record<string, unknown>>;
   /** Writes files into the home before the program starts; returns more entries of the config. */
   readonly furnish?: (home: string) => Promise<Readonly<Record<string, unknown>>>;
+  /** Keys of the runtime definition that differ from the shipped ones. */
+  readonly definition?: Partial<RuntimeDefinition>;
   /** Additions to the program's environment. */
   readonly env?: Readonly<Record<string, string>>;
   /**
@@ -70,13 +72,13 @@ export async function withProgram(
   options: SceneOptions = {},
 ): Promise<void> {
   const { mcps = {}, workdir = (home) => Promise.resolve(home), env: more = {} } = options;
-  const { decidePermission } = options;
+  const { decidePermission, definition: changes } = options;
   const model = await startFakeModel(hasNoTools);
   const home = await Deno.makeTempDir({ prefix: "fleetctl-program-" });
   try {
     const reports: (readonly McpLoad[])[] = [];
     const env = await program.connect({ root: home, home, url: new URL(model.baseUrl).origin });
-    const definition = { ...program.definition(), command: programFile(program) };
+    const definition = { ...program.definition(), command: programFile(program), ...changes };
     await writeClientConfig(definition, home, { ...mcps, ...await options.furnish?.(home) });
     const driver = createDriver(definition, {
       processes: systemProcesses(),

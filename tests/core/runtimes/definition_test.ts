@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { pathsUnder } from "core/paths.ts";
 import { fillPlaceholders, parseDefinition } from "core/runtimes/definition.ts";
 import { findDefinition, readDefinitions, shippedDefinitions } from "core/runtimes/definitions.ts";
+import { startMsOf } from "core/runtimes/needs.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 
 const PATHS = pathsUnder("/");
@@ -66,6 +67,37 @@ Deno.test("readDefinitions() merges the host's files over the shipped ones", asy
   assert.deepEqual(byName.get("mine")?.args, ["--home", "{home}"]);
 });
 
+Deno.test("readDefinitions() merges needs one by one", async () => {
+  const files = memoryFiles({
+    [`${PATHS.runtimesDir}/opencode.yaml`]: "needs: { start_seconds: 200 }\nknown: []\n",
+    [`${PATHS.runtimesDir}/codex.yaml`]: "command: /opt/codex\n",
+  });
+  const { byName, faults } = await readDefinitions(files, PATHS);
+  assert.deepEqual(faults, []);
+  const opencode = byName.get("opencode");
+  assert.deepEqual(opencode?.needs, { memoryMb: 800, startSeconds: 200 });
+  assert.deepEqual(opencode?.known, []);
+  assert.match(opencode?.install ?? "", /opencode-ai@/);
+  // The shipped command would not install the host's own program.
+  assert.equal(byName.get("codex")?.install, undefined);
+  assert.deepEqual(byName.get("codex")?.known, ["0.169.0"]);
+});
+
+Deno.test("startMsOf() is 90 s unless the definition states another time", () => {
+  assert.equal(startMsOf(undefined), 90_000);
+  assert.equal(startMsOf({ memoryMb: 1 }), 90_000);
+  assert.equal(startMsOf({ startSeconds: 5 }), 5_000);
+});
+
+Deno.test("the page installs programs as the shipped definitions do", async () => {
+  const page = await Deno.readTextFile(new URL("../../../docs/runtime.md", import.meta.url));
+  for (const { name, install, known = [] } of shippedDefinitions().values()) {
+    if (install === undefined) continue;
+    assert.ok(page.includes(`\n${install}\n`), name);
+    assert.ok(known.some((version) => install.endsWith(`@${version}`)), name);
+  }
+});
+
 Deno.test("readDefinitions() reports a broken file and keeps the shipped definition", async () => {
   const files = memoryFiles({
     [`${PATHS.runtimesDir}/runtime-b.yaml`]: "comand: /opt/b\n",
@@ -115,6 +147,18 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
   ],
   ["state that leaves the home", `${WHOLE}\nstate: ["{home}/../bob"]`, /:8: state must be a list/],
   ["the whole home as state", `${WHOLE}\nstate: ["{home}/"]`, /:8: state must be a list/],
+  ["a version that is a number", `${WHOLE}\nknown: [1.0]`, /:8: known must be a list of at most/],
+  ["versions that are no list", `${WHOLE}\nknown: "1.0"`, /:8: known must be a list/],
+  ["needs that are a number", `${WHOLE}\nneeds: 5`, /:8: needs must be a mapping/],
+  ["an unknown need", `${WHOLE}\nneeds: { disk_mb: 1 }`, /needs\.disk_mb is not a known key/],
+  ["no memory", `${WHOLE}\nneeds: { memory_mb: 0 }`, /needs\.memory_mb must be a whole number/],
+  ["memory as text", `${WHOLE}\nneeds: { memory_mb: 1G }`, /needs\.memory_mb must be a whole/],
+  [
+    "a start of more than an hour",
+    `${WHOLE}\nneeds: { start_seconds: 3601 }`,
+    /needs\.start_seconds must be a whole number from 1 to 3600/,
+  ],
+  ["an install command of two lines", `${WHOLE}\ninstall: "a\\nb"`, /install must be a command on/],
   ["a bad login", `${WHOLE}\nlogin: magic`, /login must be one of none, pasted_code/],
 ];
 for (const [what, text, fault] of BAD) {

@@ -29,11 +29,11 @@ import {
   type DriverPorts,
   type RuntimeLaunch,
   spawnRuntime,
-  START_MS,
 } from "units/dial/runtimes/launch.ts";
 import { jsonLineWriter, parseJsonLine } from "core/text/json_lines.ts";
 import { readLines } from "core/text/lines.ts";
 import { proxiedOf } from "core/runtimes/mcp_entries.ts";
+import { createVersionWatch, type VersionWatch } from "units/dial/runtimes/version_watch.ts";
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
@@ -45,7 +45,9 @@ export function acpDriver(
 ): RuntimeDriver {
   // Kept across restarts: these are denials that the model has not seen yet.
   const denials = createPendingDenials();
-  return { start: () => startSession({ launch, ports, options, denials }) };
+  const { runtime, known } = launch;
+  const versions = createVersionWatch({ runtime, known, log: ports.log });
+  return { start: () => startSession({ launch, ports, options, denials, versions }) };
 }
 
 interface Starter {
@@ -53,10 +55,11 @@ interface Starter {
   readonly ports: DriverPorts;
   readonly options: DriverOptions;
   readonly denials: PendingDenials;
+  readonly versions: VersionWatch;
 }
 
 async function startSession(
-  { launch, ports, options, denials }: Starter,
+  { launch, ports, options, denials, versions }: Starter,
 ): Promise<RuntimeSession> {
   const { mcps, sessionFile } = options;
   const entries = mcps?.isInSession === true ? await mcps.read() : [];
@@ -80,12 +83,13 @@ async function startSession(
     decide: options.decidePermission,
   });
   void endConnection({ connection, supervised, slot, clock: ports.clock, input });
-  const startMs = options.startMs ?? START_MS;
+  const { startMs } = options;
   const stopTimer = ports.clock.after(startMs, () => {
     connection.close(new Error(`it did not answer within ${startMs / 1000} s`));
   });
   try {
-    const sessionId = await openConversation({ connection, launch, ports, sessionFile, entries });
+    const opening = { connection, launch, ports, sessionFile, entries, versions };
+    const sessionId = await openConversation(opening);
     return acpSession({
       connection,
       sessionId,
@@ -94,6 +98,7 @@ async function startSession(
       ports,
       servers,
       denials,
+      versions,
       endInput: () =>
         input.close().catch(() => {
           // The process has already ended, which is what closing its input should achieve.

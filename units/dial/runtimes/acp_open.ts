@@ -19,6 +19,7 @@ import {
   rememberSession,
   type RuntimeLaunch,
 } from "units/dial/runtimes/launch.ts";
+import type { VersionWatch } from "units/dial/runtimes/version_watch.ts";
 import type { McpEntry } from "core/runtimes/mcp_entries.ts";
 
 /** Parameters of an opening. */
@@ -29,6 +30,7 @@ export interface Opening {
   readonly sessionFile: string;
   /** MCPs that the program receives with its session. */
   readonly entries: readonly McpEntry[];
+  readonly versions: Pick<VersionWatch, "report">;
 }
 
 /**
@@ -46,6 +48,7 @@ export async function openConversation(opening: Opening): Promise<string> {
       `it speaks ACP version ${peer.protocolVersion}, must speak version ${PROTOCOL_VERSION}`,
     );
   }
+  opening.versions.report(peer.agentInfo?.version ?? "");
   const mcpServers = serversFor(peer, opening);
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
   if (stored !== undefined && await resumeConversation(opening, { peer, stored, mcpServers })) {

@@ -14,6 +14,7 @@ import type { Random } from "core/ports/random.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
+import type { VersionWatch } from "units/dial/runtimes/version_watch.ts";
 import type { PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
 /** Message with which a connection is closed after the process has ended. */
@@ -37,6 +38,7 @@ export interface AcpSessionDeps {
   /** Names of the MCPs that the program received. */
   readonly servers: readonly string[];
   readonly denials: PendingDenials;
+  readonly versions: Pick<VersionWatch, "take">;
   /** Closes the runtime's stdin; never rejects. */
   readonly endInput: () => Promise<void>;
 }
@@ -71,6 +73,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
       onUpdate: (params) => handleUpdate(params, sessionId, begun),
     };
     const outcome = await begun.end(async () => {
+      for (const update of deps.versions.take()) await begun.take(update);
       const result = await runPrompt(deps, turn);
       slot.turn = undefined;
       return result;

@@ -80,10 +80,11 @@ class CodexDialect implements Dialect {
   }
 
   async open(signal: AbortSignal): Promise<void> {
-    await this.#ask("initialize", {
+    const peer = await this.#ask("initialize", {
       clientInfo: { name: "fleetctl", title: "fleetctl", version: "0.1.0" },
       capabilities: { experimentalApi: false, requestAttestation: false },
     });
+    this.#deps.onVersion(versionOf(textOf(peer.userAgent)));
     await this.#deps.send({ method: "initialized" });
     const opened = await this.#openThread(threadParams(this.#deps));
     const why = refusedParameter(opened, this.#deps);
@@ -204,6 +205,11 @@ class CodexDialect implements Dialect {
     if (outcome.outcome !== "failed") this.#denials.delivered();
     return { outcome };
   }
+}
+
+/** Returns the version in `fleetctl/0.169.0 (Debian …) …`: the client's name, then the program's. */
+function versionOf(userAgent: string): string {
+  return /^[^/\s]*\/(\S+)/.exec(userAgent)?.[1] ?? "";
 }
 
 const CODES: Readonly<Record<string, string>> = {

@@ -9,6 +9,7 @@ import { defined } from "core/defined.ts";
 import { errorText } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
+import { startMsOf } from "core/runtimes/needs.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { acpDriver } from "units/dial/runtimes/acp.ts";
 import { codexAppServer } from "units/dial/runtimes/codex.ts";
@@ -55,6 +56,7 @@ export function createDriver(
     env: runtimeEnv(context, definition, placeholders),
     cwd: context.workdir ?? context.home,
     sessionMode: definition.sessionMode,
+    known: definition.known,
   };
   const options: DriverOptions = {
     sessionFile: `${context.stateDir}/session.json`,
@@ -63,6 +65,7 @@ export function createDriver(
       file: `${context.stateDir}/mcp.json`,
       isInSession: definition.clientConfig.shape === "mcp_servers",
     },
+    startMs: startMsOf(definition.needs),
     ...defined({
       onMcps: context.onMcps,
       decidePermission: context.decidePermission,

@@ -26,6 +26,8 @@ export interface RuntimeLaunch {
   readonly cwd: string;
   /** Mode of the conversation, as the program names it. */
   readonly sessionMode?: string | undefined;
+  /** Versions of the program that are tested. */
+  readonly known?: readonly string[] | undefined;
 }
 
 /** What a driver needs besides the program. */
@@ -48,7 +50,7 @@ export interface DriverOptions {
   /** Asks a person; every question is cancelled when absent. */
   readonly askQuestion?: QuestionAsker;
   /** Time limit of the handshake and the start of the conversation together. */
-  readonly startMs?: number;
+  readonly startMs: number;
   /** Time limit of a cancelled turn; after it the runtime is killed. */
   readonly cancelMs?: number;
 }
@@ -62,8 +64,6 @@ export interface DriverPorts {
   readonly log: Log;
 }
 
-/** Default of `DriverOptions.startMs`. */
-export const START_MS = 90_000;
 /** Default of `DriverOptions.cancelMs`. */
 export const CANCEL_MS = 15_000;
 

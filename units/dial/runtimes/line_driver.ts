@@ -26,7 +26,6 @@ import {
   rememberSession,
   type RuntimeLaunch,
   spawnRuntime,
-  START_MS,
   writeOwn,
 } from "units/dial/runtimes/launch.ts";
 import type { Message } from "units/dial/runtimes/message.ts";
@@ -34,6 +33,7 @@ import type { QuestionAsker } from "units/dial/runtimes/question.ts";
 import type { McpLoad } from "core/runtimes/mcp_load.ts";
 import { type McpEntry, printMcpServers, proxiedOf } from "core/runtimes/mcp_entries.ts";
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
+import { createVersionWatch, type VersionWatch } from "units/dial/runtimes/version_watch.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
 
 /** The content of one message of the runtime. */
@@ -65,6 +65,8 @@ export interface DialectDeps {
   readonly clock: Pick<Clock, "sleep">;
   /** Writes a message. Never rejects, because the runtime's end is reported elsewhere. */
   readonly send: (message: Message) => Promise<void>;
+  /** Called with the program's version whenever the runtime reports it. */
+  readonly onVersion: (version: string) => void;
   /** Called with the id of the conversation whenever the runtime reports it. */
   readonly onSession: (sessionId: string) => void;
 }
@@ -108,11 +110,14 @@ export function lineDriver(
   ports: DriverPorts,
   options: DriverOptions,
 ): RuntimeDriver {
+  const { runtime, known } = launch;
+  // Kept across restarts: a version is shown only once.
+  const versions = createVersionWatch({ runtime, known, log: ports.log });
   return {
     async start() {
       const { sessionFile } = options;
       const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
-      const starter = { protocol, launch, ports, options };
+      const starter = { protocol, launch, ports, options, versions };
       if (stored === undefined) return await startSession(starter, undefined);
       try {
         return await startSession(starter, stored);
@@ -132,6 +137,7 @@ interface Starter {
   readonly launch: RuntimeLaunch;
   readonly ports: DriverPorts;
   readonly options: DriverOptions;
+  readonly versions: VersionWatch;
 }
 
 /** Writes the MCP entries to the file from which the program reads them. */
@@ -151,7 +157,7 @@ async function prepareMcps({ protocol, launch, ports, options }: Starter): Promi
 }
 
 async function startSession(of: Starter, sessionId: string | undefined): Promise<RuntimeSession> {
-  const { protocol, ports, options } = of;
+  const { protocol, ports, options, versions } = of;
   const resumed = sessionId === undefined ? [] : protocol.resumeArgs(sessionId);
   const prepared = await prepareMcps(of);
   const launch = { ...of.launch, args: [...of.launch.args, ...prepared.args, ...resumed] };
@@ -170,10 +176,11 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
     onMcps: (loads) => options.onMcps?.(loads),
     clock: ports.clock,
     send: link.send,
+    onVersion: (version) => versions.report(version),
     onSession: sessionKeeper(of, sessionId),
   });
-  const session = lineSession({ dialect, link, supervised, ports, options });
-  const startMs = options.startMs ?? START_MS;
+  const session = lineSession({ dialect, link, supervised, ports, options, versions });
+  const { startMs } = options;
   const silence = new AbortController();
   try {
     await Promise.race([
@@ -291,16 +298,18 @@ interface SessionDeps {
   readonly supervised: SupervisedChild;
   readonly ports: DriverPorts;
   readonly options: DriverOptions;
+  readonly versions: VersionWatch;
 }
 
 function lineSession(deps: SessionDeps): RuntimeSession {
-  const { dialect, link, supervised, ports, options } = deps;
+  const { dialect, link, supervised, ports, options, versions } = deps;
   let running: { turn: RunningTurn; finish: (outcome: TurnOutcome) => void } | undefined;
   let hasExited = false;
   void supervised.exited.then(() => hasExited = true);
   link.follow(async (message) => {
     const { updates = [], outcome } = dialect.read(message);
-    for (const update of updates) await running?.turn.take(update);
+    const notices = running === undefined ? [] : versions.take();
+    for (const update of [...notices, ...updates]) await running?.turn.take(update);
     if (outcome !== undefined) running?.finish(outcome);
   });
   const kill = () => supervised.child.kill("SIGKILL");

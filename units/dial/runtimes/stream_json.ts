@@ -125,6 +125,7 @@ class StreamDialect implements Dialect {
         return this.#readResult(message);
       case "system": {
         const isStart = message.subtype === "init";
+        if (isStart) this.#deps.onVersion(textOf(message.claude_code_version));
         return { updates: isStart ? this.#mcps.onTurn(message) : this.#reader.read(message) };
       }
       default:
