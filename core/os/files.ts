@@ -45,6 +45,7 @@ export function denoFiles(): Files {
     list,
     stat,
     readLink,
+    realPath: (path) => guardAbsent("resolve", path, () => Deno.realPath(path)),
     symlink,
     rename,
     remove,

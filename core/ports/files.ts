@@ -61,6 +61,8 @@ export interface Files {
   list(path: string): Promise<readonly string[]>;
   stat(path: string): Promise<FileStat | undefined>;
   readLink(path: string): Promise<string | undefined>;
+  /** The path without symbolic links; undefined when it, or the target of a link, is missing. */
+  realPath(path: string): Promise<string | undefined>;
   /** Replaces whatever exists at `path` with a symbolic link to `target`, atomically. */
   symlink(target: string, path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;

@@ -191,6 +191,29 @@ contract("links, reads links and replaces them", async (files, root) => {
   assert.deepEqual(await files.list(root), ["file", "link"]);
 });
 
+contract("resolves links, also those above the path", async (files, root) => {
+  await files.ensureDir(`${root}/real/sub`);
+  await files.write(`${root}/real/sub/file`, "x");
+  await files.symlink("real", `${root}/link`);
+  await files.symlink(`${root}/none`, `${root}/dangling`);
+  const real = await files.realPath(root);
+  for (
+    const [path, want] of [
+      ["real/sub/file", "real/sub/file"],
+      ["link/sub", "real/sub"],
+      ["link/sub/file", "real/sub/file"],
+      ["link", "real"],
+      ["none", undefined],
+      ["link/none", undefined],
+      ["dangling", undefined],
+    ] as const
+  ) {
+    const found = await files.realPath(`${root}/${path}`);
+    assert.equal(found, want === undefined ? undefined : `${real}/${want}`, path);
+  }
+  assert.equal((await faultOf(files.realPath(`${root}/real/sub/file/x`))).code, "ENOTDIR");
+});
+
 contract("renames over what is there", async (files, root) => {
   await files.write(`${root}/from`, "new");
   await files.write(`${root}/to`, "old");

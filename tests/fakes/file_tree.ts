@@ -24,6 +24,11 @@ export type Node =
 /** A folder. */
 export type Folder = Extract<Node, { kind: "directory" }>;
 
+interface Found {
+  readonly node: Node;
+  readonly path: string;
+}
+
 /** Links followed in one resolution before it counts as a loop. */
 const LINKS_MAX = 40;
 
@@ -60,7 +65,16 @@ export class FileTree {
   /**
    * Finds a node. Links inside the path are followed; a link at its end only when `follow` is set.
    */
-  find(path: string, follow: boolean, links = 0): Node | undefined {
+  find(path: string, follow: boolean): Node | undefined {
+    return this.#walk(path, follow, 0)?.node;
+  }
+
+  /** Returns the path without links; undefined when it does not exist. */
+  realPath(path: string): string | undefined {
+    return this.#walk(path, true, 0)?.path;
+  }
+
+  #walk(path: string, follow: boolean, links: number): Found | undefined {
     let node: Node = this.#root;
     const parts = split(path);
     for (const [index, part] of parts.entries()) {
@@ -73,11 +87,11 @@ export class FileTree {
         const base = `/${parts.slice(0, index).join("/")}`;
         const rest = parts.slice(index + 1).join("/");
         const target = next.target.startsWith("/") ? next.target : `${base}/${next.target}`;
-        return this.find(`${target}/${rest}`, follow, links + 1);
+        return this.#walk(`${target}/${rest}`, follow, links + 1);
       }
       node = next;
     }
-    return node;
+    return { node, path: `/${parts.join("/")}` };
   }
 
   /** Creates a folder and its missing parents, and returns it. */

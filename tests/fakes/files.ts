@@ -70,7 +70,7 @@ export function memoryFiles(
 
 function readingOf(
   tree: FileTree,
-): Pick<Files, "readBytes" | "readText" | "readPlain" | "list" | "stat" | "readLink"> {
+): Pick<Files, "readBytes" | "readText" | "readPlain" | "list" | "stat" | "readLink" | "realPath"> {
   const readBytes = async (path: string) => {
     const node = tree.find(path, true);
     if (node === undefined) return undefined;
@@ -103,6 +103,7 @@ function readingOf(
       const node = tree.find(path, false);
       return node?.kind === "symlink" ? node.target : undefined;
     },
+    realPath: async (path) => tree.realPath(path),
   };
 }
 
