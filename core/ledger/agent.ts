@@ -13,6 +13,14 @@ export const CHANNELS = ["webview", "messenger", "teamchat", "workchat"] as cons
 /** One of `CHANNELS`. */
 export type Channel = typeof CHANNELS[number];
 
+/**
+ * What an agent's runtime asks a person about before it uses a built-in tool: every change, only
+ * what leaves the workspace, or nothing (docs/approvals.md#built-in-tools-and-modes).
+ */
+export const ASK_MODES = ["changes", "outside", "never"] as const;
+/** One of `ASK_MODES`. */
+export type AskMode = typeof ASK_MODES[number];
+
 /** The `tools` category: deltas against the default set, MCP names only. */
 export interface ToolDeltas {
   readonly add: readonly McpName[];
@@ -34,6 +42,8 @@ export interface AgentRecord {
   readonly runOn?: HostName;
   /** The folder it works in, as written in the shard; absent means its host's default. */
   readonly workspace?: string;
+  /** What it asks about before it uses a built-in tool; absent means its runtime's default. */
+  readonly ask?: AskMode;
   /** Root-equivalent on its host. */
   readonly isAdmin: boolean;
   readonly tools: ToolDeltas;

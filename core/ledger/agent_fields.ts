@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { AgentRecord } from "core/ledger/agent.ts";
+import { type AgentRecord, ASK_MODES } from "core/ledger/agent.ts";
 import { nameFault, parseEmail, parseHostName, parseObjectId } from "core/names.ts";
 import type { Result } from "core/result.ts";
 import type { StringRule } from "core/text/field_reader.ts";
@@ -46,6 +46,7 @@ export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
   model: { key: "model", rule: patternRule(MODEL_NAME, "a model name") },
   runOn: { key: "run_on", ...name(parseHostName) },
   workspace: { key: "workspace", rule: workspaceRule },
+  ask: { key: "ask", rule: choiceRule(ASK_MODES) },
 };
 
 /** The names of `TEXT_FIELDS`. */
@@ -64,6 +65,10 @@ export function textsByKey(
 /** Returns a rule for texts that match a pattern. */
 export function patternRule(pattern: RegExp, what: string): StringRule {
   return (text) => pattern.test(text) ? undefined : `must be ${what}`;
+}
+
+function choiceRule(choices: readonly string[]): StringRule {
+  return (text) => choices.includes(text) ? undefined : `must be one of ${choices.join(", ")}`;
 }
 
 /** Returns a rule for texts that `parse` accepts. */

@@ -21,6 +21,12 @@ const WORKSPACE_OPTION: Option = {
   summary: "Folder it works in and its git may write (default ~/workspace)",
 };
 
+const ASK_OPTION: Option = {
+  name: "ask",
+  value: "mode",
+  summary: "Which built-in tools ask a person first: changes, outside or never",
+};
+
 /** Resource limits in an agent's record; the host has a default for each. */
 const LIMIT_OPTIONS: readonly Option[] = [
   { name: "memory-max", value: "SIZE", summary: "Memory limit, such as 2G; at least 256M" },
@@ -48,6 +54,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       ...OWNER_OPTIONS,
       { name: "login", summary: "Give the user-email a login, with a password that is shown once" },
       WORKSPACE_OPTION,
+      ASK_OPTION,
       ...LIMIT_OPTIONS,
       { name: "dry-run", summary: "Print what would change" },
     ],
@@ -205,6 +212,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       },
       { name: "model", value: "model", summary: "Model; empty for the runtime's own" },
       { ...WORKSPACE_OPTION, summary: `${WORKSPACE_OPTION.summary}; empty for the default` },
+      { ...ASK_OPTION, summary: `${ASK_OPTION.summary}; empty for the runtime's default` },
       ...LIMIT_OPTIONS.map((option) => ({
         ...option,
         summary: `${option.summary}; empty for the host's default`,

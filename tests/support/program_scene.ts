@@ -10,6 +10,7 @@ import { systemClock } from "core/os/clock.ts";
 import { denoFiles } from "core/os/files.ts";
 import { systemProcesses } from "core/os/processes.ts";
 import { systemRandom } from "core/os/random.ts";
+import type { AskMode } from "core/ledger/agent.ts";
 import { pathsUnder } from "core/paths.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
@@ -61,6 +62,8 @@ export interface SceneOptions {
    * home.
    */
   readonly workdir?: (home: string) => Promise<string>;
+  /** Mode in the agent's record; the program gets it as from its unit. */
+  readonly ask?: AskMode;
   /** Decides permissions; everything is denied when absent. */
   readonly decidePermission?: PermissionDecider;
 }
@@ -72,7 +75,7 @@ export async function withProgram(
   options: SceneOptions = {},
 ): Promise<void> {
   const { mcps = {}, workdir = (home) => Promise.resolve(home), env: more = {} } = options;
-  const { decidePermission, definition: changes } = options;
+  const { decidePermission, ask, definition: changes } = options;
   const model = await startFakeModel(hasNoTools);
   const home = await Deno.makeTempDir({ prefix: "fleetctl-program-" });
   try {
@@ -93,8 +96,8 @@ export async function withProgram(
       stateDir: `${home}/dial`,
       workdir: await workdir(home),
       onMcps: (loads) => reports.push(loads),
-      ...defined({ decidePermission }),
-      env: { PATH: programPath(program), ...env, ...more },
+      ...defined({ decidePermission, ask }),
+      env: { PATH: programPath(program), ...defined({ FLEETCTL_ASK: ask }), ...env, ...more },
     });
     let session = await driver.start();
     try {

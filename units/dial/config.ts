@@ -5,6 +5,7 @@
  */
 
 import { DIAL_PORT, parseRegisterUrl } from "core/dial/register_url.ts";
+import { ASK_MODES, type AskMode } from "core/ledger/agent.ts";
 import {
   type AgentName,
   type Email,
@@ -15,7 +16,7 @@ import {
 } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
-import { parsed, text } from "core/settings/setting_types.ts";
+import { oneOf, parsed, text } from "core/settings/setting_types.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 
 /** The settings table; also the help text of the role. */
@@ -40,6 +41,9 @@ export const DIAL_SETTINGS = {
     doc: "URL where the gateway accepts dial-ins.",
   }),
   runtime: required("FLEETCTL_RUNTIME", text(), { doc: "Name of the runtime definition." }),
+  ask: optional("FLEETCTL_ASK", oneOf(ASK_MODES), {
+    doc: "Which built-in tools ask a person first; the default of the runtime when not set.",
+  }),
   workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),
 } as const;
 
@@ -54,6 +58,8 @@ export interface DialConfig {
   readonly teamchat: { readonly url: URL; readonly owner: ObjectId } | undefined;
   readonly runtime: string;
   readonly workdir: string | undefined;
+  /** Absent when the agent's record sets no mode. */
+  readonly ask: AskMode | undefined;
 }
 
 /** Reads the settings; every fault is in the details of the refusal. */

@@ -14,6 +14,7 @@ import { helpOrRefuse, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import type { Result } from "core/result.ts";
+import { defaultAskMode } from "core/risk/builtin_tools.ts";
 import { VERSION } from "core/version.ts";
 import { startDialUnit } from "units/dial/app.ts";
 import { DIAL_SETTINGS, type DialConfig, readDialConfig } from "units/dial/config.ts";
@@ -53,7 +54,7 @@ await serveUntilStopped(
 );
 
 async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
-  const { paths, agent, runtime, workdir } = config;
+  const { paths, agent, runtime, workdir, ask } = config;
   const definitions = await readDefinitions(host.files, paths);
   for (const fault of definitions.faults) {
     host.log.warning(fault.message, { code: fault.code, details: fault.details });
@@ -64,8 +65,11 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     host.log.error(message, { code, details });
     Deno.exit(2);
   }
+  const home = paths.home(agent);
   const permissions = createPermissionEndpoint({
     runtime,
+    mode: ask ?? defaultAskMode(definition.value),
+    workspace: workdir === undefined ? undefined : { folder: workdir, home },
     paths,
     files: host.files,
     log: host.log,
@@ -76,14 +80,14 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
   const mcps = createMcpBoard({ files, clock, log, folder });
   const driver = createDriver(definition.value, host, {
     agent,
-    home: paths.home(agent),
+    home,
     paths,
     stateDir: folder,
     env,
     decidePermission: permissions.decide,
     askQuestion: asks.ask,
     onMcps: mcps.report,
-    ...defined({ workdir }),
+    ...defined({ workdir, ask }),
   });
   const unit = await startDialUnit(config, host, {
     driver,

@@ -2,8 +2,9 @@
  * The dial unit's answer to a runtime's permission request. A command that reaches a blocked tool
  * is denied. A call of an MCP that fleetctl wired is decided by the gate's rule. A call behind the
  * MCP proxy needs no approval here, because the proxy requests one with the arguments of the call
- * itself. Everything else becomes an approval for a human. The runtime asks before it acts, so the
- * decision is about what it intends to do.
+ * itself. A call of a built-in tool is decided by the table of built-in tools and the agent's mode.
+ * What the rules do not decide becomes an approval for a human. The runtime asks before it acts, so
+ * the decision is about what it intends to do.
  *
  * @module
  */
@@ -11,16 +12,19 @@
 import { DIRECT } from "core/mcp/call_origin.ts";
 import { cutText } from "core/text/cut_text.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import type { AskMode } from "core/ledger/agent.ts";
 import { parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
 import { deniedByHuman, undecidedRefusal } from "core/risk/approval.ts";
 import { unreviewedRefusal } from "core/risk/accepted.ts";
-import { policyDigest, sha256, type ToolCall } from "core/risk/call.ts";
+import { builtInPolicy, decideBuiltIn } from "core/risk/builtin_tools.ts";
+import { policyDigest, type ToolCall } from "core/risk/call.ts";
 import { commandBlocked, ruledCommand } from "core/risk/command.ts";
 import { decideCall, toolText } from "core/risk/decide.ts";
 import { createGateReader, readGates } from "core/risk/gate_file.ts";
+import { placeOf, type Workspace } from "core/risk/tool_place.ts";
 import type {
   PermissionAnswer,
   PermissionAsk,
@@ -34,9 +38,6 @@ export interface PermissionEndpoint {
   open(approvals: Approvals): void;
 }
 
-/** Policy of a runtime's own tools: every request of the runtime needs an approval. */
-const RUNTIME_POLICY = "fleetctl.runtime-permission.1";
-
 /** Maximum size of a command's word in the log. */
 const RULE_BYTES_MAX = 256;
 /** Version that a gate file states for an MCP at a URL. */
@@ -48,11 +49,15 @@ const NO_ARGUMENTS_NOTE = "the program asks without the arguments of the call";
 /** Creates the permission endpoint of one agent. */
 export function createPermissionEndpoint(deps: {
   readonly runtime: string;
+  /** Which built-in tools ask. */
+  readonly mode: AskMode;
+  /** Where edits may pass without a question; undefined means nowhere. */
+  readonly workspace: Workspace | undefined;
   readonly paths: Paths;
-  readonly files: Pick<Files, "readText" | "stat" | "list">;
+  readonly files: Pick<Files, "readText" | "stat" | "list" | "realPath" | "readLink">;
   readonly log: Log;
 }): PermissionEndpoint {
-  const { runtime, paths, files, log } = deps;
+  const { paths, files, log } = deps;
   let approvals: Approvals | undefined;
   return {
     open: (opened) => {
@@ -70,8 +75,7 @@ export function createPermissionEndpoint(deps: {
         });
         return deny(commandBlocked(ruled));
       }
-      const context = { runtime, files, paths };
-      const question = await questionOf(request, context);
+      const question = await questionOf(request, deps);
       if ("decision" in question) return question;
       if (approvals === undefined) return deny(notOpenYet(question.call));
       return await requestApproval(question, approvals, signal);
@@ -87,11 +91,7 @@ interface Question {
   readonly policyNow: () => Promise<string | undefined>;
 }
 
-interface QuestionContext {
-  readonly runtime: string;
-  readonly files: Pick<Files, "readText" | "stat">;
-  readonly paths: Paths;
-}
+type QuestionContext = Parameters<typeof createPermissionEndpoint>[0];
 
 /** Decides by rule, or returns the question for a human. */
 async function questionOf(
@@ -109,14 +109,26 @@ async function questionOf(
   return await runtimeTool(request, context);
 }
 
-/** The question about a tool of the program itself, or of a server that fleetctl did not wire. */
+/**
+ * Decides about a tool of the program itself. A tool of a server that fleetctl did not wire always
+ * needs an approval: it has no marks, and it is not built in.
+ */
 async function runtimeTool(
   request: PermissionAsk,
   context: QuestionContext,
-): Promise<Question> {
-  const { mcp = "" } = request;
-  const policy = await sha256(RUNTIME_POLICY);
+): Promise<PermissionAnswer | Question> {
+  const { mcp = "", act = { toolClass: "other", paths: [] } } = request;
+  const { mode, workspace, files, log } = context;
   const given = argumentsOf(request.arguments);
+  if (mcp === "") {
+    const hasArguments = Object.keys(given).length > 0;
+    const place = await placeOf(act, workspace, files);
+    if (decideBuiltIn({ toolClass: act.toolClass, place, hasArguments }, mode) === "allow") {
+      log.info("permission allowed", { tool: request.tool, mode });
+      return { decision: "allow" };
+    }
+  }
+  const policy = await builtInPolicy(mode);
   const tool = mcp === "" ? request.tool : `${mcp}.${request.tool}`;
   return {
     call: {

@@ -108,7 +108,13 @@ function desiredAgent(
   const values = parseEnvFile(env.value.content);
   const secrets = values.ok ? values.value : new Map<string, string>();
   const client = clientConfig(agent, runtime, { manifests, facts });
-  const permissions = renderAgentPermissions(agent, { facts, runtime, manifests, secrets });
+  const permissions = renderAgentPermissions(agent, {
+    facts,
+    runtime,
+    manifests,
+    workspace: workspace.value,
+    secrets,
+  });
   if (!permissions.ok) return permissions;
   // An agent without an owner in a gateway has turns and approvals on its own host.
   const dial = registerUrl === undefined ? undefined : renderDial(agent, {

@@ -67,6 +67,7 @@ export interface AgentContext {
   readonly facts: HostContext;
   readonly runtime: Pick<RuntimeDefinition, "command" | "clientConfig">;
   readonly manifests: readonly Manifest[];
+  readonly workspace: string;
   /** Values of the agent's env file; they determine which model endpoint its runtime may reach. */
   readonly secrets: ReadonlyMap<string, string>;
 }
@@ -199,6 +200,7 @@ export function renderAgentPermissions(
     register_host: register,
     teamchat_host: teamchat === undefined ? [] : [teamchat],
     runtime_command: fillPlaceholders(context.runtime.command, placeholders),
+    workspace: context.workspace,
     client_config: fillPlaceholders(context.runtime.clientConfig.path, placeholders),
     model_hosts: modelHosts(agent, context),
     mcp_sockets: sockets,

@@ -7,12 +7,16 @@
  * @module
  */
 
-/** Tools of pi that only read, or only run other tools, which get their own requests. */
+/** Tools of pi that read files. */
+const READS = ["read", "grep", "find", "ls"];
+/** The mode in the agent's record. This file runs in pi, which has no ports. */
+// deno-lint-ignore tree/edge
+const MODE = process.env.FLEETCTL_ASK ?? "";
+/** Reads outside the workspace ask in these modes. */
+const isAskedForReads = MODE === "changes" || MODE === "outside";
+/** Tools that only read, or only run other tools, which get their own requests. */
 const FREE = new Set([
-  "read",
-  "grep",
-  "find",
-  "ls",
+  ...(isAskedForReads ? [] : READS),
   "codemode",
   "tool_search",
   "list_mcp_resources",

@@ -24,6 +24,7 @@ import { type AgentName, parseAgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import { checkProvider } from "core/runtimes/model_choice.ts";
+import { callerAgent } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** Options of `fleetctl agents set`. */
@@ -85,6 +86,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       decide: (record) => {
         const pinned = checkRunOn(context, record, edit);
         if (!pinned.ok) return pinned;
+        const asks = checkAsk(context, record, edit);
+        if (!asks.ok) return asks;
         const fault = limitsFault(withEdit(record.limits, edit.limits ?? {}) ?? {});
         if (fault !== undefined) return err(badOptions([fault]));
         if (edit.runtime === undefined && edit.provider === undefined) return ok(edit);
@@ -149,6 +152,25 @@ function checkRunOn(
     "run-on-not-settable",
     `${of} to "${edit.runOn}" on host "${ports.hostname}": must be set on host "${edit.runOn}"`,
     { kind: "usage", hints: [commandOn(edit.runOn, typed)] },
+  ));
+}
+
+/**
+ * An admin agent may set what other agents ask about. For itself it would decide about its own
+ * calls, as with `approvals approve`.
+ */
+function checkAsk(
+  { caller }: VerbContext,
+  { name, ask }: AgentRecord,
+  edit: ShardEdit,
+): Result<void> {
+  const isSame = !Object.hasOwn(edit, "ask") || edit.ask === ask;
+  if (isSame || callerAgent(caller) !== name) return ok(undefined);
+  return err(refusal(
+    "ask-not-yours",
+    `Cannot set what agent "${name}" asks about: the caller is the agent itself, must be another ` +
+      "admin agent or an operator",
+    { kind: "denied" },
   ));
 }
 

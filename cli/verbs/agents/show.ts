@@ -16,8 +16,9 @@ import type { Cell, VerbReport } from "cli/output.ts";
 import { readFacts } from "cli/planner.ts";
 import type { HostLimits } from "core/limits/agent.ts";
 import type { HostState } from "core/dial/host_state.ts";
-import type { AgentRecord } from "core/ledger/agent.ts";
+import type { AgentRecord, AskMode } from "core/ledger/agent.ts";
 import { ok, type Result } from "core/result.ts";
+import { defaultAskMode } from "core/risk/builtin_tools.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { workspaceOf } from "units/reconcile/facts.ts";
 import { dialUnit } from "units/render/unit_name.ts";
@@ -40,6 +41,8 @@ interface Shown {
   readonly limits: HostLimits | undefined;
   /** Its working folder; if that cannot be used, the one in the record. */
   readonly workspace: string;
+  /** What it asks about; undefined when its runtime has no definition here. */
+  readonly ask: AskMode | undefined;
 }
 
 /** Reads facts, units and the gateway's list. */
@@ -52,6 +55,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   const states = await agentStates(context, [agent]);
   const { facts } = gathered.value;
   const workspace = workspaceOf(agent, facts);
+  const runtime = facts.runtimes.get(agent.runtime);
   const shown: Shown = {
     agent,
     state: states.get(agent.name) ?? { state: "stopped", reason: undefined, sinceMs: undefined },
@@ -59,6 +63,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
     mcps: await wiredMcps(context, gathered.value, agent),
     limits: facts.limits,
     workspace: workspace.ok ? workspace.value : agent.workspace ?? facts.workspace,
+    ask: agent.ask ?? (runtime === undefined ? undefined : defaultAskMode(runtime)),
     secrets: [...gathered.value.secrets.shards.agents.get(agent.name)?.keys() ?? []].sort(),
   };
   return ok({
@@ -76,7 +81,7 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
 }
 
 function rowsOf(
-  { agent, state, connection, secrets, limits, workspace }: Shown,
+  { agent, state, connection, secrets, limits, workspace, ask }: Shown,
 ): readonly (readonly Cell[])[] {
   const rows: readonly (readonly [string, Cell | undefined])[] = [
     ["name", agent.isAdmin ? `${agent.name} (admin)` : agent.name],
@@ -91,6 +96,7 @@ function rowsOf(
     ["model", [agent.provider, agent.model].filter((part) => part !== undefined).join(" ")],
     ["runs on", agent.runOn ?? "every host"],
     ["workspace", workspace],
+    ["asks", agent.ask ?? (ask === undefined ? undefined : `${ask} (default of its runtime)`)],
     ["limits", limitsText(agent.limits, limits)],
     ["created", agent.created],
     ["dial keys", agent.dialKeys === undefined ? "none yet" : String(agent.dialKeys.length)],
@@ -105,7 +111,7 @@ function connectionText(connection: Connection): string {
   return connection.state === "not connected" ? `offline: ${connection.reason}` : connection.state;
 }
 
-function shownJson({ agent, state, connection, mcps, secrets, limits, workspace }: Shown) {
+function shownJson({ agent, state, connection, mcps, secrets, limits, workspace, ask }: Shown) {
   return {
     name: agent.name,
     ...stateJson(state),
@@ -113,6 +119,7 @@ function shownJson({ agent, state, connection, mcps, secrets, limits, workspace 
     unit: dialUnit(agent.name),
     ...recordJson(agent),
     workspace_folder: workspace,
+    ask_in_force: ask ?? null,
     limits_in_force: limitsJson(agent.limits, limits),
     tools: agent.tools,
     created: agent.created ?? null,

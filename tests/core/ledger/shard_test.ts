@@ -31,6 +31,7 @@ provider: openai
 model: vendor/model-4.1:free
 run_on: Atlas
 workspace: ~/work
+ask: outside
 admin: true
 tools:
   add: [git, notes]
@@ -50,6 +51,7 @@ dial_keys: [${KEY}]
       model: "vendor/model-4.1:free",
       runOn: "atlas",
       workspace: "~/work",
+      ask: "outside",
       isAdmin: true,
       tools: { add: ["git", "notes"], remove: ["browser"] },
       limits: {
@@ -106,7 +108,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}user-email: a@b.org\ntools:\n  git: true\n`,
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
-      "owner_email, runtime, provider, model, run_on, workspace, admin, tools, limits, " +
+      "owner_email, runtime, provider, model, run_on, workspace, ask, admin, tools, limits, " +
       "created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],

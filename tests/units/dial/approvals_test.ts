@@ -27,6 +27,7 @@ const CALL = {
   origin: { kind: "direct" },
 } as const;
 const OF = { policy: "p", isDestructive: true };
+const ASKS = { runtime: "runtime-x", mode: "changes", workspace: undefined } as const;
 const YES = { decision: "approved", by: "the operator", surface: "cli" } as const;
 
 async function bench(host = memoryHost()) {
@@ -209,7 +210,7 @@ Deno.test("a runtime's permission request is an approval like any other", async 
   });
   const { approvals } = await bench(host);
   const endpoint = createPermissionEndpoint({
-    runtime: "runtime-x",
+    ...ASKS,
     paths,
     files: host.files,
     log: host.log,
@@ -249,7 +250,7 @@ Deno.test("a call through fleetctl's proxy is left to it, and a blocked one deni
   const { approvals } = await bench(host);
   const { files, log } = host;
   const endpoint = createPermissionEndpoint({
-    runtime: "runtime-x",
+    ...ASKS,
     paths: pathsUnder("/"),
     files,
     log,
@@ -275,7 +276,7 @@ Deno.test("a call of an MCP without fleetctl's proxy is decided by the gate here
   const { approvals } = await bench(host);
   const { files, log } = host;
   const endpoint = createPermissionEndpoint({
-    runtime: "runtime-x",
+    ...ASKS,
     paths: pathsUnder("/"),
     files,
     log,
@@ -316,7 +317,7 @@ Deno.test("a call of a foreign server with a known name needs an approval", asyn
   const { approvals } = await bench(host);
   const { files, log } = host;
   const endpoint = createPermissionEndpoint({
-    runtime: "runtime-x",
+    ...ASKS,
     paths: pathsUnder("/"),
     files,
     log,
@@ -338,7 +339,7 @@ Deno.test("a question that the runtime withdraws is withdrawn", async () => {
   const { approvals } = await bench(host);
   const { files, log } = host;
   const endpoint = createPermissionEndpoint({
-    runtime: "runtime-x",
+    ...ASKS,
     paths: pathsUnder("/"),
     files,
     log,
@@ -371,7 +372,7 @@ Deno.test("a call of a foreign server needs an approval, whatever its name", asy
   const { approvals } = await bench(host);
   const { files, log } = host;
   const endpoint = createPermissionEndpoint({
-    runtime: "runtime-x",
+    ...ASKS,
     paths: pathsUnder("/"),
     files,
     log,
@@ -392,7 +393,7 @@ Deno.test("a question without arguments says that they are unknown", async () =>
   const { approvals } = await bench(host);
   const { files, log } = host;
   const endpoint = createPermissionEndpoint({
-    runtime: "runtime-x",
+    ...ASKS,
     paths: pathsUnder("/"),
     files,
     log,

@@ -88,6 +88,7 @@ async function prepareRoot(): Promise<void> {
     },
     runtime: RUNTIME_B,
     manifests: [],
+    workspace: `${paths.home(agent("ada").name)}/workspace`,
     secrets: new Map(),
   });
   assert.ok(file.ok);

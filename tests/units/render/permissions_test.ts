@@ -185,6 +185,7 @@ function site(
     },
     runtime: RUNTIME_B,
     manifests: [manifest("git"), ...http],
+    workspace: `${given.paths.home(name as AgentName)}/workspace`,
     secrets: new Map(Object.entries(more.secrets ?? {})),
   };
 }

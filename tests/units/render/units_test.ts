@@ -8,11 +8,13 @@
 import assert from "node:assert/strict";
 import { readUnitSpec } from "units/manager/units/unit_spec.ts";
 import { parseUnit, printUnit, unitValue, unitValues } from "core/text/unit_file.ts";
-import { facts, manifest } from "tests/units/reconcile/fixture.ts";
+import { agent, facts, manifest } from "tests/units/reconcile/fixture.ts";
 import { desire } from "units/reconcile/desired.ts";
 import { serverCommand } from "units/render/mcp/command.ts";
 import { renderMcpService } from "units/render/mcp/service.ts";
 import { renderMcpSocket } from "units/render/mcp/socket.ts";
+import { renderDial } from "units/render/roles/dial.ts";
+import { ASK_MODES } from "core/ledger/agent.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 
@@ -347,3 +349,18 @@ Deno.test("printUnit() and parseUnit() are inverse for every rendered unit", () 
     assert.deepEqual(parsed.value, unit);
   }
 });
+
+for (const ask of [...ASK_MODES, undefined]) {
+  Deno.test(`the unit of an agent with the mode ${ask} passes it on`, () => {
+    const record = agent("ada", ask === undefined ? {} : { ask });
+    const unit = renderDial(record, {
+      paths,
+      registerUrl: "ws://127.0.0.1:8735",
+      workspace: "/srv/work",
+      settings: {},
+    });
+    const modes = unitValues(unit, "Service", "Environment")
+      .filter((value) => value.startsWith("FLEETCTL_ASK="));
+    assert.deepEqual(modes, ask === undefined ? [] : [`FLEETCTL_ASK=${ask}`]);
+  });
+}

@@ -13,6 +13,7 @@ import {
   PROTOCOL_VERSION,
 } from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
+import { claudeSettings } from "units/dial/runtimes/claude_settings.ts";
 import {
   type DriverPorts,
   rememberedSession,
@@ -58,10 +59,17 @@ export async function openConversation(opening: Opening): Promise<string> {
   const { sessionId } = await connection.agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
     mcpServers,
+    ...claudeMeta(launch),
   });
   await enterMode(opening, sessionId);
   await rememberSession(ports.files, sessionFile, { runtime: launch.runtime, sessionId });
   return sessionId;
+}
+
+/** Settings for an adapter of Claude Code; another program ignores them. */
+function claudeMeta({ ask }: RuntimeLaunch): { readonly _meta?: Record<string, unknown> } {
+  const settings = claudeSettings(ask);
+  return settings === undefined ? {} : { _meta: { claudeCode: { options: { settings } } } };
 }
 
 async function resumeConversation(
@@ -73,7 +81,7 @@ async function resumeConversation(
   },
 ): Promise<boolean> {
   const capabilities = peer.agentCapabilities;
-  const params = { sessionId: stored, cwd: launch.cwd, mcpServers };
+  const params = { sessionId: stored, cwd: launch.cwd, mcpServers, ...claudeMeta(launch) };
   try {
     if (capabilities?.sessionCapabilities?.resume) {
       await connection.agent.request(methods.agent.session.resume, params);

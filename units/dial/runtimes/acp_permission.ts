@@ -7,8 +7,10 @@
  */
 
 import { byteLength, cutText } from "core/text/cut_text.ts";
+import type { ToolAct } from "core/risk/builtin_tools.ts";
 import { isEmptyInput, type KnownCall } from "units/dial/runtimes/acp_updates.ts";
 import { type McpTool, mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
+import { acpAct } from "units/dial/runtimes/tool_acts.ts";
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 
 /** A permission request: the call that the runtime wants to make. */
@@ -21,6 +23,8 @@ export interface PermissionAsk {
   readonly tool: string;
   readonly title: string;
   readonly arguments: unknown;
+  /** What a tool of the program itself would do; unknown when absent. */
+  readonly act?: ToolAct;
 }
 
 /** Maximum sizes of a request: names of the tool and its server, and title. */
@@ -136,11 +140,18 @@ function askOf(call: RequestPermissionRequest["toolCall"], context: AskContext):
   const title = call.title ?? "";
   const known = context.callOf(call.toolCallId);
   const name = call.name ?? (title === "" ? "tool" : title);
+  const given = isEmptyInput(call.rawInput) ? known?.arguments ?? call.rawInput : call.rawInput;
   return {
     callId: call.toolCallId,
     ...namedTool(known?.tool ?? name, foundTool(known, name, context), context.proxied),
     title,
-    arguments: isEmptyInput(call.rawInput) ? known?.arguments ?? call.rawInput : call.rawInput,
+    arguments: given,
+    act: acpAct({
+      kind: call.kind ?? known?.kind,
+      locations: (call.locations ?? []).length > 0 ? call.locations : known?.locations,
+      content: call.content,
+      arguments: given,
+    }),
   };
 }
 

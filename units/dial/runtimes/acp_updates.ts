@@ -25,12 +25,17 @@ export interface KnownCall {
   readonly arguments: unknown;
   /** Whether the tool's name cannot belong to another MCP. */
   readonly isClear: boolean;
+  /** Kind and places of the call, as the program tells them. */
+  readonly kind: string | undefined;
+  readonly locations: unknown;
 }
 
 interface OpenCall extends KnownCall {
   mcp: string | undefined;
   tool: string;
   isClear: boolean;
+  kind: string | undefined;
+  locations: unknown;
   title: string;
   arguments: unknown;
   /** The last announced arguments, as JSON. */
@@ -218,6 +223,8 @@ function newCall(startedMs: number): OpenCall {
     mcp: undefined,
     tool: UNNAMED,
     isClear: true,
+    kind: undefined,
+    locations: undefined,
     title: "",
     arguments: {},
     announced: undefined,
@@ -232,6 +239,8 @@ function mergeCall(call: OpenCall, update: Fields, of: {
 }): void {
   const { meta, servers } = of;
   if (typeof update.title === "string" && update.title !== "") call.title = update.title;
+  if (typeof update.kind === "string") call.kind = update.kind;
+  if (update.locations !== undefined) call.locations = update.locations;
   const name = typeof update.name === "string" ? update.name : "";
   if (meta.tool !== undefined && meta.tool !== "") {
     call.tool = meta.tool.slice(0, TOOL_NAME_LENGTH_MAX);

@@ -10,6 +10,7 @@ import { canonicalJson } from "core/risk/call.ts";
 import type { PermissionAnswer, PermissionAsk } from "units/dial/runtimes/acp_permission.ts";
 import { callOfItem, pick } from "units/dial/runtimes/codex_items.ts";
 import { fieldsOf, type Message, notice, textOf } from "units/dial/runtimes/message.ts";
+import { patchAct } from "units/dial/runtimes/tool_acts.ts";
 
 /** The open questions of one process. */
 export interface CodexAsks {
@@ -109,7 +110,8 @@ class OpenQuestions implements CodexAsks {
     const callId = textOf(params.itemId);
     const known = fieldsOf(this.#items.get(callId)?.item);
     const shown = pick({ ...pick(known, ["command", "cwd"]), ...params }, COMMAND_FIELDS);
-    const ask = { callId, tool: "exec_command", title: "", arguments: shown };
+    const act = { toolClass: "command" as const, paths: [] };
+    const ask = { callId, tool: "exec_command", title: "", arguments: shown, act };
     void this.#put(id, { ask, print: decision });
   }
 
@@ -121,7 +123,8 @@ class OpenQuestions implements CodexAsks {
       return void this.#deps.send({ id, result: { decision: "decline" } });
     }
     const given = { ...call.arguments, ...pick(params, ["reason"]) };
-    const ask = { callId, tool: call.tool, title: "", arguments: given };
+    const act = patchAct(call.arguments.changes);
+    const ask = { callId, tool: call.tool, title: "", arguments: given, act };
     void this.#put(id, { ask, print: decision });
   }
 

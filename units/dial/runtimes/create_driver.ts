@@ -7,6 +7,7 @@
 
 import { defined } from "core/defined.ts";
 import { errorText } from "core/errors.ts";
+import type { AskMode } from "core/ledger/agent.ts";
 import type { Paths } from "core/paths.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
 import { startMsOf } from "core/runtimes/needs.ts";
@@ -32,6 +33,8 @@ export interface AgentContext {
   readonly stateDir: string;
   /** Folder in which the runtime works; `home` when absent. */
   readonly workdir?: string;
+  /** Mode in the agent's record: the program must ask about everything that this mode asks about. */
+  readonly ask?: AskMode;
   /** Environment of the dial unit, passed to the runtime; systemd filled it from the env files. */
   readonly env: Readonly<Record<string, string>>;
   readonly decidePermission?: DriverOptions["decidePermission"];
@@ -57,6 +60,7 @@ export function createDriver(
     cwd: context.workdir ?? context.home,
     sessionMode: definition.sessionMode,
     known: definition.known,
+    ask: context.ask,
   };
   const options: DriverOptions = {
     sessionFile: `${context.stateDir}/session.json`,

@@ -6,6 +6,7 @@
  */
 
 import { errorText } from "core/errors.ts";
+import type { AskMode } from "core/ledger/agent.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
@@ -28,6 +29,8 @@ export interface RuntimeLaunch {
   readonly sessionMode?: string | undefined;
   /** Versions of the program that are tested. */
   readonly known?: readonly string[] | undefined;
+  /** Mode in the agent's record; without one the program asks what it asks by itself. */
+  readonly ask?: AskMode | undefined;
 }
 
 /** What a driver needs besides the program. */

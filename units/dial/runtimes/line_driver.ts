@@ -12,6 +12,7 @@
 
 import { errorText } from "core/errors.ts";
 import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { AskMode } from "core/ledger/agent.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Child } from "core/ports/processes.ts";
 import type { RuntimeDriver, RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
@@ -54,6 +55,8 @@ export interface DialectDeps {
   readonly cwd: string;
   /** Mode from the runtime definition. */
   readonly mode: string | undefined;
+  /** Mode from the agent's record. */
+  readonly ask: AskMode | undefined;
   /** The MCPs that the program receives. */
   readonly entries: readonly McpEntry[];
   /** Names of the entries. */
@@ -100,6 +103,8 @@ export interface LineProtocol {
     of: { readonly args: readonly string[]; readonly file: string },
     entries: readonly McpEntry[],
   ) => readonly string[];
+  /** Arguments with which the program asks about more than by itself. */
+  readonly askArgs?: (of: Pick<RuntimeLaunch, "args" | "ask">) => readonly string[];
   readonly createDialect: (deps: DialectDeps) => Dialect;
 }
 
@@ -160,7 +165,9 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
   const { protocol, ports, options, versions } = of;
   const resumed = sessionId === undefined ? [] : protocol.resumeArgs(sessionId);
   const prepared = await prepareMcps(of);
-  const launch = { ...of.launch, args: [...of.launch.args, ...prepared.args, ...resumed] };
+  const asking = protocol.askArgs?.(of.launch) ?? [];
+  const args = [...of.launch.args, ...prepared.args, ...asking, ...resumed];
+  const launch = { ...of.launch, args };
   const child = await spawnRuntime(launch, ports.processes);
   const supervised = superviseChild(child, ports, launch.runtime);
   const link = openLink(child, supervised, ports.clock);
@@ -170,6 +177,7 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
     askQuestion: options.askQuestion,
     cwd: launch.cwd,
     mode: launch.sessionMode,
+    ask: launch.ask,
     entries: prepared.entries,
     mcps: prepared.entries.map(({ name }) => name),
     proxied: proxiedOf(prepared.entries),

@@ -15,6 +15,7 @@ import {
 } from "units/dial/runtimes/acp_permission.ts";
 import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
 import { type Message, textOf } from "units/dial/runtimes/message.ts";
+import { piAct } from "units/dial/runtimes/tool_acts.ts";
 
 /** Title of the dialog of fleetctl's extension. */
 const GATE_TITLE = "fleetctl.permission";
@@ -97,6 +98,7 @@ function questionOf(message: Message, proxied: ReadonlySet<string>): Question | 
         ...namedTool(name, mcpToolOf(name), proxied),
         title: name,
         arguments: given.arguments,
+        act: piAct(name, given.arguments),
       },
       print: (answer) => ({ value: JSON.stringify(answer) }),
     };

@@ -22,6 +22,7 @@ import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { createMcpWatch, type McpWatch } from "units/dial/runtimes/mcp_watch.ts";
 import { askSafely } from "units/dial/runtimes/question.ts";
 import { createStreamAsks, type StreamAsks } from "units/dial/runtimes/stream_json_asks.ts";
+import { claudeSettings } from "units/dial/runtimes/claude_settings.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 
@@ -30,6 +31,7 @@ export function streamJson(random: Random): LineProtocol {
   return {
     resumeArgs: (sessionId) => ["--resume", sessionId],
     mcpArgs,
+    askArgs,
     createDialect: (deps) => new StreamDialect(deps, random),
   };
 }
@@ -49,6 +51,17 @@ const mcpArgs: NonNullable<LineProtocol["mcpArgs"]> = ({ args, file }, entries) 
     "--strict-mcp-config",
     ...(proxied.length === 0 ? [] : ["--allowedTools", proxied.join(",")]),
   ];
+};
+
+/**
+ * Arguments with which the program asks about every built-in tool that the mode may ask about. By
+ * itself it allows some commands, and everything that the agent's own settings allow.
+ */
+const askArgs: NonNullable<LineProtocol["askArgs"]> = ({ args, ask }) => {
+  const settings = claudeSettings(ask);
+  const isGiven = args.some((arg) => arg === "--settings" || arg.startsWith("--settings="));
+  if (settings === undefined || isGiven) return [];
+  return ["--settings", JSON.stringify(settings)];
 };
 
 interface Waiter {

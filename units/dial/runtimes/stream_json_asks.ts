@@ -15,6 +15,7 @@ import { ASK_USER, readAskUser } from "units/dial/runtimes/ask_user.ts";
 import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { elicitationOf, type QuestionAsker } from "units/dial/runtimes/question.ts";
+import { claudeAct } from "units/dial/runtimes/tool_acts.ts";
 
 /** The open questions of one process. */
 export interface StreamAsks {
@@ -84,6 +85,7 @@ class OpenAsks implements StreamAsks {
       ...namedTool(name, mcpToolOf(name), proxied),
       title: textOf(ask.title) || textOf(ask.description),
       arguments: ask.input,
+      act: claudeAct(name, ask.input),
     }, over);
     if (answered.decision === "deny") onDenied(textOf(ask.tool_use_id));
     const response = answered.decision === "allow"

@@ -40,6 +40,7 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
     ["FLEETCTL_MODEL", agent.model],
     ["FLEETCTL_WORKSPACE", context.workspace],
     ["FLEETCTL_PROJECT", context.project],
+    ["FLEETCTL_ASK", agent.ask],
     ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
     ["PATH", PROGRAM_PATH],

@@ -144,6 +144,28 @@ const ASKS: readonly (readonly [
     { title: "mcp__git__x__log" },
     { mcp: "git", isProxied: false, tool: "x__log", title: "mcp__git__x__log", arguments: {} },
   ],
+  [
+    "tells kind and files of the question itself",
+    { title: "write", kind: "edit", locations: [{ path: "a" }] },
+    { title: "/ws", kind: "other", locations: [{ path: "/ws" }], rawInput: input },
+    {
+      tool: "write",
+      title: "/ws",
+      arguments: input,
+      act: { toolClass: "other", paths: ["/ws"] },
+    },
+  ],
+  [
+    "tells kind and files that an update told",
+    { title: "write", kind: "edit", locations: [{ path: "/ws/a" }], rawInput: input },
+    { title: "write", rawInput: {} },
+    {
+      tool: "write",
+      title: "write",
+      arguments: input,
+      act: { toolClass: "edit", paths: ["/ws/a"] },
+    },
+  ],
 ];
 for (const [what, told, asked, wanted] of ASKS) {
   Deno.test(`a permission request ${what}`, async () => {
@@ -157,7 +179,8 @@ for (const [what, told, asked, wanted] of ASKS) {
     });
     const session = await driver.start();
     await session.prompt({ turnId: "t", text: "go" }, () => Promise.resolve());
-    assert.deepEqual(asks, [{ callId: "c1", ...wanted }]);
+    const act = { toolClass: "other", paths: [] };
+    assert.deepEqual(asks, [{ callId: "c1", act, ...wanted }]);
     await withTime(host, session.close(1_000));
   });
 }

@@ -304,6 +304,7 @@ const QUESTIONS: readonly (readonly [string, unknown, PermissionAsk])[] = [
     ...asking,
     tool: "bash",
     title: "bash",
+    act: { toolClass: "command", paths: [] },
   }],
   [
     "an MCP behind fleetctl's proxy",
@@ -343,7 +344,7 @@ for (const [what, asked, wanted] of QUESTIONS) {
       },
     });
     const { seen } = await run(of);
-    assert.deepEqual(asks, [wanted]);
+    assert.deepEqual(asks, [{ act: { toolClass: "other", paths: [] }, ...wanted }]);
     const status = seen.flatMap((update) => update.kind === "tool_result" ? [update.status] : []);
     assert.deepEqual(status, [wanted.callId === "c1" ? "denied" : "failed"]);
   });
