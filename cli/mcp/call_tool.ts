@@ -27,7 +27,7 @@ import type { McpAnswer, McpEndpoint } from "core/ports/mcp_client.ts";
 import { quoteShell } from "core/text/quote.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callAdmitted } from "core/risk/admission.ts";
-import { createGateReader } from "core/risk/gate_file.ts";
+import { createGateReader, gatePolicy } from "core/risk/gate_file.ts";
 import { callerAgent, callerText, seesHost } from "core/verbs/caller.ts";
 import { type Invocation, repeated } from "core/verbs/invocation.ts";
 import { verbName } from "core/verbs/verb.ts";
@@ -158,7 +158,7 @@ function askerOf({ ports, paths, progress }: VerbContext, mcp: McpName, agent: A
   return createApprovalRequest({
     socket: paths.dialSocket(agent),
     connect: (path) => ports.sockets.connectUnix(path),
-    gate: createGateReader(ports.files, paths.gate(mcp), mcp),
+    policy: gatePolicy(createGateReader(ports.files, paths.gate(mcp), mcp)),
     onAsked: ({ id }) =>
       progress.note(`waits for a human: fleetctl approvals show ${id.slice(0, 8)}`),
   });

@@ -17,17 +17,19 @@ import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { AskHuman } from "core/risk/admission.ts";
 import { deniedByHuman, undecidedRefusal } from "core/risk/approval.ts";
-import { callDigest, policyDigest, type ToolCall } from "core/risk/call.ts";
-import { approvalUnavailable, decideCall } from "core/risk/decide.ts";
-import type { GateReader } from "core/risk/gate_file.ts";
+import { callDigest, type ToolCall } from "core/risk/call.ts";
+import { approvalUnavailable } from "core/risk/decide.ts";
 
 /** Dependencies of a request for approval. */
 export interface ApprovalDeps {
   /** The dial unit's local socket. */
   readonly socket: string;
   connect(path: string): Promise<ByteStream>;
-  /** The gate, read again after the decision: an approval under other rules is not valid. */
-  readonly gate: GateReader;
+  /**
+   * Returns the digest of the current rules, or the refusal of a call that they block. Called again
+   * after the decision: an approval under other rules is not valid.
+   */
+  readonly policy: (call: ToolCall) => Promise<Result<string>>;
   /** Tells whether the tool may be destructive; when absent, every tool counts as destructive. */
   readonly isDestructive?: (tool: string) => boolean;
   /** Called when the question is open. */
@@ -91,8 +93,8 @@ async function requestOnce(
   connection: LocalConnection,
   deps: ApprovalDeps,
 ): Promise<Result<void>> {
-  const gate = await deps.gate.current();
-  if (!gate.ok) return gate;
+  const policy = await deps.policy(call);
+  if (!policy.ok) return policy;
   const { mcp, version, tool, origin } = call;
   await connection.send({
     type: "approval_ask",
@@ -101,7 +103,7 @@ async function requestOnce(
     tool,
     arguments: { ...call.arguments },
     origin: origin satisfies CallOrigin,
-    policy: await policyDigest(gate.value),
+    policy: policy.value,
     is_destructive: deps.isDestructive?.(tool) ?? true,
   });
   const asked = await connection.receive();
@@ -126,11 +128,9 @@ async function claim(
   connection: LocalConnection,
   deps: ApprovalDeps,
 ): Promise<Result<void>> {
-  const gate = await deps.gate.current();
-  if (!gate.ok) return gate;
-  const verdict = decideCall(gate.value, call);
-  if (verdict.decision === "block") return err(verdict.why);
-  const digest = await callDigest(call, await policyDigest(gate.value));
+  const policy = await deps.policy(call);
+  if (!policy.ok) return policy;
+  const digest = await callDigest(call, policy.value);
   await connection.send({ type: "approval_use", id, digest });
   const used = await connection.receive();
   if (used.type === "approval_used" && used.id === id) return ok(undefined);

@@ -77,9 +77,10 @@ function isCrossAgentRead(origin: ToolCall["origin"]): boolean {
 
 /** Returns the refusal of a call that needs approval where no approver is available. */
 export function approvalUnavailable(call: Pick<ToolCall, "mcp" | "tool">, state?: string): Refusal {
+  const why = call.mcp === "" ? "a person must approve it" : 'the tool is declared "risk: ask"';
   return refusal(
     "approval-unavailable",
-    `Cannot call tool ${toolText(call)}: the tool is declared "risk: ask", and ${
+    `Cannot call tool ${toolText(call)}: ${why}, and ${
       state ?? "no approver is available here"
     }; nothing was done`,
     { kind: "denied" },

@@ -9,12 +9,27 @@ import { refusal } from "core/errors.ts";
 import type { Paths } from "core/paths.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
-import { err, type Result } from "core/result.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { policyDigest, type ToolCall } from "core/risk/call.ts";
+import { decideCall } from "core/risk/decide.ts";
 import { type Gate, parseGate } from "core/risk/rules.ts";
 
 /** Returns the current gate. */
 export interface GateReader {
   current(): Promise<Result<Gate>>;
+}
+
+/**
+ * Returns the function that tells the digest of the gate's current rules, or the refusal of a call
+ * that they block.
+ */
+export function gatePolicy(gate: GateReader): (call: ToolCall) => Promise<Result<string>> {
+  return async (call) => {
+    const current = await gate.current();
+    if (!current.ok) return current;
+    const verdict = decideCall(current.value, call);
+    return verdict.decision === "block" ? err(verdict.why) : ok(await policyDigest(current.value));
+  };
 }
 
 /** Calls within this time share one check of the file. */

@@ -8,6 +8,7 @@
 import { createApprovalRequest } from "core/dial/ask_human.ts";
 import { errorText } from "core/errors.ts";
 import type { Host } from "core/ports/host.ts";
+import { DEFAULT_RUNTIME } from "core/ledger/shard.ts";
 import { localCommandsFor } from "core/hints/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
@@ -71,14 +72,17 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
   const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
   const gated = toolGate({
     agent: options.agent,
+    runtime: options.env.FLEETCTL_RUNTIME ?? DEFAULT_RUNTIME,
+    // Without valid settings there is no model, so no tool runs.
+    mode: settings.ok ? settings.value.ask ?? "never" : "changes",
     paths,
     files: host.files,
     byUrl,
-    ask: (call, { gate, signal }) =>
+    ask: (call, { policy, signal }) =>
       createApprovalRequest({
         socket: paths.dialSocket(options.agent),
         connect: (path) => host.sockets.connectUnix(path),
-        gate,
+        policy,
         signal,
       })(call),
   });
@@ -94,11 +98,13 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     prepareTools: (signal, report) => pool.prepare(signal, report),
     toolsFor(cwd): readonly Tool[] {
       const folders = { cwd, home: options.home };
+      const isInWorkspace = cwd === options.env.FLEETCTL_WORKSPACE;
+      const workspace = isInWorkspace ? { folder: cwd, home: options.home } : undefined;
       return nameTools([
         bashTool(folders, toolEnv, host),
         ...fileTools(folders, host.files),
         ...pool.tools(),
-      ]).map(gated);
+      ]).map((tool) => gated(tool, workspace));
     },
     greeting: isDemo
       ? "No model provider is configured, so the demo model answers: it understands a few " +

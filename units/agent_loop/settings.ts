@@ -9,6 +9,7 @@
  * @module
  */
 
+import { ASK_MODES, type AskMode } from "core/ledger/agent.ts";
 import { type Env, optional, readSettings, type SettingValues } from "core/settings/settings.ts";
 import { integer, oneOf, text, url } from "core/settings/setting_types.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
@@ -50,6 +51,9 @@ export const RUNTIME_SETTINGS = {
   project: optional("FLEETCTL_PROJECT", text(), {
     doc: 'Folder that "this project" means; the workspace when not set.',
   }),
+  ask: optional("FLEETCTL_ASK", oneOf(ASK_MODES), {
+    doc: "Which built-in tools ask a person first; none when not set.",
+  }),
 };
 
 type Values = SettingValues<typeof RUNTIME_SETTINGS>;
@@ -72,6 +76,7 @@ export interface RuntimeSettings {
   readonly model: ModelSettings;
   readonly workspace: string | undefined;
   readonly project: string | undefined;
+  readonly ask: AskMode | undefined;
 }
 
 /** Variables whose values are never passed to a tool and never shown. */
@@ -103,6 +108,7 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
     value: {
       workspace: values.workspace,
       project: values.project,
+      ask: values.ask,
       model: {
         provider,
         model: values.model ?? "",

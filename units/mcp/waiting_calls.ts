@@ -11,7 +11,7 @@ import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
-import type { GateReader } from "core/risk/gate_file.ts";
+import { gatePolicy, type GateReader } from "core/risk/gate_file.ts";
 import { type ClientVerdict, printRefusal } from "units/mcp/client_side.ts";
 import { isId, type MessageId, printMessage } from "units/mcp/message.ts";
 import { isRecord } from "core/text/json_object.ts";
@@ -60,7 +60,7 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
     const askHuman = createApprovalRequest({
       socket: ports.dialSocket,
       connect: ports.connect,
-      gate: ports.gate,
+      policy: gatePolicy(ports.gate),
       isDestructive: handlers.isDestructive,
       signal: stop.signal,
       onAsked: ({ id }) => ports.log.info("approval_asked", { id, tool: call.tool }),

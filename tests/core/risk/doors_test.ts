@@ -141,6 +141,8 @@ async function atRuntime(of: Case): Promise<Decision> {
   };
   const gated = toolGate({
     agent: "ada",
+    runtime: "runtime-b",
+    mode: "never",
     paths,
     files,
     byUrl: new Set(["bench"]),
@@ -148,7 +150,7 @@ async function atRuntime(of: Case): Promise<Decision> {
       seen = "ask";
       return Promise.resolve(err(refusal("approval-denied", "Cannot call: no")));
     },
-  })(tool);
+  })(tool, undefined);
   await gated.run(of.arguments, new AbortController().signal);
   return seen;
 }
