@@ -180,3 +180,54 @@ test("that is cancelled while a person is asked goes on", async () => {
     },
   });
 });
+
+test("runs commands in a sandbox that holds, and asks about what leaves it", async () => {
+  const sandboxed = {
+    ...CODEX,
+    definition: () => ({ ...CODEX.definition(), sessionMode: "workspace-write" }),
+  };
+  const asks: PermissionAsk[] = [];
+  await withProgram(sandboxed, async ({ home, model, turn }) => {
+    const results = async (...calls: readonly ReturnType<typeof run>[]) => {
+      model.forget();
+      model.script(...calls, SAYS_OK);
+      await turn("go");
+      return sightOf(model.requests.at(-1)!).results.slice(-calls.length).map(({ text }) => text);
+    };
+    const [made = "", hook = "", patched = ""] = await results(
+      run("touch made && echo fine"),
+      run("mkdir -p .git/hooks"),
+      run("apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: in.txt\n+x\n*** End Patch\nEOF"),
+    );
+    assert.match(made, /fine/);
+    assert.match(hook, /Read-only file system/);
+    assert.match(patched, /Success/);
+    assert.equal(asks.length, 0);
+    const { tools } = sightOf(model.requests[0]!);
+    assert.ok(!tools.includes("web_search"), tools.join(" "));
+
+    await results(
+      run("touch .git", { sandbox_permissions: "require_escalated", justification: "a repo" }),
+      run(
+        "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: .git/config\n+x\n*** End Patch\nEOF",
+      ),
+    );
+    assert.deepEqual(asks.map(({ tool, act }) => [tool, act?.toolClass]), [
+      ["exec_command", "command"],
+      ["apply_patch", "edit"],
+    ]);
+    await assert.rejects(Deno.stat(`${home}/work/.git`), Deno.errors.NotFound);
+  }, {
+    ask: "outside",
+    // The program sets up no sandbox when its own folder is below the temporary one.
+    env: { TMPDIR: "/var/tmp" },
+    workdir: async (home) => {
+      await Deno.mkdir(`${home}/work`);
+      return `${home}/work`;
+    },
+    decidePermission: (ask) => {
+      asks.push(ask);
+      return Promise.resolve({ decision: "deny", reason: "not here" });
+    },
+  });
+});

@@ -99,7 +99,7 @@ testPrograms(["claude-code"], "lets an MCP server ask a person", async (program)
     const declined = await turnWith("look again", { answer: () => ({ action: "declined" }) });
     assert.equal(kindsOf(declined)[1], "question_answered declined");
     assert.match(read(), /"action":"decline"/);
-  }, askingServer);
+  }, { behavior: askingServer });
 });
 
 const QUESTIONS = [

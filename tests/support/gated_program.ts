@@ -14,6 +14,7 @@ import { systemClock } from "core/os/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { LIBC_PATHS } from "core/os/libc.ts";
 import { pathsUnder } from "core/paths.ts";
+import type { AskMode } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
 import { fillPlaceholders } from "core/runtimes/definition.ts";
 import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
@@ -53,6 +54,8 @@ export interface Person {
 export interface GatedScene {
   readonly model: FakeModel;
   readonly home: string;
+  /** Folder in which the program works. */
+  readonly workspace: string;
   /** Names and arguments of the calls that reached the server, in order. */
   readonly executed: readonly Wire[];
   /** Runs a turn to its end; `decide` answers each approval that the turn opens. */
@@ -77,14 +80,21 @@ const gateText = (rules: Readonly<Record<string, string>>) =>
 export async function withGatedProgram(
   program: RuntimeProgram,
   work: (scene: GatedScene) => Promise<void>,
-  behavior: ServerBehavior = echoServer,
+  { behavior = echoServer, ask }: {
+    readonly behavior?: ServerBehavior;
+    /** Mode in the agent's record. */
+    readonly ask?: AskMode;
+  } = {},
 ): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "fc-" });
   const paths = pathsUnder(root);
   const home = paths.home(AGENT);
+  const workspace = `${home}/workspace`;
   const model = await startFakeModel(hasNoTools);
   const executed: Wire[] = [];
-  await Deno.mkdir(`${root}/run/mcp`, { recursive: true });
+  for (const folder of [`${root}/run/mcp`, workspace]) {
+    await Deno.mkdir(folder, { recursive: true });
+  }
   const server = serveUnix(socketOf(root), (message, connection) => {
     if (message.method === "tools/call") executed.push(message.params);
     return behavior(message, connection);
@@ -105,6 +115,8 @@ export async function withGatedProgram(
         FLEETCTL_ROOT: root,
         FLEETCTL_AGENT: AGENT,
         FLEETCTL_RUNTIME: program.name,
+        FLEETCTL_WORKSPACE: workspace,
+        ...defined({ FLEETCTL_ASK: ask }),
         HOME: home,
         PATH: programPath(program),
         ...env,
@@ -116,6 +128,7 @@ export async function withGatedProgram(
       await work({
         model,
         home,
+        workspace,
         executed,
         turn: (text, decide) => runTurn(at, text, { ...defined({ decide }) }),
         turnWith: (text, person) => runTurn(at, text, person),

@@ -40,6 +40,11 @@ export interface RuntimeProgram {
   readonly shell: string;
   /** Returns the input of that tool; when absent, `command` with a description. */
   readonly shellInput?: (command: string) => Readonly<Record<string, unknown>>;
+  /** Returns the call of the program's own tool that writes a file. */
+  readonly writeCall: (path: string) => {
+    readonly tool: string;
+    readonly arguments: Readonly<Record<string, unknown>>;
+  };
   /** Returns the command that the program runs; when absent, the command that the model gave. */
   readonly shownCommand?: (command: string) => string;
 }
@@ -67,6 +72,7 @@ const CLAUDE_CODE: RuntimeProgram = {
     }),
   toolName: (mcp, tool) => `mcp__${mcp}__${tool}`,
   shell: "Bash",
+  writeCall: (path) => ({ tool: "Write", arguments: { file_path: path, content: "x\n" } }),
 };
 
 const PI: RuntimeProgram = {
@@ -95,6 +101,7 @@ const PI: RuntimeProgram = {
   },
   toolName: (mcp, tool) => `mcp__${mcp}__${tool}`,
   shell: "bash",
+  writeCall: (path) => ({ tool: "write", arguments: { path, content: "x\n" } }),
 };
 
 const OPENCODE: RuntimeProgram = {
@@ -127,6 +134,7 @@ const OPENCODE: RuntimeProgram = {
   },
   toolName: (mcp, tool) => `${mcp}_${tool}`,
   shell: "bash",
+  writeCall: (path) => ({ tool: "write", arguments: { filePath: path, content: "x\n" } }),
 };
 
 const CODEX: RuntimeProgram = {
@@ -148,6 +156,10 @@ const CODEX: RuntimeProgram = {
   shell: "exec_command",
   shellInput: (cmd) => ({ cmd }),
   shownCommand: (command) => `/bin/bash -lc '${command}'`,
+  writeCall: (path) => {
+    const patch = `*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch`;
+    return { tool: "exec_command", arguments: { cmd: `apply_patch <<'EOF'\n${patch}\nEOF` } };
+  },
 };
 
 const CLAUDE_AGENT_ACP: RuntimeProgram = {
@@ -159,6 +171,7 @@ const CLAUDE_AGENT_ACP: RuntimeProgram = {
   connect: CLAUDE_CODE.connect,
   toolName: CLAUDE_CODE.toolName,
   shell: CLAUDE_CODE.shell,
+  writeCall: CLAUDE_CODE.writeCall,
 };
 
 async function writeJson(path: string, value: unknown): Promise<void> {
