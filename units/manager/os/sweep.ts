@@ -9,7 +9,7 @@
 import type { Clock } from "core/ports/clock.ts";
 import type { Kernel } from "units/manager/os/processes/kernel.ts";
 import type { Lingering } from "units/manager/os/processes/lingering.ts";
-import { readTable } from "units/manager/os/processes/process_table.ts";
+import { readTable } from "core/os/proc.ts";
 import type { Execution } from "units/manager/os/runs/execution.ts";
 
 /** Time between two checks. */

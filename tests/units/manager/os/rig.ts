@@ -10,7 +10,7 @@ import type { EmbeddedManager, UnitEvent } from "units/manager/embedded.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { type EmbeddedOptions, startEmbeddedManager } from "units/manager/os/start_manager.ts";
 import { openKernel } from "units/manager/os/processes/kernel.ts";
-import { readTable } from "units/manager/os/processes/process_table.ts";
+import { readTable } from "core/os/proc.ts";
 import { openHost } from "core/os/host.ts";
 import { stderrLog } from "core/os/log.ts";
 import { denoFiles } from "core/os/files.ts";

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readProcess, readTable } from "units/manager/os/processes/process_table.ts";
+import { readProcess, readTable } from "core/os/proc.ts";
 import { kernel, leakless, processesOf, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 const READY = `echo '{"event":"ready"}' >&2`;

@@ -8,7 +8,7 @@
  */
 
 import fs from "node:fs";
-import type { ProcessName } from "units/manager/os/processes/process_table.ts";
+import type { ProcessName } from "core/os/proc.ts";
 
 /** A child that was started and has not ended. */
 export interface ChildRecord extends ProcessName {

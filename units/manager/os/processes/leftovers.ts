@@ -16,13 +16,8 @@ import type { Leftover } from "units/manager/embedded.ts";
 import type { ChildRecord } from "units/manager/os/processes/child_records.ts";
 import type { Kernel } from "units/manager/os/processes/kernel.ts";
 import { KILL_MS_MAX, signalAll, waitUntilNone } from "units/manager/os/processes/members.ts";
-import {
-  findMembers,
-  type ProcessEntry,
-  processKey,
-  readTable,
-  readVariable,
-} from "units/manager/os/processes/process_table.ts";
+import { findMembers, type ProcessEntry, processKey, readTable } from "core/os/proc.ts";
+import { readVariable } from "units/manager/os/processes/process_table.ts";
 import { MANAGER_VARIABLE, UNIT_VARIABLE } from "units/manager/os/runs/surroundings.ts";
 import { SIGNALS } from "units/manager/units/unit_numbers.ts";
 

@@ -8,11 +8,7 @@
 
 import type { ChildRecords } from "units/manager/os/processes/child_records.ts";
 import type { Members } from "units/manager/os/processes/members.ts";
-import {
-  type ProcessEntry,
-  processKey,
-  type ProcessName,
-} from "units/manager/os/processes/process_table.ts";
+import { type ProcessEntry, processKey, type ProcessName } from "core/os/proc.ts";
 
 interface LingeringRun {
   readonly unit: string;

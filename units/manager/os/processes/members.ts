@@ -14,10 +14,9 @@ import {
   type ProcessEntry,
   processKey,
   type ProcessName,
-  readMemoryBytes,
   readTable,
-  readVariable,
-} from "units/manager/os/processes/process_table.ts";
+} from "core/os/proc.ts";
+import { readMemoryBytes, readVariable } from "units/manager/os/processes/process_table.ts";
 import { SIGNALS } from "units/manager/units/unit_numbers.ts";
 
 /** Identifies one run of a unit, as in systemd. */

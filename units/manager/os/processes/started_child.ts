@@ -11,7 +11,7 @@ import type { Socket } from "node:net";
 import type { ProcessExit } from "core/ports/processes.ts";
 import { LineSplitter } from "core/text/lines.ts";
 import type { Kernel } from "units/manager/os/processes/kernel.ts";
-import { parseStat, type ProcessName } from "units/manager/os/processes/process_table.ts";
+import { parseStat, type ProcessName } from "core/os/proc.ts";
 import { UNIT_LOG_LIMITS } from "units/manager/os/runs/unit_log.ts";
 
 /** A program to start. */

@@ -21,7 +21,7 @@ import type { ChildRecords } from "units/manager/os/processes/child_records.ts";
 import type { Kernel } from "units/manager/os/processes/kernel.ts";
 import type { Lingering } from "units/manager/os/processes/lingering.ts";
 import { INVOCATION_VARIABLE, Members } from "units/manager/os/processes/members.ts";
-import type { ProcessEntry } from "units/manager/os/processes/process_table.ts";
+import type { ProcessEntry } from "core/os/proc.ts";
 import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import { startChild, type StartedChild } from "units/manager/os/processes/started_child.ts";
 import type { Surroundings } from "units/manager/os/runs/surroundings.ts";

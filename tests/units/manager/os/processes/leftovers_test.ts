@@ -9,7 +9,8 @@ import { ENABLED, startManagerProcess, writeEnabled } from "tests/units/manager/
 import { startEmbeddedManager } from "units/manager/os/start_manager.ts";
 import { openChildRecords, readChildRecords } from "units/manager/os/processes/child_records.ts";
 import { endLeftovers } from "units/manager/os/processes/leftovers.ts";
-import { readBootId, readProcess } from "units/manager/os/processes/process_table.ts";
+import { readProcess } from "core/os/proc.ts";
+import { readBootId } from "units/manager/os/processes/process_table.ts";
 import {
   clock,
   connect,

@@ -12,8 +12,8 @@ import {
   processKey,
   readProcess,
   readTable,
-  readVariable,
-} from "units/manager/os/processes/process_table.ts";
+} from "core/os/proc.ts";
+import { readVariable } from "units/manager/os/processes/process_table.ts";
 import { kernel } from "tests/units/manager/os/rig.ts";
 
 const TAIL = "-1 4194304 80 0 0 0 0 0 0 0 20 0 1 0 4242 2428928 200";
