@@ -22,6 +22,11 @@ export const AGENT_STATES = [
 ] as const;
 /** One of `AGENT_STATES`. */
 export type AgentState = typeof AGENT_STATES[number];
+/**
+ * Reason of the state `idle` while the agent's program sleeps: it has ended, and the next turn
+ * starts it. Not a state, so that an older gateway shows the agent as idle.
+ */
+export const ASLEEP = "asleep";
 
 const turnId = z.string().min(1).max(64);
 const questionId = z.string().min(1).max(64);

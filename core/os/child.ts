@@ -6,6 +6,7 @@
  */
 
 import { signalGroup } from "core/os/libc.ts";
+import { readFamily } from "core/os/process_family.ts";
 import type { Child, ProcessExit } from "core/ports/processes.ts";
 
 type Signal = "SIGTERM" | "SIGKILL" | "SIGINT";
@@ -44,6 +45,7 @@ export function childOf(started: Deno.ChildProcess, isGroup: boolean): StartedCh
       if (isGroup) killGroup(signal);
       else if (isRunning) signalChild(started, signal);
     },
+    family: () => readFamily(started.pid),
   };
 }
 

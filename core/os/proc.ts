@@ -148,8 +148,8 @@ export function processKey(process: ProcessName): string {
  * - earlier members
  * - descendants of all of these
  *
- * Membership replaces the control group, which an ordinary user does not have. A process that leaves
- * its parent, group and session between two checks is lost.
+ * Membership replaces the control group, which an ordinary user does not have. A process that
+ * leaves its parent, group and session between two checks is lost.
  */
 export function findMembers(
   table: readonly ProcessEntry[],

@@ -18,6 +18,15 @@ export interface ProcessExit {
   readonly signal: string | undefined;
 }
 
+/** A process that a child started, directly or not. */
+export interface FamilyMember {
+  readonly pid: number;
+  readonly parent: number;
+  /** Clock ticks between boot and start; identifies a process with its pid until the next boot. */
+  readonly start: string;
+  readonly args: readonly string[];
+}
+
 /** A running child with piped stdio. */
 export interface Child {
   readonly pid: number;
@@ -31,6 +40,11 @@ export interface Child {
    * ended.
    */
   kill(signal: "SIGTERM" | "SIGKILL" | "SIGINT"): void;
+  /**
+   * Returns the running members of its group and its descendants, without the child itself.
+   * Undefined when they cannot be read. Only for a child that was started with `group`.
+   */
+  family(): readonly FamilyMember[] | undefined;
 }
 
 /** Starts programs. */

@@ -55,11 +55,26 @@ export interface RuntimeDefinition {
   readonly needs?: RuntimeNeeds;
   /** Command that installs the program. */
   readonly install?: string;
+  /** Idle time after which the program sleeps, in seconds; 0 is never. See `idleSecondsOf`. */
+  readonly idleSeconds?: number;
 }
 
 /** Whether the program is the built-in agent loop, which reads its client config at its start. */
 export function isBuiltIn({ command }: Pick<RuntimeDefinition, "command">): boolean {
   return command === "{lib}/fleetctl-runtime";
+}
+
+/** The built-in program wakes within 0.3 s, other programs within seconds. */
+const IDLE_SECONDS = { builtIn: 600, other: 900 } as const;
+const IDLE_SECONDS_MAX = 7 * 24 * 3_600;
+
+/** Returns the idle time after which the program of a definition sleeps; undefined is never. */
+export function idleSecondsOf(
+  { command, idleSeconds }: Pick<RuntimeDefinition, "command" | "idleSeconds">,
+): number | undefined {
+  const seconds = idleSeconds ??
+    (isBuiltIn({ command }) ? IDLE_SECONDS.builtIn : IDLE_SECONDS.other);
+  return seconds === 0 ? undefined : seconds;
 }
 
 const RUNTIME_NAME = /^[a-z][a-z0-9-]{0,30}$/;
@@ -88,6 +103,7 @@ interface Draft {
   known: readonly string[] | undefined;
   needs: RuntimeNeeds | undefined;
   install: string | undefined;
+  idleSeconds: number | undefined;
 }
 
 /**
@@ -110,7 +126,7 @@ export function parseDefinition(
   }
   const draft = readKeys(parsed.value, base, faults);
   const { summary, command, args, protocol, path, shape, login, sessionMode, env, state } = draft;
-  const { known, needs, install } = draft;
+  const { known, needs, install, idleSeconds } = draft;
   for (const [key, value] of Object.entries({ summary, command, protocol, path, shape })) {
     if (value === undefined && !faults.some((line) => line.includes(keyName(key)))) {
       faults.push(`${file}: ${keyName(key)} is not set`);
@@ -134,7 +150,7 @@ export function parseDefinition(
     protocol,
     clientConfig: { path, shape },
     login: login ?? "none",
-    ...defined({ sessionMode, known, needs, install }),
+    ...defined({ sessionMode, known, needs, install, idleSeconds }),
     env: env ?? {},
     state: state ?? [],
   });
@@ -160,6 +176,7 @@ function draftOf(base: RuntimeDefinition | undefined): Draft {
     known: base?.known,
     needs: base?.needs,
     install: base?.install,
+    idleSeconds: base?.idleSeconds,
   };
 }
 
@@ -212,6 +229,9 @@ function readKeys(
       case "install":
         draft.install = installCommand(value) ?? void bad([key], WANTED_INSTALL);
         break;
+      case "idle_seconds":
+        draft.idleSeconds = seconds(value) ?? void bad([key], WANTED_SECONDS);
+        break;
       case "client_config":
         readClientConfig(value, draft, bad);
         break;
@@ -227,6 +247,7 @@ const WANTED_ENV =
   "must map names of capitals, digits and _ to texts, without HOME and FLEETCTL_*; " +
   `${WANTED_PLACES}`;
 const WANTED_STATE = `must be a list of paths below {home}/; ${WANTED_PLACES}`;
+const WANTED_SECONDS = `must be a whole number from 0 (never) to ${IDLE_SECONDS_MAX}`;
 const WANTED_PROGRAM = `must be an absolute path or start with a placeholder; ${WANTED_PLACES}`;
 
 function readClientConfig(
@@ -296,6 +317,12 @@ function variables(value: unknown): Readonly<Record<string, string>> | undefined
       ENV_NAME.test(name) && !ENV_OWN.test(name) && withKnownPlaceholders(part) !== undefined
     );
   return isUsable ? value as Readonly<Record<string, string>> : undefined;
+}
+
+function seconds(value: unknown): number | undefined {
+  const isUsable = typeof value === "number" && Number.isInteger(value) && value >= 0 &&
+    value <= IDLE_SECONDS_MAX;
+  return isUsable ? value : undefined;
 }
 
 function oneOf<const T extends string>(value: unknown, words: readonly T[]): T | undefined {

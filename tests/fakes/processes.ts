@@ -106,6 +106,7 @@ function startFake(spec: ProcessSpec, program: FakeProgram, pid: number): Starte
       killed.abort(signal);
       signalled.resolve({ code: undefined, signal });
     },
+    family: () => [],
   };
 }
 

@@ -30,77 +30,119 @@ export interface ScriptedRuntime extends RuntimeDriver {
   kill(reason?: string): void;
   /** Makes further starts fail; undefined lets them succeed again. */
   failStarts(reason: string | undefined): void;
-  /** Makes the next start wait until the returned function is called. */
+  /** Makes further starts wait until the returned function is called. */
   holdStart(): () => void;
+  /** Makes further ends of the program wait until the returned function is called. */
+  holdEnd(): () => void;
+  /** States what the program would lose if it were ended. */
+  leave(unfinished: string | undefined): void;
+  /** States when the program last wrote something, by the monotonic clock; 0 at first. */
+  writeAt(ms: number): void;
 }
 
 /** Creates a driver that runs `script` for each turn. The default script echoes the text. */
 export function scriptedRuntime(
   script: (stage: TurnStage) => Promise<TurnOutcome> = echo,
 ): ScriptedRuntime {
-  const begun: string[] = [];
-  let starts = 0;
-  let failure: string | undefined;
-  let held: Promise<void> = Promise.resolve();
-  let end = (_reason: string) => {};
+  return new Scripted(script);
+}
 
-  function session(): RuntimeSession {
+class Scripted implements ScriptedRuntime {
+  readonly begun: string[] = [];
+  readonly #script: (stage: TurnStage) => Promise<TurnOutcome>;
+  #starts = 0;
+  #failure: string | undefined;
+  #unfinished: string | undefined;
+  #lastOutputMs = 0;
+  #heldStart: Promise<void> = Promise.resolve();
+  #heldEnd: Promise<void> = Promise.resolve();
+  #end = (_reason: string) => {};
+
+  constructor(script: (stage: TurnStage) => Promise<TurnOutcome>) {
+    this.#script = script;
+  }
+
+  starts = () => this.#starts;
+
+  kill(reason = "signal SIGKILL"): void {
+    this.#end(reason);
+  }
+
+  failStarts(reason: string | undefined): void {
+    this.#failure = reason;
+  }
+
+  holdStart(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#heldStart = promise;
+    return resolve;
+  }
+
+  holdEnd(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#heldEnd = promise;
+    return resolve;
+  }
+
+  leave(unfinished: string | undefined): void {
+    this.#unfinished = unfinished;
+  }
+
+  writeAt(ms: number): void {
+    this.#lastOutputMs = ms;
+  }
+
+  async start(signal?: AbortSignal): Promise<RuntimeSession> {
+    this.#starts++;
+    const ended = new Promise<void>((done) => signal?.addEventListener("abort", () => done()));
+    await Promise.race([this.#heldStart, ended]);
+    if (signal?.aborted === true) throw new Error("it is no longer needed");
+    if (this.#failure !== undefined) throw new Error(this.#failure);
+    return this.#session();
+  }
+
+  #session(): RuntimeSession {
     const { promise: ended, resolve } = Promise.withResolvers<string>();
     const death = new AbortController();
     let cancelling = new AbortController();
-    end = (reason) => {
+    this.#end = (reason) => {
       death.abort();
       resolve(reason);
     };
     return {
       ended,
-      close: (_graceMs) => {
-        end("closed");
-        return Promise.resolve();
+      lastOutputMs: () => this.#lastOutputMs,
+      unfinished: () => this.#unfinished,
+      close: async (_graceMs) => {
+        await this.#heldEnd;
+        this.#end("closed");
       },
       cancel: () => {
         cancelling.abort();
         return Promise.resolve();
       },
       prompt: async ({ turnId, text }, report) => {
-        begun.push(turnId);
+        this.begun.push(turnId);
         cancelling = new AbortController();
-        const cancelled = cancelling.signal;
-        const signal = AbortSignal.any([cancelled, death.signal]);
-        const outcome = await Promise.race([
-          script({ turnId, text, report, signal }),
-          new Promise<TurnOutcome>((done) => {
-            signal.addEventListener("abort", () =>
-              done(
-                death.signal.aborted
-                  ? { outcome: "interrupted", code: "runtime-died", reason: "it died" }
-                  : { outcome: "cancelled" },
-              ));
-          }),
+        const signal = AbortSignal.any([cancelling.signal, death.signal]);
+        return await Promise.race([
+          this.#script({ turnId, text, report, signal }),
+          stopped(signal, death.signal),
         ]);
-        return outcome;
       },
     };
   }
-  return {
-    begun,
-    starts: () => starts,
-    kill: (reason = "signal SIGKILL") => end(reason),
-    failStarts: (reason) => {
-      failure = reason;
-    },
-    holdStart: () => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      held = promise;
-      return resolve;
-    },
-    start: async () => {
-      starts++;
-      await held;
-      if (failure !== undefined) throw new Error(failure);
-      return session();
-    },
-  };
+}
+
+/** Resolves with the outcome of a turn that is cancelled, or whose program dies. */
+function stopped(signal: AbortSignal, death: AbortSignal): Promise<TurnOutcome> {
+  const died = { outcome: "interrupted", code: "runtime-died", reason: "it died" } as const;
+  return new Promise((done) =>
+    signal.addEventListener(
+      "abort",
+      () => done(death.aborted ? died : { outcome: "cancelled" }),
+    )
+  );
 }
 
 async function echo({ turnId, text, report }: TurnStage): Promise<TurnOutcome> {

@@ -31,6 +31,7 @@ export async function startTestDial(options: {
   readonly driver: RuntimeDriver;
   readonly host?: Host;
   readonly env?: Readonly<Record<string, string>>;
+  readonly idleMs?: number;
 }): Promise<DialUnit> {
   const config = readDialConfig({
     FLEETCTL_ROOT: "/r",
@@ -45,6 +46,7 @@ export async function startTestDial(options: {
   const unit = await startDialUnit(config.value, host, {
     driver: options.driver,
     mcps: createMcpBoard({ ...host, folder: config.value.paths.dialState(config.value.agent) }),
+    idleMs: options.idleMs,
     hostname: "atlas",
     version: "1.2.3",
   });

@@ -7,7 +7,7 @@
  */
 
 import { defined } from "core/defined.ts";
-import type { AgentState, PreviewEvent } from "core/dial/event.ts";
+import { type AgentState, ASLEEP, type PreviewEvent } from "core/dial/event.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
 import { createKeyedQueue } from "core/concurrency/keyed_queue.ts";
@@ -51,6 +51,8 @@ export interface DialOptions {
   readonly driver: RuntimeDriver;
   /** Receives reports about the MCPs that the runtime has. */
   readonly mcps: McpBoard;
+  /** Idle time after which the runtime's program sleeps; absent for never. */
+  readonly idleMs?: number | undefined;
   /** Answers the runtime's permission requests once approvals are open. */
   readonly permissions?: PermissionEndpoint;
   /** Asks a person for the runtime once questions are open. */
@@ -155,9 +157,12 @@ export async function startDialUnit(
 /** Reports the agent's state to its host (a file) and to the cockpit (an event). */
 interface States {
   report(state: AgentState, reason?: string): void;
+  /** Reports the state of the runtime. */
+  runtime(state: AgentState | "asleep", reason?: string): void;
   busy(isBusy: boolean): void;
   /** Reports whether an approval or a question waits for a person. */
   waiting(what: Waiting, isWaiting: boolean): void;
+  isWaiting(): boolean;
   settled(): Promise<void>;
 }
 
@@ -165,6 +170,7 @@ function createStates({ files, clock, log, folder, open }: UnitContext): States 
   const stateFile = createStateFile({ files, clock, log, folder });
   let isBusy = false;
   const waits = { approval: false, question: false };
+  let isAsleep = false;
   const report = (state: AgentState, reason?: string) => {
     stateFile.write(state, reason);
     const payload = { state, since: clock.now(), ...defined({ reason }) };
@@ -176,10 +182,16 @@ function createStates({ files, clock, log, folder, open }: UnitContext): States 
     if (waits.approval) return report("waiting-approval");
     // A state of its own would be unreadable for an older gateway.
     if (waits.question) return report("waiting-approval", QUESTION_WAITS);
-    report(isBusy ? "working" : "idle");
+    if (isBusy) return report("working");
+    report("idle", isAsleep ? ASLEEP : undefined);
   };
   return {
     report,
+    runtime: (state, reason) => {
+      isAsleep = state === "asleep";
+      if (state === "asleep") reportNow();
+      else report(state, reason);
+    },
     busy: (is) => {
       isBusy = is;
       reportNow();
@@ -188,6 +200,7 @@ function createStates({ files, clock, log, folder, open }: UnitContext): States 
       waits[what] = isWaiting;
       reportNow();
     },
+    isWaiting: () => waits.approval || waits.question,
     settled: () => stateFile.settled(),
   };
 }
@@ -287,16 +300,25 @@ function startRuntime(
   states: States,
   personQuestions: PersonQuestions,
 ) {
-  const { driver, mcps } = options;
-  const onState = (state: AgentState, reason?: string) => {
+  const { driver, mcps, idleMs } = options;
+  const onState = (state: AgentState | "asleep", reason?: string) => {
     if (state === "starting" || state === "failed") {
       mcps.forget();
       // The program that asked has ended.
       personQuestions.withdrawAll();
     }
-    states.report(state, reason);
+    states.runtime(state, reason);
   };
-  return superviseRuntime({ driver, clock, random, log, onState });
+  return superviseRuntime({
+    driver,
+    clock,
+    random,
+    log,
+    onState,
+    onLeaving: () => mcps.hold(),
+    idleMs,
+    isNeeded: states.isWaiting,
+  });
 }
 
 /**

@@ -12,6 +12,7 @@ import { parseDialKey } from "core/dial/proof.ts";
 import { openHost } from "core/os/host.ts";
 import { helpOrRefuse, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
+import { idleSecondsOf } from "core/runtimes/definition.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import type { Result } from "core/result.ts";
 import { defaultAskMode } from "core/risk/builtin_tools.ts";
@@ -89,9 +90,11 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     onMcps: mcps.report,
     ...defined({ workdir, ask }),
   });
+  const idleSeconds = idleSecondsOf(definition.value);
   const unit = await startDialUnit(config, host, {
     driver,
     mcps,
+    idleMs: idleSeconds === undefined ? undefined : idleSeconds * 1_000,
     permissions,
     asks,
     hostname: Deno.hostname(),

@@ -22,6 +22,8 @@ export interface McpBoard {
    * when the proxy ends.
    */
   listed(mcp: string): () => void;
+  /** The program is about to sleep: what it has now stays valid until it starts again. */
+  hold(): void;
   /** The program has ended: its reports are no longer valid. */
   forget(): void;
   settled(): Promise<void>;
@@ -45,11 +47,15 @@ export function createMcpBoard(deps: {
   const connections = new Map<string, number>();
   let last = "";
 
+  function states(): ReadonlyMap<string, McpLoadState> {
+    const found = new Map<string, McpLoadState>();
+    for (const name of connections.keys()) found.set(name, "connected");
+    for (const { name, state } of reported.slice(0, NAMES_MAX)) found.set(name, state);
+    return found;
+  }
+
   function write(): void {
-    const states = new Map<string, McpLoadState>();
-    for (const name of connections.keys()) states.set(name, "connected");
-    for (const { name, state } of reported.slice(0, NAMES_MAX)) states.set(name, state);
-    const text = printReportedMcps({ startedMs, states });
+    const text = printReportedMcps({ startedMs, states: states() });
     if (text === last) return;
     last = text;
     file.write(text);
@@ -71,6 +77,9 @@ export function createMcpBoard(deps: {
       connections.set(mcp, (connections.get(mcp) ?? 0) + 1);
       write();
       return () => unlist(mcp);
+    },
+    hold() {
+      reported = [...states()].map(([name, state]) => ({ name, state }));
     },
     forget() {
       reported = [];

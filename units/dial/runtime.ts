@@ -1,7 +1,14 @@
 /**
- * Keeps the agent's runtime running: starts it, restarts it with back-off when it dies, and reports
- * its state. Knows nothing of the gateway or of turns. ADR 0003 explains why it is a child of the
- * dial unit.
+ * Keeps the agent's runtime ready: starts it, restarts it with back-off when it dies, and reports
+ * its state. Ends a program that has been idle for long; the next use starts it again. Knows
+ * nothing of the gateway or of turns. ADR 0003 explains why it is a child of the dial unit.
+ *
+ * | While | Then |
+ * |---|---|
+ * | a turn uses the program, or something else needs it | it stays |
+ * | its end would lose something (`RuntimeSession.unfinished`) | it stays, and the log says why |
+ * | it is idle for `idleMs` | its whole process group ends: it sleeps |
+ * | it sleeps, or is ending to sleep | the next use waits, and gets the newly started one |
  *
  * @module
  */
@@ -20,8 +27,8 @@ import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.t
 /** The supervised runtime. */
 export interface SupervisedRuntime {
   /**
-   * Runs `work` with the running session. If there is none, waits for the next start; `work` gets
-   * the session or the reason why it failed.
+   * Runs `work` with the running session, which does not sleep meanwhile. If there is none, waits
+   * for the next start; `work` gets the session or the reason why it failed.
    */
   use<T>(work: (session: Result<RuntimeSession, string>) => Promise<T>): Promise<T>;
   /** Ends the runtime and does not restart it. */
@@ -34,8 +41,19 @@ export interface RuntimeDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly onState: (state: AgentState, reason?: string) => void;
+  readonly onState: (state: AgentState | "asleep", reason?: string) => void;
+  /** Called before the program is ended to sleep. */
+  readonly onLeaving: () => void;
+  /** Idle time after which the program sleeps; undefined is never. */
+  readonly idleMs: number | undefined;
+  /** Whether something besides turns needs the program, such as an open question to a person. */
+  readonly isNeeded: () => boolean;
 }
+
+/** Time limit for a program to end when it goes to sleep. */
+const SLEEP_GRACE_MS = 10_000;
+/** Pause before a program that had to stay is looked at again. */
+const LOOK_AGAIN_MS = 60_000;
 
 /** Starts supervising; the first start begins at once. */
 export function superviseRuntime(deps: RuntimeDeps): SupervisedRuntime {
@@ -53,6 +71,13 @@ class Supervisor implements SupervisedRuntime {
   #waiters: ((outcome: Result<RuntimeSession, string>) => void)[] = [];
   /** Cuts short the wait before the next start. */
   #startNow = new AbortController();
+  /** Number of callers that use the session or wait for one. */
+  #users = 0;
+  #stopIdleTimer = () => {};
+  /** The session that was ended to sleep, until the next start. */
+  #leaving: RuntimeSession | undefined;
+  /** Why the program last stayed awake. */
+  #stayed: string | undefined;
   #done: Promise<void> = Promise.resolve();
 
   constructor(deps: RuntimeDeps) {
@@ -64,12 +89,20 @@ class Supervisor implements SupervisedRuntime {
   }
 
   async use<T>(work: (session: Result<RuntimeSession, string>) => Promise<T>): Promise<T> {
-    return await work(await this.#session());
+    this.#users++;
+    this.#stopIdleTimer();
+    try {
+      return await work(await this.#session());
+    } finally {
+      this.#users--;
+      this.#startIdleTimer(this.#deps.idleMs);
+    }
   }
 
   async close(graceMs: number): Promise<void> {
     this.#stop.abort();
-    await this.#current?.close(graceMs);
+    this.#stopIdleTimer();
+    await (this.#current ?? this.#leaving)?.close(graceMs);
     await this.#done;
   }
 
@@ -94,6 +127,11 @@ class Supervisor implements SupervisedRuntime {
     while (!this.#stop.signal.aborted) {
       const { ranMs, reason } = await this.#runOnce();
       if (this.#stop.signal.aborted) break;
+      if (this.#leaving !== undefined) {
+        attempt = 0;
+        await this.#sleep();
+        continue;
+      }
       attempt = ranMs >= BACKOFF_LIMITS.stableMs ? 0 : attempt + 1;
       const delayMs = BACKOFF_LIMITS.firstMs + backoffMs(DIAL_BACKOFF, attempt, random.fraction());
       log.warning("runtime ended", { reason, restart_ms: delayMs });
@@ -108,10 +146,11 @@ class Supervisor implements SupervisedRuntime {
   /** Runs one session to its end; returns how long it ran and why it ended. */
   async #runOnce(): Promise<{ readonly ranMs: number; readonly reason: string }> {
     const { driver, clock, onState } = this.#deps;
+    this.#leaving = undefined;
     onState("starting");
     let session: RuntimeSession;
     try {
-      session = await driver.start();
+      session = await driver.start(this.#stop.signal);
     } catch (thrown) {
       return { ranMs: 0, reason: errorText(thrown) };
     }
@@ -123,8 +162,49 @@ class Supervisor implements SupervisedRuntime {
     this.#current = session;
     onState("idle");
     this.#settle(ok(session));
+    this.#startIdleTimer(this.#deps.idleMs);
     const reason = await session.ended;
+    this.#stopIdleTimer();
     this.#current = undefined;
     return { ranMs: clock.monotonic() - since, reason };
+  }
+
+  /** Waits for the next use. A use that came while the program ended is not waited for. */
+  async #sleep(): Promise<void> {
+    if (this.#waiters.length > 0) return;
+    this.#deps.onState("asleep");
+    this.#startNow = new AbortController();
+    const woken = AbortSignal.any([this.#stop.signal, this.#startNow.signal]);
+    await new Promise((resolve) => woken.addEventListener("abort", resolve));
+  }
+
+  #startIdleTimer(ms: number | undefined): void {
+    this.#stopIdleTimer();
+    if (ms === undefined || this.#users > 0 || this.#current === undefined) return;
+    this.#stopIdleTimer = this.#deps.clock.after(ms, () => this.#considerSleep());
+  }
+
+  /**
+   * Ends the program if nothing needs it. Decides without waiting for anything: from here on a new
+   * use waits for the next start.
+   */
+  #considerSleep(): void {
+    const { clock, log, idleMs, isNeeded, onLeaving } = this.#deps;
+    const session = this.#current;
+    if (session === undefined || idleMs === undefined || this.#stop.signal.aborted) return;
+    const quietMs = clock.monotonic() - session.lastOutputMs();
+    if (quietMs < idleMs) return this.#startIdleTimer(idleMs - quietMs);
+    const why = isNeeded() ? "a person is asked" : session.unfinished();
+    if (why !== undefined) {
+      if (why !== this.#stayed) log.info("runtime stays awake", { reason: why });
+      this.#stayed = why;
+      return this.#startIdleTimer(Math.min(idleMs, LOOK_AGAIN_MS));
+    }
+    this.#stayed = undefined;
+    this.#leaving = session;
+    this.#current = undefined;
+    onLeaving();
+    log.info("runtime goes to sleep", { idle_s: Math.round(idleMs / 1_000) });
+    void session.close(SLEEP_GRACE_MS);
   }
 }

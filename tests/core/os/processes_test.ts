@@ -157,3 +157,27 @@ Deno.test("which() finds the first name on the PATH as an absolute path", async 
     await Deno.remove(folder, { recursive: true });
   }
 });
+
+Deno.test("family() lists what a child left running, in its group or elsewhere", async () => {
+  const script = "sleep 1001 & setsid sleep 1002 & (sleep 1003 &) ; echo started; read line";
+  const child = await processes.spawn({
+    command: "/bin/sh",
+    args: ["-c", script],
+    env: { PATH },
+    group: true,
+  });
+  assert.equal(await readLine(child.stdout), "started");
+  const sleeping = () =>
+    (child.family() ?? []).map(({ args }) => args.join(" "))
+      .filter((line) => line.startsWith("sleep")).sort();
+  // `setsid` has not yet become `sleep` at once.
+  while (sleeping().length < 3) await new Promise((done) => setTimeout(done, 1));
+  assert.deepEqual(sleeping(), ["sleep 1001", "sleep 1002", "sleep 1003"]);
+  const other = child.family()?.find(({ args }) => args[1] === "1002");
+  assert.ok(other !== undefined);
+  Deno.kill(other.pid, "SIGKILL");
+  child.kill("SIGKILL");
+  await child.exited;
+  await Promise.all([child.stdin.abort(), child.stdout.cancel(), child.stderr.cancel()]);
+  while (sleeping().length > 0) await new Promise((done) => setTimeout(done, 1));
+});

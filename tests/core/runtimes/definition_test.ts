@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { pathsUnder } from "core/paths.ts";
-import { fillPlaceholders, parseDefinition } from "core/runtimes/definition.ts";
+import { fillPlaceholders, idleSecondsOf, parseDefinition } from "core/runtimes/definition.ts";
 import { findDefinition, readDefinitions, shippedDefinitions } from "core/runtimes/definitions.ts";
 import { startMsOf } from "core/runtimes/needs.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
@@ -159,6 +159,9 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
     /needs\.start_seconds must be a whole number from 1 to 3600/,
   ],
   ["an install command of two lines", `${WHOLE}\ninstall: "a\\nb"`, /install must be a command on/],
+  ["a negative idle time", `${WHOLE}\nidle_seconds: -1`, /:8: idle_seconds must be a whole number/],
+  ["an idle time of a text", `${WHOLE}\nidle_seconds: "9"`, /:8: idle_seconds must be a whole/],
+  ["more than a week", `${WHOLE}\nidle_seconds: 604801`, /:8: idle_seconds must be a whole/],
   ["a bad login", `${WHOLE}\nlogin: magic`, /login must be one of none, pasted_code/],
 ];
 for (const [what, text, fault] of BAD) {
@@ -170,6 +173,23 @@ for (const [what, text, fault] of BAD) {
       parsed.error.details.some((line) => fault.test(line)),
       parsed.error.details.join("\n"),
     );
+  });
+}
+
+const RUNS_OTHER = "command: /opt/b/run\n";
+const IDLE: readonly (readonly [string, string, number | undefined])[] = [
+  ["the built-in program", "", 600],
+  ["another program", RUNS_OTHER, 900],
+  ["a host's own number", "idle_seconds: 30\n", 30],
+  ["another program with a host's own number", `${RUNS_OTHER}idle_seconds: 30\n`, 30],
+  ["a host that lets none sleep", "idle_seconds: 0\n", undefined],
+];
+for (const [what, text, wanted] of IDLE) {
+  Deno.test(`idleSecondsOf() of ${what} is ${wanted}`, async () => {
+    const files = memoryFiles(text === "" ? {} : { [`${PATHS.runtimesDir}/runtime-b.yaml`]: text });
+    const found = findDefinition(await readDefinitions(files, PATHS), "runtime-b");
+    assert.ok(found.ok);
+    assert.equal(idleSecondsOf(found.value), wanted);
   });
 }
 

@@ -48,6 +48,17 @@ Deno.test("createMcpBoard() trusts the program's report more than a connection",
   assert.deepEqual(await told(), { git: "connected", pages: "connected" });
 });
 
+Deno.test("createMcpBoard() keeps what a sleeping program had until it starts again", async () => {
+  const { board, told } = await scene();
+  const end = board.listed("git");
+  board.report([{ name: "maps", state: "needs-auth" }]);
+  board.hold();
+  end();
+  assert.deepEqual(await told(), { git: "connected", maps: "needs-auth" });
+  board.forget();
+  assert.deepEqual(await told(), {});
+});
+
 for (
   const text of [
     "",

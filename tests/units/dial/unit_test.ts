@@ -149,6 +149,58 @@ test("a turn that waits for the program's start is cancelled at once", async (ru
   await unit.close();
 });
 
+const isAsleep = ({ payload }: ShownEvent) =>
+  payload.state === "idle" && payload.reason === "asleep";
+
+test("a sleeping agent is idle, and a turn wakes it", async (running, cockpit) => {
+  const driver = scriptedRuntime();
+  const unit = await startTestDial({ url: running.dialUrl, driver, idleMs: 1 });
+  await cockpit.follow(isAsleep);
+  const turnId = await cockpit.post("good morning");
+  const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
+  assert.equal(endOf(events, turnId)?.outcome, "completed");
+  const woken = ["starting", "idle", "working"];
+  assert.deepEqual(states(events).slice(0, 6), ["starting", "idle", "idle", ...woken]);
+  assert.equal(driver.starts(), 2);
+  let sleeps = 0;
+  await cockpit.follow((event) => isAsleep(event) && ++sleeps === 2);
+  await unit.close();
+});
+
+test("a turn that comes while the program ends is run once", async (running, cockpit) => {
+  const driver = scriptedRuntime();
+  const log = recordingLog();
+  const host = { ...liveHost({ seed: 7, clock: hastyClock() }), log };
+  const letEnd = driver.holdEnd();
+  const unit = await startTestDial({ url: running.dialUrl, driver, host, idleMs: 1 });
+  await log.next("runtime goes to sleep");
+  const turnId = await cockpit.post("now");
+  await cockpit.follow((event) => event.kind === "turn_delivered");
+  assert.deepEqual(driver.begun, []);
+  letEnd();
+  const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
+  assert.equal(endOf(events, turnId)?.outcome, "completed");
+  assert.deepEqual(driver.begun, [turnId]);
+  await unit.close();
+});
+
+test("a turn that waits for a program that wakes survives a stop", async (running, cockpit) => {
+  const driver = scriptedRuntime();
+  const host = liveHost({ seed: 7, clock: hastyClock() });
+  const unit = await startTestDial({ url: running.dialUrl, driver, host, idleMs: 1 });
+  await cockpit.follow(isAsleep);
+  driver.holdStart();
+  const turnId = await cockpit.post("now");
+  await cockpit.follow((event) => event.kind === "turn_delivered");
+  await unit.close();
+  const next = scriptedRuntime();
+  const again = await startTestDial({ url: running.dialUrl, driver: next, host });
+  const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
+  assert.equal(endOf(events, turnId)?.outcome, "completed");
+  assert.deepEqual([driver.begun, next.begun], [[], [turnId]]);
+  await again.close();
+});
+
 test("a stopped unit ends its turn and reports it", async (running, cockpit) => {
   const unit = await startTestDial({ url: running.dialUrl, driver: scriptedRuntime(hang) });
   const turnId = await cockpit.post("one");

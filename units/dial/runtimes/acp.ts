@@ -27,9 +27,11 @@ import {
   CANCEL_MS,
   type DriverOptions,
   type DriverPorts,
+  NOT_NEEDED,
   type RuntimeLaunch,
   spawnRuntime,
 } from "units/dial/runtimes/launch.ts";
+import { createLeftRunning } from "units/dial/runtimes/left_running.ts";
 import { jsonLineWriter, parseJsonLine } from "core/text/json_lines.ts";
 import { readLines } from "core/text/lines.ts";
 import { proxiedOf } from "core/runtimes/mcp_entries.ts";
@@ -47,7 +49,9 @@ export function acpDriver(
   const denials = createPendingDenials();
   const { runtime, known } = launch;
   const versions = createVersionWatch({ runtime, known, log: ports.log });
-  return { start: () => startSession({ launch, ports, options, denials, versions }) };
+  return {
+    start: (signal) => startSession({ launch, ports, options, denials, versions, signal }),
+  };
 }
 
 interface Starter {
@@ -56,17 +60,23 @@ interface Starter {
   readonly options: DriverOptions;
   readonly denials: PendingDenials;
   readonly versions: VersionWatch;
+  readonly signal: AbortSignal | undefined;
 }
 
 async function startSession(
-  { launch, ports, options, denials, versions }: Starter,
+  { launch, ports, options, denials, versions, signal }: Starter,
 ): Promise<RuntimeSession> {
   const { mcps, sessionFile } = options;
   const entries = mcps?.isInSession === true ? await mcps.read() : [];
   const servers = entries.map(({ name }) => name);
   const child = await spawnRuntime(launch, ports.processes);
   const supervised = superviseChild(child, ports, launch.runtime);
-  const slot: TurnSlot = { turn: undefined, busy: false };
+  const leftRunning = createLeftRunning(child, entries);
+  const slot: TurnSlot = {
+    turn: undefined,
+    busy: false,
+    lastOutputMs: ports.clock.monotonic(),
+  };
   const input = child.stdin.getWriter();
   const askContext: AskContext = {
     servers,
@@ -81,18 +91,18 @@ async function startSession(
     slot,
     context: askContext,
     decide: options.decidePermission,
+    clock: ports.clock,
   });
   void endConnection({ connection, supervised, slot, clock: ports.clock, input });
-  const { startMs } = options;
-  const stopTimer = ports.clock.after(startMs, () => {
-    connection.close(new Error(`it did not answer within ${startMs / 1000} s`));
-  });
+  const isOpen = limitStart(connection, { startMs: options.startMs, clock: ports.clock, signal });
   try {
     const opening = { connection, launch, ports, sessionFile, entries, versions };
-    const sessionId = await openConversation(opening);
+    const opened = await openConversation(opening);
+    leftRunning.ready();
     return acpSession({
       connection,
-      sessionId,
+      ...opened,
+      leftRunning,
       slot,
       supervised,
       ports,
@@ -114,8 +124,29 @@ async function startSession(
         (isOurs ? supervised.stderrTail() : `; ${supervised.sentence(ended)}`),
     );
   } finally {
-    stopTimer();
+    isOpen();
   }
+}
+
+/** Closes a connection that opens too late or is no longer needed, until the returned call. */
+function limitStart(
+  connection: ClientConnection,
+  { startMs, clock, signal }: {
+    readonly startMs: number;
+    readonly clock: Clock;
+    readonly signal: AbortSignal | undefined;
+  },
+): () => void {
+  const stopTimer = clock.after(startMs, () => {
+    connection.close(new Error(`it did not answer within ${startMs / 1000} s`));
+  });
+  const onAbort = () => connection.close(new Error(NOT_NEEDED));
+  signal?.addEventListener("abort", onAbort);
+  if (signal?.aborted === true) onAbort();
+  return () => {
+    signal?.removeEventListener("abort", onAbort);
+    stopTimer();
+  };
 }
 
 /** How long to wait for output that is still in the pipe after the process has ended. */
@@ -148,6 +179,7 @@ function connect(
     readonly slot: TurnSlot;
     readonly context: AskContext;
     readonly decide: PermissionDecider | undefined;
+    readonly clock: Pick<Clock, "monotonic">;
   },
 ): ClientConnection {
   return client({ name: "fleetctl" })
@@ -157,18 +189,23 @@ function connect(
     )
     .connect({
       writable: jsonLineWriter<AnyMessage>(input),
-      readable: messagesOf(child, owner.slot),
+      readable: messagesOf(child, owner.slot, owner.clock),
     });
 }
 
 /** Passes messages on, except session updates. Those go directly to the running turn. */
-function messagesOf(child: Child, slot: TurnSlot): ReadableStream<AnyMessage> {
+function messagesOf(
+  child: Child,
+  slot: TurnSlot,
+  clock: Pick<Clock, "monotonic">,
+): ReadableStream<AnyMessage> {
   const lines = readLines(child.stdout, { lineBytesMax: MCP_LIMITS.messageBytesMax });
   return new ReadableStream<AnyMessage>({
     async pull(controller) {
       while (true) {
         const { value, done } = await lines.next();
         if (done) return controller.close();
+        slot.lastOutputMs = clock.monotonic();
         const message = parseJsonLine(value);
         // Agents print banners on stdout, so lines that are not messages are skipped.
         if (message === undefined || message.jsonrpc !== "2.0") continue;

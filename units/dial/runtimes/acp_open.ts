@@ -34,10 +34,15 @@ export interface Opening {
   readonly versions: Pick<VersionWatch, "report">;
 }
 
-/**
- * Performs the handshake, then resumes the conversation or begins one; returns the session's id.
- */
-export async function openConversation(opening: Opening): Promise<string> {
+/** An open conversation. */
+export interface OpenedConversation {
+  readonly sessionId: string;
+  /** Whether the program offers to resume it. */
+  readonly isResumable: boolean;
+}
+
+/** Performs the handshake, then resumes the conversation or begins one. */
+export async function openConversation(opening: Opening): Promise<OpenedConversation> {
   const { connection, launch, ports, sessionFile } = opening;
   const peer = await connection.agent.request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
@@ -54,7 +59,7 @@ export async function openConversation(opening: Opening): Promise<string> {
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
   if (stored !== undefined && await resumeConversation(opening, { peer, stored, mcpServers })) {
     await enterMode(opening, stored);
-    return stored;
+    return { sessionId: stored, isResumable: true };
   }
   const { sessionId } = await connection.agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
@@ -63,7 +68,8 @@ export async function openConversation(opening: Opening): Promise<string> {
   });
   await enterMode(opening, sessionId);
   await rememberSession(ports.files, sessionFile, { runtime: launch.runtime, sessionId });
-  return sessionId;
+  const { sessionCapabilities, loadSession } = peer.agentCapabilities ?? {};
+  return { sessionId, isResumable: Boolean(sessionCapabilities?.resume) || loadSession === true };
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */

@@ -12,6 +12,8 @@ import type { Log } from "core/ports/log.ts";
 import type { ProcessExit } from "core/ports/processes.ts";
 import type { Random } from "core/ports/random.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import { NOT_RESUMABLE } from "units/dial/runtimes/launch.ts";
+import type { LeftRunning } from "units/dial/runtimes/left_running.ts";
 import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
 import type { VersionWatch } from "units/dial/runtimes/version_watch.ts";
@@ -25,12 +27,16 @@ export interface TurnSlot {
   turn: { readonly running: RunningTurn; onUpdate(params: unknown): Promise<void> } | undefined;
   /** Whether an update is being stored. */
   busy: boolean;
+  /** When the program last wrote something, by the monotonic clock. */
+  lastOutputMs: number;
 }
 
 /** Dependencies of a session. */
 export interface AcpSessionDeps {
   readonly connection: ClientConnection;
   readonly sessionId: string;
+  readonly isResumable: boolean;
+  readonly leftRunning: LeftRunning;
   readonly slot: TurnSlot;
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
@@ -47,6 +53,7 @@ export interface AcpSessionDeps {
 export function acpSession(deps: AcpSessionDeps): RuntimeSession {
   const { connection, sessionId, slot, supervised, ports } = deps;
   let running: RunningTurn | undefined;
+  let hasRun = false;
   let exit: ProcessExit | undefined;
   void supervised.exited.then((ended) => exit = ended);
 
@@ -68,6 +75,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
       kill: () => supervised.child.kill("SIGKILL"),
     });
     running = begun;
+    hasRun = true;
     slot.turn = {
       running: begun,
       onUpdate: (params) => handleUpdate(params, sessionId, begun),
@@ -87,6 +95,8 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
     async cancel() {
       await running?.cancel();
     },
+    lastOutputMs: () => slot.lastOutputMs,
+    unfinished: () => hasRun && !deps.isResumable ? NOT_RESUMABLE : deps.leftRunning.find(),
     ended: supervised.exited.then((ended) => supervised.sentence(ended)),
     async close(graceMs) {
       if (exit !== undefined) return;

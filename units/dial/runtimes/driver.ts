@@ -67,6 +67,13 @@ export interface RuntimeSession {
   ): Promise<TurnOutcome>;
   /** Asks the runtime to stop the running turn; its outcome is then `cancelled`. */
   cancel(): Promise<void>;
+  /** Returns when the program last wrote something, by the monotonic clock. */
+  lastOutputMs(): number;
+  /**
+   * Returns what would be lost if the program were ended between turns. Undefined when its next
+   * start continues where it stopped.
+   */
+  unfinished(): string | undefined;
   /** Resolves with a sentence that states how the runtime's process ended. */
   readonly ended: Promise<string>;
   /** Ends the runtime; SIGKILL after `graceMs`. */
@@ -75,6 +82,9 @@ export interface RuntimeSession {
 
 /** Starts sessions of one runtime. */
 export interface RuntimeDriver {
-  /** Starts the program and resumes the conversation, or begins one. Rejects with the reason. */
-  start(): Promise<RuntimeSession>;
+  /**
+   * Starts the program and resumes the conversation, or begins one. Rejects with the reason.
+   * `signal` ends a start that is no longer needed.
+   */
+  start(signal?: AbortSignal): Promise<RuntimeSession>;
 }

@@ -70,6 +70,11 @@ export interface DriverPorts {
 /** Default of `DriverOptions.cancelMs`. */
 export const CANCEL_MS = 15_000;
 
+/** Why a start ends early: its signal has aborted. */
+export const NOT_NEEDED = "it is no longer needed";
+/** What a program would lose whose next start begins a new conversation. */
+export const NOT_RESUMABLE = "its conversation cannot be resumed";
+
 /** Starts the program in a separate process group; rejects with a message for people. */
 export async function spawnRuntime(launch: RuntimeLaunch, processes: Processes): Promise<Child> {
   try {

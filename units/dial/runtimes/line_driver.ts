@@ -23,12 +23,15 @@ import {
   CANCEL_MS,
   type DriverOptions,
   type DriverPorts,
+  NOT_NEEDED,
+  NOT_RESUMABLE,
   rememberedSession,
   rememberSession,
   type RuntimeLaunch,
   spawnRuntime,
   writeOwn,
 } from "units/dial/runtimes/launch.ts";
+import { createLeftRunning, type LeftRunning } from "units/dial/runtimes/left_running.ts";
 import type { Message } from "units/dial/runtimes/message.ts";
 import type { QuestionAsker } from "units/dial/runtimes/question.ts";
 import type { McpLoad } from "core/runtimes/mcp_load.ts";
@@ -92,6 +95,8 @@ export interface Dialect {
   cancel(): Promise<void>;
   /** Reads one message; returns an empty reading for an unknown one. */
   read(message: Message): Reading;
+  /** Returns what the program does between turns, if it reports that; it ends with the program. */
+  unfinished?(): string | undefined;
 }
 
 /** A protocol: its extra arguments, and its dialect. */
@@ -105,6 +110,8 @@ export interface LineProtocol {
   ) => readonly string[];
   /** Arguments with which the program asks about more than by itself. */
   readonly askArgs?: (of: Pick<RuntimeLaunch, "args" | "ask">) => readonly string[];
+  /** Whether arguments of the host's definition make the program forget its conversations. */
+  readonly isForgetful?: (args: readonly string[]) => boolean;
   readonly createDialect: (deps: DialectDeps) => Dialect;
 }
 
@@ -119,10 +126,10 @@ export function lineDriver(
   // Kept across restarts: a version is shown only once.
   const versions = createVersionWatch({ runtime, known, log: ports.log });
   return {
-    async start() {
+    async start(signal) {
       const { sessionFile } = options;
       const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
-      const starter = { protocol, launch, ports, options, versions };
+      const starter = { protocol, launch, ports, options, versions, signal };
       if (stored === undefined) return await startSession(starter, undefined);
       try {
         return await startSession(starter, stored);
@@ -143,6 +150,7 @@ interface Starter {
   readonly ports: DriverPorts;
   readonly options: DriverOptions;
   readonly versions: VersionWatch;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Writes the MCP entries to the file from which the program reads them. */
@@ -171,6 +179,8 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
   const child = await spawnRuntime(launch, ports.processes);
   const supervised = superviseChild(child, ports, launch.runtime);
   const link = openLink(child, supervised, ports.clock);
+  const keeper = createSessionKeeper(of, sessionId);
+  const leftRunning = createLeftRunning(child, prepared.entries);
   const dialect = protocol.createDialect({
     sessionId,
     decidePermission: options.decidePermission,
@@ -185,9 +195,19 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
     clock: ports.clock,
     send: link.send,
     onVersion: (version) => versions.report(version),
-    onSession: sessionKeeper(of, sessionId),
+    onSession: keeper.report,
   });
-  const session = lineSession({ dialect, link, supervised, ports, options, versions });
+  const isKept = () => keeper.isStored() && protocol.isForgetful?.(launch.args) !== true;
+  const session = lineSession({
+    dialect,
+    link,
+    supervised,
+    ports,
+    options,
+    versions,
+    isKept,
+    leftRunning,
+  });
   const { startMs } = options;
   const silence = new AbortController();
   try {
@@ -197,7 +217,9 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
       ports.clock.sleep(startMs, silence.signal).then(() =>
         Promise.reject(new Error(`it did not answer within ${startMs / 1000} s`))
       ),
+      aborted(of.signal, silence.signal).then(() => Promise.reject(new Error(NOT_NEEDED))),
     ]);
+    leftRunning.ready();
     return session;
   } catch (error) {
     child.kill("SIGKILL");
@@ -213,21 +235,41 @@ async function startSession(of: Starter, sessionId: string | undefined): Promise
   }
 }
 
-/** Stores the id of the conversation when it changes, in the order reported. */
-function sessionKeeper(of: Starter, known: string | undefined): (sessionId: string) => void {
+/** Resolves when `signal` aborts; forgets about it when `over` aborts. */
+function aborted(signal: AbortSignal | undefined, over: AbortSignal): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) =>
+    signal?.addEventListener("abort", () => resolve(), { signal: over })
+  );
+}
+
+/** Keeps the id of the conversation for the next start. */
+interface SessionKeeper {
+  /** Stores the id when it changes, in the order reported. */
+  readonly report: (sessionId: string) => void;
+  /** Whether the id that was reported last is on disk. */
+  readonly isStored: () => boolean;
+}
+
+function createSessionKeeper(of: Starter, known: string | undefined): SessionKeeper {
   const { launch: { runtime }, ports, options } = of;
   let last = known;
+  let stored = known;
   let written: Promise<void> = Promise.resolve();
-  return (sessionId) => {
-    if (sessionId === last) return;
-    last = sessionId;
-    written = written.then(async () => {
-      try {
-        await rememberSession(ports.files, options.sessionFile, { runtime, sessionId });
-      } catch (error) {
-        ports.log.error("conversation id not kept", { runtime, reason: errorText(error) });
-      }
-    });
+  return {
+    report: (sessionId) => {
+      if (sessionId === last) return;
+      last = sessionId;
+      written = written.then(async () => {
+        try {
+          await rememberSession(ports.files, options.sessionFile, { runtime, sessionId });
+          stored = sessionId;
+        } catch (error) {
+          ports.log.error("conversation id not kept", { runtime, reason: errorText(error) });
+        }
+      });
+    },
+    isStored: () => stored !== undefined && stored === last,
   };
 }
 
@@ -307,14 +349,20 @@ interface SessionDeps {
   readonly ports: DriverPorts;
   readonly options: DriverOptions;
   readonly versions: VersionWatch;
+  /** Whether the next start resumes the conversation. */
+  readonly isKept: () => boolean;
+  readonly leftRunning: LeftRunning;
 }
 
 function lineSession(deps: SessionDeps): RuntimeSession {
   const { dialect, link, supervised, ports, options, versions } = deps;
   let running: { turn: RunningTurn; finish: (outcome: TurnOutcome) => void } | undefined;
   let hasExited = false;
+  let hasRun = false;
+  let lastOutputMs = ports.clock.monotonic();
   void supervised.exited.then(() => hasExited = true);
   link.follow(async (message) => {
+    lastOutputMs = ports.clock.monotonic();
     const { updates = [], outcome } = dialect.read(message);
     const notices = running === undefined ? [] : versions.take();
     for (const update of [...notices, ...updates]) await running?.turn.take(update);
@@ -334,6 +382,7 @@ function lineSession(deps: SessionDeps): RuntimeSession {
         requestStop: () => dialect.cancel(),
       });
       running = { turn, finish: reported.resolve };
+      hasRun = true;
       const outcome = await turn.end(async () => {
         void dialect.prompt(text);
         return await Promise.race([reported.promise, link.ended.then(interrupted)]);
@@ -344,6 +393,9 @@ function lineSession(deps: SessionDeps): RuntimeSession {
     async cancel() {
       await running?.turn.cancel();
     },
+    lastOutputMs: () => lastOutputMs,
+    unfinished: () =>
+      hasRun && !deps.isKept() ? NOT_RESUMABLE : dialect.unfinished?.() ?? deps.leftRunning.find(),
     ended: supervised.exited.then((exit) => supervised.sentence(exit)),
     async close(graceMs) {
       if (hasExited) return;

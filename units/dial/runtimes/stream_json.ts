@@ -23,6 +23,7 @@ import { createMcpWatch, type McpWatch } from "units/dial/runtimes/mcp_watch.ts"
 import { askSafely } from "units/dial/runtimes/question.ts";
 import { createStreamAsks, type StreamAsks } from "units/dial/runtimes/stream_json_asks.ts";
 import { claudeSettings } from "units/dial/runtimes/claude_settings.ts";
+import { createStreamTasks } from "units/dial/runtimes/stream_json_tasks.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 
@@ -32,6 +33,7 @@ export function streamJson(random: Random): LineProtocol {
     resumeArgs: (sessionId) => ["--resume", sessionId],
     mcpArgs,
     askArgs,
+    isForgetful: (args) => args.includes("--no-session-persistence"),
     createDialect: (deps) => new StreamDialect(deps, random),
   };
 }
@@ -74,6 +76,7 @@ class StreamDialect implements Dialect {
   readonly #random: Random;
   readonly #waiters = new Map<string, Waiter>();
   readonly #reader = createStreamReader();
+  readonly #tasks = createStreamTasks();
   readonly #asks: StreamAsks;
   readonly #mcps: McpWatch;
   #isOpen = false;
@@ -125,6 +128,7 @@ class StreamDialect implements Dialect {
     if (typeof message.session_id === "string" && this.#isOpen) {
       this.#deps.onSession(message.session_id);
     }
+    this.#tasks.read(message);
     switch (message.type) {
       case "control_response":
         this.#readResponse(message);
@@ -144,6 +148,10 @@ class StreamDialect implements Dialect {
       default:
         return { updates: this.#reader.read(message) };
     }
+  }
+
+  unfinished(): string | undefined {
+    return this.#tasks.unfinished();
   }
 
   async #request(body: Message): Promise<Message> {

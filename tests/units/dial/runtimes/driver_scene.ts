@@ -29,6 +29,8 @@ export interface SceneOptions {
   /** Path → text. */
   readonly files?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Arguments of a program that speaks lines. */
+  readonly args?: readonly string[];
   readonly decidePermission?: PermissionDecider;
 }
 

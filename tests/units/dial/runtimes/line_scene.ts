@@ -21,7 +21,7 @@ export function openDriver(
     name: "runtime-x",
     summary: "",
     command: "/opt/runtime-x",
-    args: ["-p"],
+    args: options.args ?? ["-p"],
     protocol,
     clientConfig: { path: "{home}/x.json", shape: "runtime-a" as const },
     login: "none" as const,
