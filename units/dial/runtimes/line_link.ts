@@ -1,0 +1,85 @@
+/**
+ * The input and output of a program that exchanges lines of JSON. A line is read only after the
+ * previous one is handled. Lines that are no JSON object are skipped.
+ *
+ * @module
+ */
+
+import { errorText } from "core/errors.ts";
+import { MCP_LIMITS } from "core/limits/mcp.ts";
+import type { Clock } from "core/ports/clock.ts";
+import type { Child } from "core/ports/processes.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
+import { readLines } from "core/text/lines.ts";
+import type { Message } from "units/dial/runtimes/message.ts";
+import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
+
+/** The input and output of a runtime. */
+export interface Link {
+  readonly send: (message: Message) => Promise<void>;
+  /** Reads until the output ends; handles each message before it reads the next. */
+  readonly follow: (handle: (message: Message) => Promise<void>) => void;
+  /** Resolves with a sentence when no more messages can arrive. */
+  readonly ended: Promise<string>;
+  readonly endInput: () => Promise<void>;
+}
+
+/** How long to wait for output that is still in the pipe after the process has ended. */
+const OUTPUT_AFTER_EXIT_MS = 2_000;
+
+/** Opens the link to a program that was started. */
+export function openLink(child: Child, supervised: SupervisedChild, clock: Clock): Link {
+  const input = child.stdin.getWriter();
+  const encoder = new TextEncoder();
+  const ended = Promise.withResolvers<string>();
+  let isBusy = false;
+  let fault: string | undefined;
+
+  async function readAll(handle: (message: Message) => Promise<void>): Promise<void> {
+    for await (
+      const line of readLines(child.stdout, { lineBytesMax: MCP_LIMITS.messageBytesMax })
+    ) {
+      const message = parseJsonLine(line);
+      // Programs print banners on stdout, so lines that are not messages are skipped.
+      if (message === undefined) continue;
+      isBusy = true;
+      await handle(message);
+      isBusy = false;
+    }
+  }
+
+  /** Waits for output that is still in the pipe, but not for a grandchild that keeps it open. */
+  async function settle(reading: Promise<void>): Promise<void> {
+    const exit = await supervised.exited;
+    void input.abort().catch(() => {
+      // Already closed; `abort` only frees the descriptor.
+    });
+    const drained = new AbortController();
+    void reading.finally(() => drained.abort());
+    do await clock.sleep(OUTPUT_AFTER_EXIT_MS, drained.signal); while (
+      isBusy && !drained.signal.aborted
+    );
+    ended.resolve((fault === undefined ? "" : `${fault}; `) + supervised.sentence(exit));
+  }
+
+  return {
+    send: (message) =>
+      input.write(encoder.encode(`${JSON.stringify(message)}\n`)).catch(() => {
+        // The process has ended or closed its input; `ended` reports it.
+      }),
+    follow(handle) {
+      const reading = readAll(handle).catch((error) => {
+        fault = errorText(error);
+        isBusy = false;
+      });
+      // A process without its output is of no use.
+      void reading.then(() => child.kill("SIGKILL"));
+      void settle(reading);
+    },
+    ended: ended.promise,
+    endInput: () =>
+      input.close().catch(() => {
+        // The process has already ended, which is what closing its input should achieve.
+      }),
+  };
+}
