@@ -12,7 +12,7 @@ import {
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
-import { createApprovalDesk } from "cli/acp/approval_desk.ts";
+import { ApprovalDesk } from "cli/acp/approval_desk.ts";
 import type { AskedCall, Decision } from "cli/acp/permission.ts";
 import { promptText } from "cli/acp/prompt_text.ts";
 import { stopReason } from "cli/acp/turn_end.ts";
@@ -108,12 +108,12 @@ export class EditorSession {
     // Sent without waiting. A failure means that the editor is gone, which ends the watch too.
     const sendSoon = (updates: readonly SessionUpdate[]) => void send(updates).catch(() => {});
     const note = (said: string, weight: NoteWeight) => sendSoon(view.note(said, weight));
-    const desk = createApprovalDesk({
+    const desk = new ApprovalDesk({
       ...this.#deps,
       sessionId,
       isCancelled: () => stop.signal.aborted,
       openCall: (call) => view.openCall(call),
-      request: (request, signal) =>
+      requestPermission: (request, signal) =>
         client.request(methods.client.session.requestPermission, request, {
           cancellationSignal: signal,
           stopWaitingOnCancel: true,
