@@ -9,20 +9,19 @@
 import {
   agent,
   type AgentApp,
+  type InitializeRequest,
   type InitializeResponse,
   methods,
   PROTOCOL_VERSION,
   RequestError,
 } from "@agentclientprotocol/sdk";
-import { EditorSession, type SessionDeps } from "cli/acp/editor_session.ts";
+import { type EditorAbilities, EditorSession, type SessionDeps } from "cli/acp/editor_session.ts";
 import { requestError } from "cli/acp/turn_end.ts";
 import type { Refusal } from "core/errors.ts";
 import type { Result } from "core/result.ts";
 
 /** What the agent needs. */
 export interface EditorAgentDeps extends SessionDeps {
-  /** Name of the agent. */
-  readonly name: string;
   readonly host: string;
   readonly version: string;
   newId(): string;
@@ -35,9 +34,9 @@ export interface EditorAgentDeps extends SessionDeps {
 /** Creates the agent; it serves the stream that its app is connected to. */
 export function createEditorAgent(deps: EditorAgentDeps): AgentApp {
   const sessions = new Map<string, EditorSession>();
-  let hasNotices = false;
+  let abilities: EditorAbilities = { hasNotices: false, hasForms: false, hasUrls: false };
   const open = (sessionId: string, welcome: string) => {
-    sessions.set(sessionId, new EditorSession(deps, { sessionId, welcome, hasNotices }));
+    sessions.set(sessionId, new EditorSession(deps, { sessionId, welcome, ...abilities }));
   };
   const unwrap = <T>(result: Result<T>): T => {
     if (result.ok) return result.value;
@@ -45,7 +44,7 @@ export function createEditorAgent(deps: EditorAgentDeps): AgentApp {
   };
   const app = agent({ name: "fleetctl" });
   app.onRequest(methods.agent.initialize, ({ params }) => {
-    hasNotices = isGiven(params.clientCapabilities?.session?.notices);
+    abilities = abilitiesOf(params.clientCapabilities);
     return initializeAnswer(deps);
   });
   app.onRequest(methods.agent.session.new, async ({ params: { cwd, mcpServers } }) => {
@@ -110,6 +109,14 @@ function welcomeText(
     `thread continues. It works in its own workspace with its own MCPs: the editor's folder ` +
     `"${of.cwd}"${servers} ${of.servers === 0 ? "is" : "are"} not used ` +
     `(\`${command(`fleetctl agents show ${name}`)}\`).`;
+}
+
+function abilitiesOf(given: InitializeRequest["clientCapabilities"]): EditorAbilities {
+  return {
+    hasNotices: isGiven(given?.session?.notices),
+    hasForms: isGiven(given?.elicitation?.form),
+    hasUrls: isGiven(given?.elicitation?.url),
+  };
 }
 
 function isGiven(value: unknown): boolean {

@@ -9,12 +9,15 @@ import {
   type AgentContext,
   type ContentBlock,
   methods,
+  type SendRequestOptions,
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
 import { ApprovalDesk } from "cli/acp/approval_desk.ts";
+import type { AskedQuestion, FormAbilities, PersonAnswer } from "cli/acp/elicitation_form.ts";
 import type { AskedCall, Decision } from "cli/acp/permission.ts";
 import { promptText } from "cli/acp/prompt_text.ts";
+import { QuestionDesk } from "cli/acp/question_desk.ts";
 import { stopReason } from "cli/acp/turn_end.ts";
 import { createTurnView, type NoteWeight } from "cli/acp/turn_view.ts";
 import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
@@ -24,6 +27,8 @@ import { err, ok, type Result } from "core/result.ts";
 
 /** What a thread needs of this host. */
 export interface SessionDeps {
+  /** Name of the agent. */
+  readonly name: string;
   readonly clock: Pick<Clock, "after">;
   /** Whether the caller of this program may decide about calls that wait for a human. */
   readonly mayDecide: boolean;
@@ -31,17 +36,21 @@ export interface SessionDeps {
   ready(): Promise<Result<unknown>>;
   runTurn(text: string, watcher: TurnWatcher): Promise<Result<EndedTurn>>;
   decide(call: AskedCall, decision: Decision): Promise<Result<unknown>>;
+  answer(question: AskedQuestion, answer: PersonAnswer): Promise<Result<unknown>>;
   /** Returns a command as it must be typed here. */
   command(line: string): string;
 }
 
+/** What the editor declared that it can show. */
+export interface EditorAbilities extends FormAbilities {
+  readonly hasNotices: boolean;
+}
+
 /** A thread as the editor opened it. */
-export interface SessionStart {
+export interface SessionStart extends EditorAbilities {
   readonly sessionId: string;
   /** Shown once, with the first prompt. */
   readonly welcome: string;
-  /** The editor declared that it shows notices. */
-  readonly hasNotices: boolean;
 }
 
 /** The editor's side during one prompt. */
@@ -108,18 +117,23 @@ export class EditorSession {
     // Sent without waiting. A failure means that the editor is gone, which ends the watch too.
     const sendSoon = (updates: readonly SessionUpdate[]) => void send(updates).catch(() => {});
     const note = (said: string, weight: NoteWeight) => sendSoon(view.note(said, weight));
-    const desk = new ApprovalDesk({
+    const shared = {
       ...this.#deps,
-      sessionId,
+      ...this.#start,
       isCancelled: () => stop.signal.aborted,
+      send: (update: SessionUpdate) => sendSoon([update]),
+      note,
+    };
+    const approvals = new ApprovalDesk({
+      ...shared,
       openCall: (call) => view.openCall(call),
       requestPermission: (request, signal) =>
-        client.request(methods.client.session.requestPermission, request, {
-          cancellationSignal: signal,
-          stopWaitingOnCancel: true,
-        }),
-      send: (update) => sendSoon([update]),
-      note,
+        client.request(methods.client.session.requestPermission, request, until(signal)),
+    });
+    const questions = new QuestionDesk({
+      ...shared,
+      elicit: (request, signal) =>
+        client.request(methods.client.elicitation.create, request, until(signal)),
     });
     if (this.#turns === 1) await send(view.note(welcome, "plain"));
     const forget = clock.after(QUIET_MS, () => note(WAITS, "aside"));
@@ -131,7 +145,8 @@ export class EditorSession {
         async onUpdate(update) {
           if (update.type === "turn_preview" || update.kind !== "turn_asked") forget();
           await send(view.take(update));
-          desk.take(update);
+          approvals.take(update);
+          questions.take(update);
         },
       });
       if (ended.ok) return stopReason(ended.value.end);
@@ -141,9 +156,15 @@ export class EditorSession {
       return ok("cancelled");
     } finally {
       forget();
-      desk.close();
+      approvals.close();
+      questions.close();
     }
   }
+}
+
+/** Aborting the signal withdraws the request, and nothing waits for its answer then. */
+function until(signal: AbortSignal): SendRequestOptions {
+  return { cancellationSignal: signal, stopWaitingOnCancel: true };
 }
 
 const WAITS = "The turn has not begun yet: the agent is busy with another one, or its program " +

@@ -12,6 +12,7 @@ import { agentHere } from "cli/agent_here.ts";
 import { runLocalTurn } from "cli/ask_turn.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
+import { sendAnswer } from "cli/questions/queries.ts";
 import { agentForTurn } from "cli/turn_target.ts";
 import { sendDecision } from "core/dial/ask_human.ts";
 import { refusal } from "core/errors.ts";
@@ -68,6 +69,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     runTurn: (text, watcher) => runLocalTurn(dialUnit, { agent: name, text, by }, watcher),
     decide: ({ id, digest }, decision) =>
       sendDecision(dialUnit, { agent: name, id, digest, decision, by }),
+    answer: ({ id }, answer) => sendAnswer(dialUnit, { agent: name, id, by, ...answer }),
     command: (line) => withLocalCommand(line, env),
     localized: (reason) => withLocalHints(reason, env),
   });

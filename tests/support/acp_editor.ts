@@ -8,6 +8,8 @@
 import {
   client,
   type ClientContext,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   type InitializeRequest,
   methods,
   ndJsonStream,
@@ -56,11 +58,23 @@ export function choosing(kind: "allow_once" | "reject_once"): PermissionHandler 
   };
 }
 
+/** Fills in a form of the agent; `withdrawn` aborts when the agent closes it. */
+export type FormHandler = (
+  request: CreateElicitationRequest,
+  withdrawn: AbortSignal,
+) => Promise<CreateElicitationResponse>;
+
+/** What the editor can show, besides permission requests. */
+export interface EditorOptions {
+  readonly capabilities?: NonNullable<InitializeRequest["clientCapabilities"]>;
+  readonly fill?: FormHandler;
+}
+
 /** Connects, and initializes the connection. */
 export async function connectEditor(
   stream: Stream,
   decide: PermissionHandler,
-  clientCapabilities: NonNullable<InitializeRequest["clientCapabilities"]> = {},
+  { capabilities: clientCapabilities = {}, fill }: EditorOptions = {},
 ): Promise<ConnectedEditor> {
   const updates: SessionUpdate[] = [];
   let changed = Promise.withResolvers<void>();
@@ -75,6 +89,9 @@ export async function connectEditor(
       methods.client.session.requestPermission,
       ({ params, signal }) => decide(params, signal),
     );
+  if (fill !== undefined) {
+    app.onRequest(methods.client.elicitation.create, ({ params, signal }) => fill(params, signal));
+  }
   const { agent, closed } = app.connect(stream);
   const protocolVersion = PROTOCOL_VERSION;
   await agent.request(methods.agent.initialize, { protocolVersion, clientCapabilities });

@@ -61,7 +61,7 @@ Deno.test("a prompt is a turn; the first one of a thread says what is not used",
 });
 
 Deno.test("an editor that shows notices gets the welcome as one", async () => {
-  const scene = await editorScene({}, { session: { notices: {} } });
+  const scene = await editorScene({}, { capabilities: { session: { notices: {} } } });
   const answer = scene.prompt(await scene.open(), "hello");
   (await scene.nextTurn()).end(ending("completed"));
   assert.equal(await answer, "end_turn");

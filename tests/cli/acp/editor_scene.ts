@@ -6,7 +6,6 @@
 
 import assert from "node:assert/strict";
 import {
-  type InitializeRequest,
   ndJsonStream,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
@@ -17,7 +16,11 @@ import { editorStream } from "cli/acp/editor_stream.ts";
 import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
 import { ok, type Result } from "core/result.ts";
 import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
-import { type ConnectedEditor, connectEditor } from "tests/support/acp_editor.ts";
+import {
+  type ConnectedEditor,
+  connectEditor,
+  type EditorOptions,
+} from "tests/support/acp_editor.ts";
 
 /** A turn that the agent has begun; the test plays the dial unit. */
 export interface PlayedTurn {
@@ -68,7 +71,7 @@ function queue<T>() {
 /** Opens the scene; the connection is initialized. */
 export async function editorScene(
   more: Partial<EditorAgentDeps> = {},
-  capabilities: InitializeRequest["clientCapabilities"] = {},
+  options: EditorOptions = {},
 ): Promise<EditorScene> {
   const clock = fakeClock();
   const turns = queue<PlayedTurn>();
@@ -86,6 +89,7 @@ export async function editorScene(
     ready: async () => ok(undefined),
     runTurn: (text, watcher) => playTurn(text, watcher, turns.put),
     decide: async () => ok(undefined),
+    answer: async () => ok(undefined),
     command: (line) => line,
     localized: (reason) => reason,
     ...more,
@@ -102,7 +106,7 @@ export async function editorScene(
     const { promise, resolve } = Promise.withResolvers<RequestPermissionResponse>();
     requests.put({ request, signal, answer: resolve });
     return promise;
-  }, capabilities);
+  }, options);
   return {
     ...editor,
     clock,
