@@ -49,6 +49,7 @@ export function readElicitation(
     const address = readAddress(url, isAtTerminal);
     return address.ok ? boundedForm({ mcp, message, url: address.value, fields: [] }) : address;
   }
+  if (mode !== undefined && mode !== null && mode !== "form") return err("its mode is unknown");
   if (schema !== undefined && schema !== null && !isRecord(schema)) {
     return err("its schema is not an object");
   }

@@ -131,6 +131,7 @@ export async function startDialUnit(
   });
   const { approvals, personQuestions } = pending;
   options.permissions?.open(approvals);
+  options.asks?.open(personQuestions);
   const runtime = startRuntime(unit, states, personQuestions);
   for (const connection of connections) connection.start({ runtime, ...pending.handlers });
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });

@@ -113,6 +113,7 @@ Deno.test("readElicitation() refuses what is malformed or too large, and says wh
       [form(JSON.parse('{"__proto__":{"type":"string"}}')), /name of a field/],
       [form([]), /no properties/],
       [read({ schema: "garbage" }), /not an object/],
+      [read({ mode: "openai/userVerification" }), /mode is unknown/],
     ] as const
   ) assert.ok(!found.ok && want.test(found.error), JSON.stringify(found).slice(0, 200));
 });

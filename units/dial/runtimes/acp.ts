@@ -2,6 +2,7 @@
  * Driver for runtimes that speak the Agent Client Protocol (v1) over stdio: starts the program,
  * resumes or begins the conversation, and runs turns. Works with any ACP agent. Decides nothing
  * about permissions: requests are passed to `decidePermission`, and without one they are denied.
+ * Questions are passed to `askQuestion`.
  *
  * Back-pressure: messages are pulled from the runtime one by one. A `session/update` is handled
  * completely before the next line is read, so the answer to a prompt always comes after every
@@ -16,6 +17,7 @@ import { MCP_LIMITS } from "core/limits/mcp.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Child } from "core/ports/processes.ts";
 import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.ts";
+import { answerElicitation, type ElicitationContext } from "units/dial/runtimes/acp_elicitation.ts";
 import { openConversation } from "units/dial/runtimes/acp_open.ts";
 import {
   answerPermission,
@@ -92,6 +94,11 @@ async function startSession(
     context: askContext,
     decide: options.decidePermission,
     clock: ports.clock,
+    questions: {
+      ask: options.askQuestion,
+      signal: askContext.signal,
+      onNotice: (update) => void slot.turn?.running.take(update),
+    },
   });
   void endConnection({ connection, supervised, slot, clock: ports.clock, input });
   const isOpen = limitStart(connection, { startMs: options.startMs, clock: ports.clock, signal });
@@ -180,12 +187,17 @@ function connect(
     readonly context: AskContext;
     readonly decide: PermissionDecider | undefined;
     readonly clock: Pick<Clock, "monotonic">;
+    readonly questions: ElicitationContext;
   },
 ): ClientConnection {
   return client({ name: "fleetctl" })
     .onRequest(
       methods.client.session.requestPermission,
       ({ params }) => answerPermission(params, owner.decide, owner.context),
+    )
+    .onRequest(
+      methods.client.elicitation.create,
+      ({ params, signal }) => answerElicitation(params, signal, owner.questions),
     )
     .connect({
       writable: jsonLineWriter<AnyMessage>(input),

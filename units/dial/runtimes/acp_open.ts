@@ -47,7 +47,8 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const peer = await connection.agent.request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
     clientInfo: { name: "fleetctl", version: "0.1.0" },
-    clientCapabilities: {},
+    // An address without a form would also be asked for sign-ins, which hold up the start.
+    clientCapabilities: { elicitation: { form: {} } },
   });
   if (peer.protocolVersion !== PROTOCOL_VERSION) {
     throw new Error(

@@ -21,6 +21,7 @@ import {
 } from "units/dial/runtimes/line_driver.ts";
 import { createMcpWatch, type McpWatch } from "units/dial/runtimes/mcp_watch.ts";
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
+import { askSafely } from "units/dial/runtimes/question.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
 import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
@@ -72,6 +73,7 @@ class CodexDialect implements Dialect {
       send: deps.send,
       proxied: deps.proxied,
       decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
+      ask: (form, signal) => askSafely(deps.askQuestion, form, signal),
       onDenied: (callId, reason) => {
         this.#items.deny(callId);
         if (this.#turn?.isCancelled === false) denials.add(reason);

@@ -1,15 +1,19 @@
 /**
  * Requests of `codex app-server` to its client. Commands, file changes and MCP calls are questions
- * for the gate; each is allowed once at most. Other questions cannot be answered here, so they are
- * cancelled and shown. Unknown requests are answered with an error.
+ * for the gate; each is allowed once at most. Elicitations of MCPs and the program's own questions
+ * reach a person. What cannot be shown is cancelled, and a notice says so. Unknown requests are
+ * answered with an error.
  *
  * @module
  */
 
+import type { QuestionForm, QuestionReply } from "core/questions/form.ts";
 import { canonicalJson } from "core/risk/call.ts";
 import type { PermissionAnswer, PermissionAsk } from "units/dial/runtimes/acp_permission.ts";
 import { callOfItem, pick } from "units/dial/runtimes/codex_items.ts";
+import { readUserInput } from "units/dial/runtimes/codex_user_input.ts";
 import { fieldsOf, type Message, notice, textOf } from "units/dial/runtimes/message.ts";
+import { elicitationOf, type QuestionAsker } from "units/dial/runtimes/question.ts";
 import { patchAct } from "units/dial/runtimes/tool_acts.ts";
 
 /** The open questions of one process. */
@@ -26,6 +30,7 @@ export interface CodexAsks {
 export interface AskDeps {
   readonly send: (message: Message) => Promise<void>;
   readonly decide: (ask: PermissionAsk, signal: AbortSignal) => Promise<PermissionAnswer>;
+  readonly ask: QuestionAsker;
   readonly proxied: ReadonlySet<string>;
   /** Called for each denial. */
   readonly onDenied: (callId: string, reason: string) => void;
@@ -78,13 +83,14 @@ class OpenQuestions implements CodexAsks {
         this.#askAboutFiles(id, params);
         return [];
       case "mcpServer/elicitation/request":
-        return this.#askAboutMcp(id, params);
+        return fieldsOf(params._meta).codex_approval_kind === undefined
+          ? this.#elicit(id, params)
+          : this.#askAboutMcp(id, params);
       case "item/permissions/requestApproval":
         void this.#deps.send({ id, result: { permissions: {}, scope: "turn" } });
         return [unanswered("The program", params.reason)];
       case "item/tool/requestUserInput":
-        void this.#deps.send({ id, result: { answers: {} } });
-        return questionsOf(params).map((text) => unanswered("The program", text));
+        return this.#askUser(id, params);
       default: {
         const message = `not supported: ${textOf(method)}`;
         void this.#deps.send({ id, error: { code: METHOD_NOT_FOUND, message } });
@@ -166,6 +172,48 @@ class OpenQuestions implements CodexAsks {
     );
   }
 
+  #elicit(id: unknown, params: Message): readonly unknown[] {
+    const { serverName, message, mode: given, url, requestedSchema: schema } = params;
+    // The program's own name of a form that may use more than MCP allows.
+    const mode = given === "openai/form" || given === "openaiForm" ? "form" : given;
+    const read = elicitationOf({ mcp: textOf(serverName), message, mode, url, schema });
+    if (read.form === undefined) {
+      void this.#deps.send({ id, result: { action: "cancel", content: null, _meta: null } });
+      return [read.notice];
+    }
+    void this.#askPerson(id, read.form, (reply) => {
+      const { action, content = null } = read.resultOf(reply);
+      return { action, content, _meta: null };
+    });
+    return [];
+  }
+
+  #askUser(id: unknown, params: Message): readonly unknown[] {
+    const read = readUserInput(params);
+    if (!read.ok) {
+      void this.#deps.send({ id, result: { answers: {} } });
+      return [unanswered("The program", read.error)];
+    }
+    const { form, answered } = read.value;
+    void this.#askPerson(
+      id,
+      form,
+      (reply) => reply.action === "accept" ? answered(reply.values) : { answers: {} },
+    );
+    return [];
+  }
+
+  async #askPerson(
+    id: unknown,
+    form: QuestionForm,
+    print: (reply: QuestionReply) => Message,
+  ): Promise<void> {
+    const over = new AbortController();
+    this.#open.set(id, over);
+    const reply = await this.#deps.ask(form, over.signal);
+    if (this.#open.delete(id)) await this.#deps.send({ id, result: print(reply) });
+  }
+
   async #put(id: unknown, { ask, print }: Question): Promise<void> {
     const over = new AbortController();
     this.#open.set(id, over);
@@ -187,10 +235,6 @@ function isSame(some: unknown, others: unknown): boolean {
 
 function decision(isAllowed: boolean): Message {
   return { decision: isAllowed ? "accept" : "decline" };
-}
-
-function questionsOf({ questions }: Message): readonly string[] {
-  return Array.isArray(questions) ? questions.map((each) => textOf(fieldsOf(each).question)) : [];
 }
 
 function unanswered(asker: string, question: unknown): unknown {

@@ -216,7 +216,6 @@ const ROWS: readonly Row[] = [
     { begun: CALL, params: approval({ tool_name: "put" }) },
     { begun: CALL, params: { ...approval(), serverName: "git" } },
     { begun: COMMAND, params: approval() },
-    { begun: CALL, params: { ...approval(), _meta: null } },
     { begun: { ...CALL, server: "git" }, params: { ...approval(), serverName: "git" } },
   ].map(({ begun, params }): Row => ({
     what: `a server's own question ${JSON.stringify(params)} during ${begun.type}`,
@@ -236,12 +235,20 @@ const ROWS: readonly Row[] = [
     notice: "The program asked a question, which was cancelled: the net",
   },
   {
-    what: "a person's opinion",
+    what: "a question that is no question",
     method: "item/tool/requestUserInput",
     params: { questions: [{ question: "Tea?" }] },
     decision: "allow",
     answer: { result: { answers: {} } },
-    notice: "The program asked a question, which was cancelled: Tea?",
+    notice: "The program asked a question, which was cancelled: the name of a field is unusable",
+  },
+  {
+    what: "a server's question without an approval, and no person answers",
+    begun: CALL,
+    method: ELICIT,
+    params: { ...approval(), _meta: null, mode: "form" },
+    decision: "allow",
+    answer: dropped,
   },
   {
     what: "an unknown request",

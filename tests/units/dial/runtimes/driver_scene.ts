@@ -10,6 +10,7 @@ import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
+import type { QuestionAsker } from "units/dial/runtimes/question.ts";
 import { settle } from "tests/fakes/clock.ts";
 import { type MemoryHost, memoryHost } from "tests/fakes/host.ts";
 import type { FakeProgram } from "tests/fakes/processes.ts";
@@ -32,13 +33,14 @@ export interface SceneOptions {
   /** Arguments of a program that speaks lines. */
   readonly args?: readonly string[];
   readonly decidePermission?: PermissionDecider;
+  readonly askQuestion?: QuestionAsker;
 }
 
 /** Creates the driver of a definition; `name` is the name under which its program is started. */
 export function sceneOf(
   definition: RuntimeDefinition,
   [name, program]: readonly [name: string, program: FakeProgram],
-  { files = {}, env = {}, decidePermission }: SceneOptions,
+  { files = {}, env = {}, decidePermission, askQuestion }: SceneOptions,
 ): DriverScene {
   const host = memoryHost({ programs: { [name]: program }, files });
   const driver = createDriver(definition, host, {
@@ -47,7 +49,7 @@ export function sceneOf(
     paths: pathsUnder("/"),
     env,
     stateDir: `${HOME}/.fleetctl/dial`,
-    ...defined({ decidePermission }),
+    ...defined({ decidePermission, askQuestion }),
   });
   return { host, driver };
 }
