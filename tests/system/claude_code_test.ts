@@ -187,6 +187,83 @@ async function resumesWithTools(scene: ClaudeScene): Promise<void> {
   assert.ok(userTexts.some((text) => text.includes("say hello")), "the conversation goes on");
 }
 
+const WORKSPACE = "/home/ada/workspace";
+
+async function inMode(scene: ClaudeScene, mode: string, ...more: readonly string[]) {
+  await scene.must("fleetctl", "agents", "set", "ada", "--ask", mode, ...more);
+  await scene.must("fleetctl", "agents", "restart", "ada");
+  assert.match(await scene.must("fleetctl", "agents", "show", "ada"), new RegExp(`asks +${mode}`));
+}
+
+async function isMissing(scene: ClaudeScene, path: string): Promise<void> {
+  assert.equal((await scene.run(["test", "-e", path])).code, 1, path);
+}
+
+/** Denies the call that waits; it is about this tool of the program. */
+async function denyOwn(scene: ClaudeScene, wanted: string): Promise<void> {
+  const { id, mcp, tool } = await scene.untilAsked();
+  assert.deepEqual([mcp, tool], ["", wanted]);
+  await scene.must("fleetctl", "approvals", "deny", id, "--reason", "stay inside");
+}
+
+async function modesDecide(scene: ClaudeScene): Promise<void> {
+  await inMode(scene, "outside");
+  const before = await scene.questions();
+  const write = (path: string) => scene.call("Write", { file_path: path, content: "x" });
+  assert.equal((await write(`${WORKSPACE}/in`)).isError, false);
+  assert.match(await scene.modeOf(`${WORKSPACE}/in`), / ada:ada$/);
+  assert.equal(await scene.questions(), before);
+
+  const linked = await scene.run(["ln", "-s", "/home/ada", `${WORKSPACE}/home`], { user: "ada" });
+  assert.equal(linked.code, 0, linked.err);
+  for (const path of ["/home/ada/out", `${WORKSPACE}/home/out`]) {
+    const called = write(path);
+    await denyOwn(scene, "Write");
+    assert.match((await called).text, /denied it: stay inside/);
+    await isMissing(scene, path);
+  }
+  const listed = scene.call("Bash", { command: "echo hello", description: "say hello" });
+  await denyOwn(scene, "Bash");
+  assert.equal((await listed).isError, true);
+
+  await inMode(scene, "never");
+  const asked = await scene.questions();
+  const free = await scene.call("Bash", { command: "touch /home/ada/out", description: "a file" });
+  assert.equal(free.isError, false, free.text);
+  assert.match(await scene.modeOf("/home/ada/out"), / ada:ada$/);
+  assert.equal(await scene.questions(), asked);
+  // The mark of an MCP holds.
+  const published = scene.call("mcp__hub__publish", { page: "never" });
+  const { id, mcp } = await scene.untilAsked();
+  assert.equal(mcp, "hub");
+  await scene.must("fleetctl", "approvals", "deny", id);
+  assert.equal((await published).isError, true);
+}
+
+/** The demo model of the built-in runtime calls the tools that the text names. */
+async function builtInObeys(scene: ClaudeScene): Promise<void> {
+  await inMode(scene, "outside", "--runtime", "runtime-b");
+  const before = await scene.questions();
+  const say = (tool: string, input: unknown) =>
+    scene.must("fleetctl", "turn", "ada", `call ${tool} ${JSON.stringify(input)}`);
+  await say("write", { path: "built-in", content: "x" });
+  assert.match(await scene.modeOf(`${WORKSPACE}/built-in`), / ada:ada$/);
+  assert.equal(await scene.questions(), before);
+  const calls = [
+    ["write", { path: "home/again", content: "x" }],
+    ["bash", { command: "touch /home/ada/again" }],
+  ] as const;
+  for (const [tool, input] of calls) {
+    const said = say(tool, input);
+    await denyOwn(scene, tool);
+    assert.match(await said, /denied it: stay inside/);
+    await isMissing(scene, "/home/ada/again");
+  }
+  await inMode(scene, "never");
+  await say("bash", { command: "touch /home/ada/again" });
+  assert.match(await scene.modeOf("/home/ada/again"), / ada:ada$/);
+}
+
 Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for it", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target" });
@@ -215,6 +292,8 @@ Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for i
       () => ownToolsTellTheReason(scene),
     );
     await step("the first turn after a restart has its tools", () => resumesWithTools(scene));
+    await step("the mode decides which built-in tools ask", () => modesDecide(scene));
+    await step("the built-in runtime obeys the mode too", () => builtInObeys(scene));
   } finally {
     await hub[Symbol.asyncDispose]();
     await model.close();

@@ -5,6 +5,7 @@
  */
 
 import { defined } from "core/defined.ts";
+import type { AskMode } from "core/ledger/agent.ts";
 import { pathsUnder } from "core/paths.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
@@ -34,13 +35,15 @@ export interface SceneOptions {
   readonly args?: readonly string[];
   readonly decidePermission?: PermissionDecider;
   readonly askQuestion?: QuestionAsker;
+  /** Mode in the agent's record. */
+  readonly ask?: AskMode;
 }
 
 /** Creates the driver of a definition; `name` is the name under which its program is started. */
 export function sceneOf(
   definition: RuntimeDefinition,
   [name, program]: readonly [name: string, program: FakeProgram],
-  { files = {}, env = {}, decidePermission, askQuestion }: SceneOptions,
+  { files = {}, env = {}, decidePermission, askQuestion, ask }: SceneOptions,
 ): DriverScene {
   const host = memoryHost({ programs: { [name]: program }, files });
   const driver = createDriver(definition, host, {
@@ -49,7 +52,7 @@ export function sceneOf(
     paths: pathsUnder("/"),
     env,
     stateDir: `${HOME}/.fleetctl/dial`,
-    ...defined({ decidePermission, askQuestion }),
+    ...defined({ decidePermission, askQuestion, ask }),
   });
   return { host, driver };
 }
