@@ -58,10 +58,10 @@ export interface Cost {
 const USD_PER_MILLION_MAX = 1_000_000;
 const TOKENS_PER_PRICE = 1_000_000;
 /**
- * What vendors and Claude Code append to a model id without another price: the date of a snapshot,
- * and the size of the window.
+ * What vendors and programs add to a model id without another price: the vendor, the date of a
+ * snapshot, and the size of the window.
  */
-const ID_SUFFIX = /(-\d{8}|-\d{4}-\d{2}-\d{2})?(\[1m\])?$/;
+const ID_ADDITIONS = /^(anthropic|openai)\/|(-\d{8}|-\d{4}-\d{2}-\d{2})?(\[1m\])?$/g;
 
 /** Returns the prices that ship with the product. */
 export function shippedPrices(): PriceTable {
@@ -177,7 +177,7 @@ export function costOf(
   },
 ): Cost | undefined {
   const { model, day, tokens, largestInput } = of;
-  const prices = table.get(model) ?? table.get(model.replace(ID_SUFFIX, ""));
+  const prices = table.get(model) ?? table.get(model.replaceAll(ID_ADDITIONS, ""));
   const price = prices?.prices.find(({ from }) => from <= day);
   if (prices === undefined || price === undefined) return undefined;
   const { promptTokensMax = Infinity } = prices;

@@ -8,7 +8,12 @@
 import { Buffer } from "node:buffer";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { anthropicEvents, chatEvents, responsesEvents } from "tests/fakes/model_protocols.ts";
+import {
+  anthropicEvents,
+  chatEvents,
+  type ReplyUsage,
+  responsesEvents,
+} from "tests/fakes/model_protocols.ts";
 
 /** What the endpoint does with one request. */
 export type ModelReply =
@@ -20,6 +25,8 @@ export type ModelReply =
     readonly finish?: "stop" | "length";
     /** Raw text of the arguments, such as broken JSON. */
     readonly rawArguments?: string;
+    /** Tokens that the answer reports; a few when absent. */
+    readonly usage?: ReplyUsage;
   }
   /** An HTTP status with headers and a body. */
   | {
@@ -106,7 +113,8 @@ export async function startFakeModel(isAside: IsAside = () => false): Promise<Fa
   };
 }
 
-const ASIDE: ModelReply = { kind: "answer", text: "A title" };
+/** Without tokens, so that those of a turn do not depend on side requests. */
+const ASIDE: ModelReply = { kind: "answer", text: "A title", usage: { input: 0, output: 0 } };
 
 function pathOf({ path }: ModelRequest): string {
   return path.split("?")[0] ?? "";

@@ -6,6 +6,16 @@
  * @module
  */
 
+/** Tokens that an answer reports, each counted once; the protocols add some of them up. */
+export interface ReplyUsage {
+  readonly input: number;
+  readonly output: number;
+  readonly cachedRead?: number;
+  readonly cachedWrite?: number;
+}
+
+const USAGE: ReplyUsage = { input: 7, output: 3 };
+
 /** The content of an answer. */
 export interface ProtocolReply {
   readonly kind: "answer" | "cut" | "hang";
@@ -13,6 +23,7 @@ export interface ProtocolReply {
   readonly calls?: readonly { readonly tool: string; readonly arguments: unknown }[];
   readonly finish?: "stop" | "length";
   readonly rawArguments?: string;
+  readonly usage?: ReplyUsage;
 }
 
 let serial = 0;
@@ -42,18 +53,32 @@ export function chatEvents(reply: ProtocolReply): readonly string[] {
   });
   const hasCalls = (reply.calls ?? []).length > 0;
   events.push(chunk({}, reply.finish ?? (hasCalls ? "tool_calls" : "stop")));
-  events.push(data({ id, model: "fake", choices: [], usage: USAGE }));
+  events.push(data({ id, model: "fake", choices: [], usage: chatUsage(reply.usage) }));
   events.push("data: [DONE]\n\n");
   return events;
 }
 
-const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+function chatUsage({ input, output, cachedRead = 0, cachedWrite = 0 }: ReplyUsage = USAGE) {
+  const prompt_tokens = input + cachedRead + cachedWrite;
+  return {
+    prompt_tokens,
+    completion_tokens: output,
+    total_tokens: prompt_tokens + output,
+    prompt_tokens_details: { cached_tokens: cachedRead, cache_write_tokens: cachedWrite },
+  };
+}
 
 /** Returns the named events of Anthropic messages. */
 export function anthropicEvents(reply: ProtocolReply): readonly string[] {
   const event = (type: string, fields: Readonly<Record<string, unknown>> = {}) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
-  const usage = { input_tokens: 7, output_tokens: 0 };
+  const { input, output, cachedRead = 0, cachedWrite = 0 } = reply.usage ?? USAGE;
+  const usage = {
+    input_tokens: input,
+    cache_read_input_tokens: cachedRead,
+    cache_creation_input_tokens: cachedWrite,
+    output_tokens: 0,
+  };
   const message = {
     id: `msg-${++serial}`,
     type: "message",
@@ -86,7 +111,7 @@ export function anthropicEvents(reply: ProtocolReply): readonly string[] {
   const hasCalls = (reply.calls ?? []).length > 0;
   const reason = reply.finish === "length" ? "max_tokens" : hasCalls ? "tool_use" : "end_turn";
   const delta = { stop_reason: reason, stop_sequence: null };
-  events.push(event("message_delta", { delta, usage: { output_tokens: 3 } }));
+  events.push(event("message_delta", { delta, usage: { output_tokens: output } }));
   events.push(event("message_stop"));
   return events;
 }
@@ -143,12 +168,14 @@ export function responsesEvents(
     const whole = { ...item, arguments: json, status: "completed" };
     events.push(event("response.output_item.done", { output_index: index++, item: whole }));
   }
+  const { input, output, cachedRead = 0, cachedWrite = 0 } = reply.usage ?? USAGE;
+  const input_tokens = input + cachedRead + cachedWrite;
   const usage = {
-    input_tokens: 7,
-    input_tokens_details: { cached_tokens: 0 },
-    output_tokens: 3,
+    input_tokens,
+    input_tokens_details: { cached_tokens: cachedRead, cache_write_tokens: cachedWrite },
+    output_tokens: output,
     output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: 10,
+    total_tokens: input_tokens + output,
   };
   const done = { ...response, status: "completed", usage };
   events.push(event("response.completed", { response: done }));

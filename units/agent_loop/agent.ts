@@ -21,6 +21,7 @@ import type { Result } from "core/result.ts";
 import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
 import { createSessions, type SessionContext, type Sessions } from "units/agent_loop/sessions.ts";
+import type { TurnTokens } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** Dependencies of the agent. */
 export interface AgentDeps extends SessionContext {
@@ -113,13 +114,30 @@ async function answerPrompt(
       signal: context.signal,
     }),
   );
-  if (end.kind === "stopped") return { stopReason: end.stop };
+  const tokens = end.tokens === undefined ? {} : printTokens(end.tokens);
+  if (end.kind === "stopped") return { stopReason: end.stop, ...tokens };
   const hints = end.hints.length === 0 ? "" : ` (try: ${end.hints.join("; ")})`;
   throw new RequestError(TURN_FAILED, end.reason, {
     code: end.code,
     reason: end.reason + hints,
     hints: end.hints,
+    ...tokens,
   });
+}
+
+/** Returns the fields that report a turn's tokens: `usage`, and the model, for which ACP has none. */
+function printTokens(of: TurnTokens): Readonly<Record<string, unknown>> {
+  const { input, output, cachedRead, cachedWrite, model, isPartial } = of;
+  return {
+    usage: {
+      inputTokens: input,
+      outputTokens: output,
+      cachedReadTokens: cachedRead,
+      cachedWriteTokens: cachedWrite,
+      totalTokens: input + output + cachedRead + cachedWrite,
+    },
+    _meta: { fleetctl: { model, ...(isPartial ? { is_partial: true } : {}) } },
+  };
 }
 
 function unwrap<T>(result: Result<T>): T {

@@ -52,18 +52,22 @@ Deno.test("costOf() takes the price that is valid on the day", () => {
   for (const [model, day, usd] of rows) assert.equal(inputCost(model, day), usd, `${model} ${day}`);
 });
 
-Deno.test("costOf() knows a model by its id, with the date of a snapshot or a window", () => {
+Deno.test("costOf() knows a model by its id, with its vendor, a date or a window", () => {
   const rows = [
     ["big-20260101", 2],
     ["big-2026-01-01", 2],
     ["big[1m]", 2],
     ["big-20260101[1m]", 2],
+    ["anthropic/big", 2],
+    ["openai/big-20260101[1m]", 2],
     // An entry of the exact id comes first.
     ["big-2025-12-31", 9],
     ["bigger", undefined],
     ["big-2", undefined],
     ["big-fast", undefined],
     ["vendor/big", undefined],
+    ["openrouter/anthropic/big", undefined],
+    ["bigopenai/", undefined],
     ["BIG", undefined],
     ["", undefined],
     ["__proto__", undefined],

@@ -40,7 +40,7 @@ Deno.test("a model that could not be loaded is loaded by the next turn", async (
       prompt: [{ type: "text", text: "what can you do" }],
     });
   await assert.rejects(turn(), /no free port/);
-  assert.deepEqual(await turn(), { stopReason: "end_turn" });
+  assert.equal((await turn()).stopReason, "end_turn");
   served.close();
   await runtime.close();
 });

@@ -18,7 +18,7 @@ Deno.test("runtime streams text as deltas and one whole message", async () => {
     const deltas = of(updates, "text_delta");
     assert.ok(deltas.length > 1);
     assert.equal(deltas.map((delta) => delta.text).join(""), text);
-    assert.equal(updates.at(-1)?.kind, "message");
+    assert.deepEqual(updates.slice(-2).map(({ kind }) => kind), ["message", "usage"]);
     const [request] = model.requests;
     assert.equal(request?.headers.get("authorization"), "Bearer key-0123456789");
     assert.equal(request?.body.messages.at(-1).content, "say something");
@@ -145,5 +145,51 @@ for (
       const cut = await runtime.turn("more");
       assert.deepEqual([cut.outcome.outcome, cut.outcome.code], ["failed", "model-stream-cut"]);
     }, { env: { FLEETCTL_PROVIDER: provider, FLEETCTL_MODEL_KEY: "", ...env } });
+  });
+}
+
+const SPENT = { input: 100, output: 10, cachedRead: 1_000, cachedWrite: 50 };
+
+for (
+  const { provider, reportsWrites } of [
+    { provider: "anthropic", reportsWrites: true },
+    { provider: "openai", reportsWrites: true },
+    // The provider's package does not know a number of cached writes: they are input.
+    { provider: "openai-compatible", reportsWrites: false },
+  ]
+) {
+  Deno.test(`provider ${provider}: a turn reports the tokens of its answers`, async () => {
+    await withRuntime(async ({ model, runtime }) => {
+      model.script(
+        {
+          kind: "answer",
+          calls: [{ tool: "bash", arguments: { command: "true" } }],
+          usage: SPENT,
+        },
+        { kind: "answer", text: "done", usage: SPENT },
+        {
+          kind: "answer",
+          calls: [{ tool: "bash", arguments: { command: "true" } }],
+          usage: SPENT,
+        },
+        { kind: "cut", text: "And then", cleanly: true },
+      );
+      const tokens = (calls: number) => ({
+        model: "fake",
+        inputTokens: calls * (reportsWrites ? 100 : 150),
+        outputTokens: calls * 10,
+        cachedReadTokens: calls * 1_000,
+        cachedWriteTokens: calls * (reportsWrites ? 50 : 0),
+      });
+      const whole = await runtime.turn("compute");
+      assert.deepEqual(of(whole.updates, "usage"), [{ kind: "usage", models: [tokens(2)] }]);
+      const cut = await runtime.turn("more");
+      assert.equal(cut.outcome.code, "model-stream-cut");
+      assert.deepEqual(of(cut.updates, "usage"), [
+        { kind: "usage", models: [tokens(1)], isPartial: true },
+      ]);
+    }, {
+      env: { FLEETCTL_PROVIDER: provider, ANTHROPIC_API_KEY: "sk-ant-1", OPENAI_API_KEY: "sk-1" },
+    });
   });
 }

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { LanguageModelUsage } from "ai";
 import { defined } from "core/defined.ts";
 import { type AssistantPart, isWorthKeeping } from "units/agent_loop/conversation/message.ts";
 
@@ -17,12 +18,21 @@ export interface BadCall {
 /** Why the model stopped. */
 export type StepFinish = "stop" | "tool-calls" | "length" | "content-filter" | "aborted";
 
+/** Tokens of one answer; each is counted in one field. */
+export interface AnswerTokens {
+  readonly input: number;
+  readonly output: number;
+  readonly cachedRead: number;
+  readonly cachedWrite: number;
+}
+
 /** The whole answer of one model call. */
 export interface StepAnswer {
   readonly parts: readonly AssistantPart[];
   readonly badCalls: readonly BadCall[];
   readonly finish: StepFinish;
-  readonly usage: { readonly input: number | undefined; readonly output: number | undefined };
+  /** Undefined when the endpoint reported none. */
+  readonly tokens: AnswerTokens | undefined;
 }
 
 /** The effect of a part of the stream for its reader. */
@@ -47,6 +57,9 @@ export interface OpenAnswer {
 }
 
 type StreamPart = { readonly type: string } & Readonly<Record<string, unknown>>;
+type Usage = Partial<Pick<LanguageModelUsage, "inputTokens" | "outputTokens">> & {
+  readonly inputTokenDetails?: Partial<LanguageModelUsage["inputTokenDetails"]>;
+};
 type TextBlock = Extract<AssistantPart, { type: "text" | "reasoning" }>;
 
 interface AnswerState {
@@ -73,7 +86,7 @@ export function createAnswer(): OpenAnswer {
     parts: kept,
     badCalls: state.badCalls,
     finish: reason,
-    usage: usageOf(state.finish?.usage),
+    tokens: tokensOf(state.finish?.usage),
   });
   return {
     take: (part) => takePart(state, part as StreamPart),
@@ -164,10 +177,12 @@ function finishOf(reason: unknown, parts: readonly AssistantPart[]): StepFinish 
   return reason === "length" || reason === "content-filter" ? reason : "stop";
 }
 
-function usageOf(usage: unknown): StepAnswer["usage"] {
-  const { inputTokens, outputTokens } = (usage ?? {}) as Record<string, unknown>;
-  return {
-    input: typeof inputTokens === "number" ? inputTokens : undefined,
-    output: typeof outputTokens === "number" ? outputTokens : undefined,
-  };
+/** Reads the usage of the `ai` library, whose input includes the cached tokens. */
+function tokensOf(usage: unknown): AnswerTokens | undefined {
+  const { inputTokens, outputTokens, inputTokenDetails } = (usage ?? {}) as Usage;
+  if (typeof inputTokens !== "number" || typeof outputTokens !== "number") return undefined;
+  const { cacheReadTokens: cachedRead = 0, cacheWriteTokens: cachedWrite = 0 } =
+    inputTokenDetails ?? {};
+  const input = inputTokens - cachedRead - cachedWrite;
+  return { input, output: outputTokens, cachedRead, cachedWrite };
 }

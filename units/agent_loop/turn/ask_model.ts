@@ -91,7 +91,7 @@ export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAn
         parts: [],
         badCalls: [],
         finish: "aborted",
-        usage: { input: undefined, output: undefined },
+        tokens: undefined,
       });
     }
   }

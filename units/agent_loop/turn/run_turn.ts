@@ -21,7 +21,8 @@ import { askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
 import { runCalls } from "units/agent_loop/turn/run_calls.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import { unavailable } from "units/agent_loop/mcp/server.ts";
-import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
+import type { TurnEnd, TurnSink, TurnStop } from "units/agent_loop/turn/sink.ts";
+import { TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** Returns the model of a runtime; loads it when first needed. */
 export type ModelSource = () => Promise<
@@ -54,7 +55,8 @@ export interface TurnInput {
 /** Runs a turn to its end and stores the outcome. */
 export async function runTurn(context: TurnContext, input: TurnInput): Promise<TurnEnd> {
   const { conversation, ports } = context;
-  let end: TurnEnd;
+  let end: TurnStop;
+  const tokens = new TokenSum();
   try {
     await conversation.append({
       type: "user",
@@ -66,17 +68,21 @@ export async function runTurn(context: TurnContext, input: TurnInput): Promise<T
     return notStored(error);
   }
   try {
-    end = await runSteps(context, input);
+    end = await runSteps(context, input, tokens);
   } catch (error) {
     // While the runtime ends, the client may have disconnected. Otherwise a step failed, such as a
     // write on a full disk.
     end = input.isEnding() ? stopped("cancelled") : notStored(error);
   }
   await storeEnd(context, end, input.isEnding());
-  return end;
+  return { ...end, ...defined({ tokens: tokens.total() }) };
 }
 
-async function runSteps(context: TurnContext, input: TurnInput): Promise<TurnEnd> {
+async function runSteps(
+  context: TurnContext,
+  input: TurnInput,
+  tokens: TokenSum,
+): Promise<TurnStop> {
   const { conversation, ports } = context;
   const { signal, sink } = input;
   const notices: Promise<void>[] = [];
@@ -89,6 +95,7 @@ async function runSteps(context: TurnContext, input: TurnInput): Promise<TurnEnd
   const [, model] = await Promise.all([context.prepareTools(signal, report), context.model()]);
   await Promise.all(notices);
   if (!model.ok) return refused(model.error);
+  tokens.use(model.value.settings.model || DEMO_MODEL);
   for (let step = 0; step < RUNTIME_LIMITS.stepsMax; step++) {
     if (signal.aborted) return stopped("cancelled");
     const tools = context.tools();
@@ -105,6 +112,7 @@ async function runSteps(context: TurnContext, input: TurnInput): Promise<TurnEnd
       sink,
       signal,
     }, ports);
+    tokens.add(answer.ok ? answer.value.tokens : undefined);
     const parts = answer.ok ? answer.value.parts : answer.error.partial;
     if (parts.length > 0) {
       await conversation.append({ type: "assistant", at: ports.clock.now(), parts: [...parts] });
@@ -125,7 +133,10 @@ async function runSteps(context: TurnContext, input: TurnInput): Promise<TurnEnd
   return signal.aborted ? stopped("cancelled") : stopped("max_turn_requests");
 }
 
-const STOPS: Readonly<Record<StepFinish, Extract<TurnEnd, { kind: "stopped" }>["stop"]>> = {
+/** Id of the demo model, whose settings name no model. */
+const DEMO_MODEL = "demo";
+
+const STOPS: Readonly<Record<StepFinish, Extract<TurnStop, { kind: "stopped" }>["stop"]>> = {
   stop: "end_turn",
   "tool-calls": "end_turn",
   length: "max_tokens",
@@ -137,7 +148,7 @@ function hasCalls(answer: { readonly parts: readonly { readonly type: string }[]
   return answer.parts.some((part) => part.type === "call");
 }
 
-async function storeEnd(context: TurnContext, end: TurnEnd, isEnding: boolean): Promise<void> {
+async function storeEnd(context: TurnContext, end: TurnStop, isEnding: boolean): Promise<void> {
   const record = endRecord(end, isEnding);
   try {
     await context.conversation.append({ type: "end", at: context.ports.clock.now(), ...record });
@@ -147,7 +158,7 @@ async function storeEnd(context: TurnContext, end: TurnEnd, isEnding: boolean): 
   }
 }
 
-function endRecord(end: TurnEnd, isEnding: boolean) {
+function endRecord(end: TurnStop, isEnding: boolean) {
   if (end.kind === "failed") {
     return { outcome: "failed" as const, code: end.code, reason: end.reason };
   }
@@ -160,11 +171,11 @@ function endRecord(end: TurnEnd, isEnding: boolean) {
   return { outcome: "failed" as const, code: end.stop, reason: `the turn stopped: ${end.stop}` };
 }
 
-function stopped(stop: Extract<TurnEnd, { kind: "stopped" }>["stop"]): TurnEnd {
+function stopped(stop: Extract<TurnStop, { kind: "stopped" }>["stop"]): TurnStop {
   return { kind: "stopped", stop };
 }
 
-function refused(refusal: Refusal): TurnEnd {
+function refused(refusal: Refusal): TurnStop {
   const details = refusal.details.length === 0 ? "" : `: ${refusal.details.join("; ")}`;
   return {
     kind: "failed",
@@ -174,7 +185,7 @@ function refused(refusal: Refusal): TurnEnd {
   };
 }
 
-function notStored(error: unknown): TurnEnd {
+function notStored(error: unknown): TurnStop {
   return {
     kind: "failed",
     code: "turn-not-stored",

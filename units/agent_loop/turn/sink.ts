@@ -5,6 +5,7 @@
  */
 
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
+import type { TurnTokens } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** A reported tool call; `tool` is undefined when there is no such tool. */
 export interface ReportedCall {
@@ -22,8 +23,11 @@ export interface TurnSink {
   notice(severity: "info" | "warning", text: string): Promise<void>;
 }
 
+/** How a turn ended, and the tokens that it used; undefined when the endpoint counted none. */
+export type TurnEnd = TurnStop & { readonly tokens?: TurnTokens };
+
 /** How a turn ended. `stop` is a regular end, as ACP names it. */
-export type TurnEnd =
+export type TurnStop =
   | {
     readonly kind: "stopped";
     readonly stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";

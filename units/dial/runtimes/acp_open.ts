@@ -14,6 +14,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
 import { claudeSettings } from "units/dial/runtimes/claude_settings.ts";
+import { type UsageSource, usageSourceOf } from "units/dial/runtimes/acp_usage.ts";
 import {
   type DriverPorts,
   rememberedSession,
@@ -39,6 +40,7 @@ export interface OpenedConversation {
   readonly sessionId: string;
   /** Whether the program offers to resume it. */
   readonly isResumable: boolean;
+  readonly usage: UsageSource;
 }
 
 /** Performs the handshake, then resumes the conversation or begins one. */
@@ -58,19 +60,24 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   opening.versions.report(peer.agentInfo?.version ?? "");
   const mcpServers = serversFor(peer, opening);
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
-  if (stored !== undefined && await resumeConversation(opening, { peer, stored, mcpServers })) {
+  const resumed = stored === undefined
+    ? undefined
+    : await resumeConversation(opening, { peer, stored, mcpServers });
+  if (stored !== undefined && resumed !== undefined) {
     await enterMode(opening, stored);
-    return { sessionId: stored, isResumable: true };
+    return { sessionId: stored, isResumable: true, usage: usageSourceOf(peer, resumed) };
   }
-  const { sessionId } = await connection.agent.request(methods.agent.session.new, {
+  const opened = await connection.agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
     mcpServers,
     ...claudeMeta(launch),
   });
+  const { sessionId } = opened;
   await enterMode(opening, sessionId);
   await rememberSession(ports.files, sessionFile, { runtime: launch.runtime, sessionId });
   const { sessionCapabilities, loadSession } = peer.agentCapabilities ?? {};
-  return { sessionId, isResumable: Boolean(sessionCapabilities?.resume) || loadSession === true };
+  const isResumable = Boolean(sessionCapabilities?.resume) || loadSession === true;
+  return { sessionId, isResumable, usage: usageSourceOf(peer, opened) };
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */
@@ -79,6 +86,7 @@ function claudeMeta({ ask }: RuntimeLaunch): { readonly _meta?: Record<string, u
   return settings === undefined ? {} : { _meta: { claudeCode: { options: { settings } } } };
 }
 
+/** Returns the program's answer; undefined when the conversation cannot be resumed. */
 async function resumeConversation(
   { connection, launch, ports }: Opening,
   { peer, stored, mcpServers }: {
@@ -86,21 +94,19 @@ async function resumeConversation(
     readonly stored: string;
     readonly mcpServers: McpServer[];
   },
-): Promise<boolean> {
+): Promise<object | undefined> {
   const capabilities = peer.agentCapabilities;
   const params = { sessionId: stored, cwd: launch.cwd, mcpServers, ...claudeMeta(launch) };
   try {
     if (capabilities?.sessionCapabilities?.resume) {
-      await connection.agent.request(methods.agent.session.resume, params);
-      return true;
+      return await connection.agent.request(methods.agent.session.resume, params) ?? {};
     }
     if (capabilities?.loadSession === true) {
       // The agent replays the conversation here. The updates are dropped: no turn is running, and
       // the log already contains them.
-      await connection.agent.request(methods.agent.session.load, params);
-      return true;
+      return await connection.agent.request(methods.agent.session.load, params) ?? {};
     }
-    return false;
+    return undefined;
   } catch (error) {
     if (connection.signal.aborted) throw error;
     ports.log.warning("conversation lost", {
@@ -108,7 +114,7 @@ async function resumeConversation(
       session: stored,
       reason: errorText(error),
     });
-    return false;
+    return undefined;
   }
 }
 

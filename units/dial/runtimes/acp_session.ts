@@ -14,6 +14,7 @@ import type { Random } from "core/ports/random.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { NOT_RESUMABLE } from "units/dial/runtimes/launch.ts";
 import type { LeftRunning } from "units/dial/runtimes/left_running.ts";
+import { readPromptUsage, type UsageSource } from "units/dial/runtimes/acp_usage.ts";
 import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
 import type { VersionWatch } from "units/dial/runtimes/version_watch.ts";
@@ -37,6 +38,7 @@ export interface AcpSessionDeps {
   readonly sessionId: string;
   readonly isResumable: boolean;
   readonly leftRunning: LeftRunning;
+  readonly usage: UsageSource;
   readonly slot: TurnSlot;
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
@@ -82,7 +84,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
     };
     const outcome = await begun.end(async () => {
       for (const update of deps.versions.take()) await begun.take(update);
-      const result = await runPrompt(deps, turn);
+      const result = await runPrompt(deps, turn, begun);
       slot.turn = undefined;
       return result;
     });
@@ -113,6 +115,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
 async function runPrompt(
   deps: AcpSessionDeps,
   turn: { readonly turnId: string; readonly text: string },
+  begun: RunningTurn,
 ): Promise<TurnOutcome> {
   const { connection, sessionId, supervised } = deps;
   const text = [...deps.denials.take(), turn.text].join("\n\n");
@@ -123,9 +126,13 @@ async function runPrompt(
       _meta: { fleetctl: { turn_id: turn.turnId } },
     });
     deps.denials.delivered();
+    begun.used(readPromptUsage(answer, deps.usage));
     return outcomeOfStop(answer.stopReason);
   } catch (error) {
-    if (error instanceof RequestError && !connection.signal.aborted) return outcomeOfError(error);
+    if (error instanceof RequestError && !connection.signal.aborted) {
+      begun.used(readPromptUsage(error.data, deps.usage));
+      return outcomeOfError(error);
+    }
     // No more messages can arrive. A process without its output is of no use, so it is killed.
     supervised.child.kill("SIGKILL");
     const ended = await supervised.exited;

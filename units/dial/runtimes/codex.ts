@@ -12,6 +12,7 @@ import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
 import { type CodexAsks, createCodexAsks } from "units/dial/runtimes/codex_asks.ts";
 import { createItemReader, errorOf } from "units/dial/runtimes/codex_items.ts";
 import { refusedParameter, threadParams } from "units/dial/runtimes/codex_thread.ts";
+import { createCodexUsage } from "units/dial/runtimes/codex_usage.ts";
 import {
   ConversationGone,
   type Dialect,
@@ -23,6 +24,7 @@ import { createMcpWatch, type McpWatch } from "units/dial/runtimes/mcp_watch.ts"
 import { fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
 import { askSafely } from "units/dial/runtimes/question.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
+import type { TurnUsage } from "units/dial/runtimes/usage.ts";
 import { createPendingDenials, type PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
 /** Creates the protocol of one agent. A request resumes the thread, so no argument is added. */
@@ -52,6 +54,7 @@ class CodexDialect implements Dialect {
   readonly #denials: PendingDenials;
   readonly #waiting = new Map<unknown, Answered>();
   readonly #items = createItemReader();
+  readonly #usage = createCodexUsage();
   readonly #mcpStates: Map<string, string>;
   readonly #mcps: McpWatch;
   readonly #asks: CodexAsks;
@@ -92,6 +95,7 @@ class CodexDialect implements Dialect {
     const why = refusedParameter(opened, this.#deps);
     if (why !== undefined) throw new Error(why);
     this.#thread = textOf(fieldsOf(opened.thread).id);
+    this.#usage.use(opened.model);
     if (this.#thread === "") throw new Error("it reports no thread");
     await this.#mcps.settle(signal);
   }
@@ -132,6 +136,10 @@ class CodexDialect implements Dialect {
     return this.#readNotification(method, fieldsOf(message.params));
   }
 
+  takeUsage(): TurnUsage | undefined {
+    return this.#usage.take();
+  }
+
   async #request(method: string, params: Message, answered: Answered): Promise<void> {
     const id = ++this.#serial;
     this.#waiting.set(id, answered);
@@ -165,13 +173,22 @@ class CodexDialect implements Dialect {
     if (method === "serverRequest/resolved") this.#asks.withdraw(params.requestId);
     if (method.startsWith("item/")) this.#asks.onItem(method, fieldsOf(params.item));
     const turn = this.#turn;
+    if (method === "thread/tokenUsage/updated") this.#readUsage(params);
     if (turn === undefined || params.threadId !== this.#thread) return {};
     // The program may run turns by itself; they do not belong to the prompt that was sent.
     const reported = fieldsOf(params.turn);
     if (turn.id === undefined || turn.id !== (reported.id ?? params.turnId)) return {};
     if (method === "turn/started") return this.#begin(turn);
+    if (method === "model/rerouted") this.#usage.use(params.toModel);
     if (method === "turn/completed") return this.#end(outcomeOf(reported));
     return { updates: this.#items.read(method, params) };
+  }
+
+  /** Reads the counters of the thread; after a resume they come before the thread is known. */
+  #readUsage({ threadId, turnId, tokenUsage }: Message): void {
+    const thread = this.#thread === "" ? this.#deps.sessionId : this.#thread;
+    if (threadId !== thread) return;
+    this.#usage.read(tokenUsage, turnId !== undefined && turnId === this.#turn?.id);
   }
 
   #readMcpState({ name, status, failureReason }: Message): void {

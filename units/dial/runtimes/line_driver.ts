@@ -36,6 +36,7 @@ import { type McpEntry, printMcpServers, proxiedOf } from "core/runtimes/mcp_ent
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { createVersionWatch, type VersionWatch } from "units/dial/runtimes/version_watch.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
+import type { TurnUsage } from "units/dial/runtimes/usage.ts";
 
 /** The content of one message of the runtime. */
 export interface Reading {
@@ -94,6 +95,8 @@ export interface Dialect {
   read(message: Message): Reading;
   /** Returns what the program does between turns, if it reports that; it ends with the program. */
   unfinished?(): string | undefined;
+  /** Returns the tokens since the last call, at the end of each turn; undefined when unknown. */
+  takeUsage(): TurnUsage | undefined;
 }
 
 /** A protocol: its extra arguments, and its dialect. */
@@ -313,7 +316,9 @@ function lineSession(deps: SessionDeps): RuntimeSession {
       hasRun = true;
       const outcome = await turn.end(async () => {
         void dialect.prompt(text);
-        return await Promise.race([reported.promise, link.ended.then(interrupted)]);
+        const outcome = await Promise.race([reported.promise, link.ended.then(interrupted)]);
+        turn.used(dialect.takeUsage());
+        return outcome;
       });
       running = undefined;
       return outcome;

@@ -23,6 +23,7 @@ import { blocksOf, fieldsOf, type Message, textOf } from "units/dial/runtimes/me
 import { createRpcDialogs, type RpcDialogs } from "units/dial/runtimes/rpc_jsonl_dialogs.ts";
 import { createRpcReader } from "units/dial/runtimes/rpc_jsonl_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
+import { createUsageMeter, readCounts, type TurnUsage } from "units/dial/runtimes/usage.ts";
 
 /** The protocol. A command resumes the conversation, so no argument is added. */
 export const RPC_JSONL: LineProtocol = {
@@ -44,6 +45,9 @@ class RpcDialect implements Dialect {
   readonly #waiting = new Map<string, Answered>();
   readonly #reader = createRpcReader();
   readonly #dialogs: RpcDialogs;
+  readonly #usage = createUsageMeter();
+  /** Model of the last answer. */
+  #model: unknown;
   #turn: Turn | undefined;
   #serial = 0;
 
@@ -92,7 +96,12 @@ class RpcDialect implements Dialect {
   read(message: Message): Reading {
     if (message.type === "response") return this.#readResponse(message);
     if (this.#dialogs.take(message)) return {};
+    this.#readUsage(message);
     return { updates: this.#reader.read(message), ...this.#follow(message) };
+  }
+
+  takeUsage(): TurnUsage | undefined {
+    return this.#usage.take();
   }
 
   async #command(message: Message, answered: Answered = () => ({})): Promise<void> {
@@ -123,6 +132,26 @@ class RpcDialect implements Dialect {
     if (turn === undefined) return {};
     if (event.type === "agent_end") turn.ended = outcomeOf(event.messages);
     return event.type === "agent_settled" ? this.#end(turn, turn.ended) : {};
+  }
+
+  /** Reads the tokens of one call of the model: of an answer, or of shortening the conversation. */
+  #readUsage(event: Message): void {
+    const answer = fieldsOf(event.message);
+    const isAnswer = event.type === "message_end" && answer.role === "assistant";
+    const isShortened = event.type === "compaction_end" && event.result !== undefined;
+    if (!isAnswer && !isShortened) return;
+    const { usage } = isAnswer ? answer : fieldsOf(event.result);
+    if (isAnswer) this.#model = answer.model;
+    const { input, output, cacheRead, cacheWrite } = fieldsOf(usage);
+    this.#usage.add(
+      this.#model,
+      readCounts({
+        inputTokens: input,
+        outputTokens: output,
+        cachedReadTokens: cacheRead,
+        cachedWriteTokens: cacheWrite,
+      }),
+    );
   }
 
   #end(of: Turn, outcome: TurnOutcome): Reading {

@@ -25,7 +25,9 @@ import { createStreamAsks, type StreamAsks } from "units/dial/runtimes/stream_js
 import { claudeSettings } from "units/dial/runtimes/claude_settings.ts";
 import { createStreamTasks } from "units/dial/runtimes/stream_json_tasks.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
+import { createStreamUsage } from "units/dial/runtimes/stream_json_usage.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
+import type { TurnUsage } from "units/dial/runtimes/usage.ts";
 
 /** Creates the protocol; `random` supplies the ids of control requests. */
 export function streamJson(random: Random): LineProtocol {
@@ -77,6 +79,7 @@ class StreamDialect implements Dialect {
   readonly #waiters = new Map<string, Waiter>();
   readonly #reader = createStreamReader();
   readonly #tasks = createStreamTasks();
+  readonly #usage = createStreamUsage();
   readonly #asks: StreamAsks;
   readonly #mcps: McpWatch;
   #isOpen = false;
@@ -154,6 +157,10 @@ class StreamDialect implements Dialect {
     return this.#tasks.unfinished();
   }
 
+  takeUsage(): TurnUsage | undefined {
+    return this.#usage.take();
+  }
+
   async #request(body: Message): Promise<Message> {
     const id = this.#random.uuid();
     const answered = Promise.withResolvers<Message>();
@@ -171,6 +178,7 @@ class StreamDialect implements Dialect {
   }
 
   #readResult(message: Message): Reading {
+    this.#usage.read(message);
     const outcome = outcomeOf(message);
     if (!this.#isOpen && this.#deps.sessionId !== undefined && outcome.outcome === "failed") {
       const gone = new ConversationGone(outcome.reason ?? "it does not exist");

@@ -10,6 +10,7 @@ import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { createTranslator, type KnownCall } from "units/dial/runtimes/acp_updates.ts";
+import type { TurnUsage } from "units/dial/runtimes/usage.ts";
 
 /** Dependencies of a turn. */
 export interface TurnDeps {
@@ -36,6 +37,8 @@ export interface RunningTurn {
    * denial.
    */
   deny(callId: string): boolean;
+  /** Sets the tokens of the turn; they are reported at its end. */
+  used(usage: TurnUsage | undefined): void;
   /** Aborts when the turn is cancelled. */
   readonly cancelled: AbortSignal;
   /** Asks the runtime to stop; later calls do nothing. */
@@ -54,6 +57,7 @@ export function beginTurn(deps: TurnDeps): RunningTurn {
   let stopTimer = () => {};
   /** Why an update could not be stored; ends the turn. */
   let refusedUpdate: string | undefined;
+  let usage: TurnUsage | undefined;
   let delivered: Promise<void> = Promise.resolve();
 
   async function cancel(): Promise<void> {
@@ -95,15 +99,28 @@ export function beginTurn(deps: TurnDeps): RunningTurn {
       translator.deny(callId);
       return !cancelling.signal.aborted;
     },
+    used: (given) => {
+      usage = given;
+    },
     cancelled: cancelling.signal,
     cancel,
     async end(waitForOutcome) {
       const outcome = await waitForOutcome();
       stopTimer();
       await deliver(translator.finish());
+      if (usage !== undefined) await deliver([usageUpdate(usage, outcome)]);
       return settle(outcome);
     },
   };
+}
+
+/**
+ * Returns the report of a turn's tokens. Unless the turn completed, its last model call may have
+ * been cut, and programs count such a call as nothing.
+ */
+function usageUpdate({ models, isPartial }: TurnUsage, { outcome }: TurnOutcome): RuntimeUpdate {
+  const isWhole = !isPartial && outcome === "completed";
+  return { kind: "usage", models, ...(isWhole ? {} : { isPartial: true }) };
 }
 
 /** A turn that failed, with a stable code and a reason for people. */
