@@ -11,7 +11,7 @@ import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
 import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import { rolesOf, type RoleSources } from "cli/role_facts.ts";
 import { teamchatRole, teamchatUrl } from "cli/teamchat_role.ts";
-import { keepCatalog } from "cli/kept_catalog.ts";
+import { keepCatalog } from "cli/last_good_catalog.ts";
 import { ensureHostDialKey, readHostDialKey } from "cli/host_dial.ts";
 import { defined } from "core/defined.ts";
 import { registerUrl } from "core/dial/register_url.ts";

@@ -9,7 +9,7 @@ import type { Host } from "core/ports/host.ts";
 import { systemClock } from "core/os/clock.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { type DialUnit, startDialUnit } from "units/dial/app.ts";
-import { createMcpBoard } from "units/dial/mcp_board.ts";
+import { createMcpBoard } from "units/dial/mcp_states.ts";
 import { readDialConfig } from "units/dial/config.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 

@@ -66,7 +66,7 @@ export const SLOW_FILES: Readonly<Record<string, number>> = {
   "tests/core/secrets/store_test.ts": 14,
   "tests/cli/mcp/catalog_test.ts": 13,
   "tests/e2e/disk_full_test.ts": 13,
-  "tests/teamchat/halves_process_test.ts": 12,
+  "tests/teamchat/handover_process_test.ts": 12,
   "tests/teamchat/proactive_test.ts": 12,
   "tests/units/reconcile/kill_test.ts": 12,
   "tests/web/network_test.ts": 12,

@@ -57,7 +57,7 @@ export interface TestGroup {
 /** Mirrored tests that start programs, fill disks, kill their own processes or take seconds. */
 const PROGRAMS: readonly RegExp[] = [
   /^tests\/([a-z0-9_]+\/)*os\//,
-  /^tests\/core\/(risk\/doors|secrets\/(store[a-z_]*|shards)|catalog\/vendor[a-z_]*)_test/,
+  /^tests\/core\/(risk\/entry_points|secrets\/(store[a-z_]*|shards)|catalog\/vendor[a-z_]*)_test/,
   /^tests\/core\/ledger\/(repository|repository_faults|history|last_good)_test/,
   /^tests\/units\/(agent_loop|mcp|dial(?!\/runtimes)|daemon|package|prepare)\//,
   /^tests\/units\/reconcile\/(kill|properties|run|scope|home_files|home_helper)_test/,

@@ -154,7 +154,7 @@ const TOKENS: readonly Row[] = [
   }],
   [33, "a good delivery again", "no second turn", {
     turn_test: ["the same delivery five times at once is one turn"],
-    halves_process_test: ["a repeated delivery makes no second turn"],
+    handover_process_test: ["a repeated delivery makes no second turn"],
   }],
 ];
 

@@ -29,7 +29,7 @@ import {
 } from "units/dial/gateway_connection.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
 import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.ts";
-import type { McpBoard } from "units/dial/mcp_board.ts";
+import type { McpBoard } from "units/dial/mcp_states.ts";
 import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
 import type { PermissionEndpoint } from "units/dial/permission.ts";
 import { openPending, type Waiting } from "units/dial/pending.ts";

@@ -21,7 +21,7 @@ import type { Approvals } from "units/dial/approvals.ts";
 import { answerApprovals, type PeerRights, serveQuestion } from "units/dial/local_approvals.ts";
 import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_turns.ts";
 import { answerQuestions } from "units/dial/local_questions.ts";
-import type { McpBoard } from "units/dial/mcp_board.ts";
+import type { McpBoard } from "units/dial/mcp_states.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
 import type { PersonQuestions } from "units/dial/person_questions.ts";

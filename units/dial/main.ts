@@ -26,7 +26,7 @@ import {
   readHostDialConfig,
 } from "units/dial/host_config.ts";
 import { startHostUnit } from "units/dial/host_unit.ts";
-import { createMcpBoard } from "units/dial/mcp_board.ts";
+import { createMcpBoard } from "units/dial/mcp_states.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
 import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
 

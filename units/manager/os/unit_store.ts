@@ -11,7 +11,7 @@ import { ServiceFault } from "units/manager/service_manager.ts";
 import type { UnitFault } from "units/manager/embedded.ts";
 import type { Paths } from "core/paths.ts";
 import { parseUnit, type Unit } from "core/text/unit_file.ts";
-import { credentialFolder } from "units/manager/os/runs/surroundings.ts";
+import { credentialFolder } from "units/manager/os/runs/execution_context.ts";
 import { relaxedKeysOf } from "units/manager/units/unit_reader.ts";
 import {
   readUnitSpec,

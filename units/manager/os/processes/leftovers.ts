@@ -18,7 +18,7 @@ import type { Kernel } from "units/manager/os/processes/kernel.ts";
 import { KILL_MS_MAX, signalAll, waitUntilNone } from "units/manager/os/processes/members.ts";
 import { findMembers, type ProcessEntry, processKey, readTable } from "core/os/proc.ts";
 import { readVariable } from "units/manager/os/processes/process_table.ts";
-import { MANAGER_VARIABLE, UNIT_VARIABLE } from "units/manager/os/runs/surroundings.ts";
+import { MANAGER_VARIABLE, UNIT_VARIABLE } from "units/manager/os/runs/execution_context.ts";
 import { SIGNALS } from "units/manager/units/unit_numbers.ts";
 
 /** Time between the stop signal and the kill. */

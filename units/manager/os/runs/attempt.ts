@@ -20,7 +20,7 @@ import {
   removeSurroundings,
   type Surroundings,
   type SurroundingsDeps,
-} from "units/manager/os/runs/surroundings.ts";
+} from "units/manager/os/runs/execution_context.ts";
 import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
 import { failureOf, type RunEnd } from "units/manager/verdict.ts";
 

@@ -24,7 +24,7 @@ import { INVOCATION_VARIABLE, Members } from "units/manager/os/processes/members
 import type { ProcessEntry } from "core/os/proc.ts";
 import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import { startChild, type StartedChild } from "units/manager/os/processes/started_child.ts";
-import type { Surroundings } from "units/manager/os/runs/surroundings.ts";
+import type { Surroundings } from "units/manager/os/runs/execution_context.ts";
 import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
 import type { ManagerCause, RunEnd } from "units/manager/verdict.ts";
 

@@ -17,7 +17,10 @@ import { type Execution, startExecution } from "units/manager/os/runs/execution.
 import { listenAt, type Listening } from "units/manager/os/runs/listening.ts";
 import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import type { SocketSpec } from "units/manager/units/socket_spec.ts";
-import { prepareSurroundings, removeSurroundings } from "units/manager/os/runs/surroundings.ts";
+import {
+  prepareSurroundings,
+  removeSurroundings,
+} from "units/manager/os/runs/execution_context.ts";
 import { splitUnitName, type UnitBase } from "units/manager/units/unit_spec.ts";
 import { excerptSince, type UnitLog } from "units/manager/os/runs/unit_log.ts";
 import { describeExit, failureOf, type RunEnd } from "units/manager/verdict.ts";

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { withKeptYaml } from "cli/kept_yaml.ts";
+import { withKeptYaml } from "cli/yaml_cache_file.ts";
 import { denoFiles } from "core/os/files.ts";
 import { pathsUnder } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";

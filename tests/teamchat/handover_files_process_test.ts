@@ -13,7 +13,7 @@ import { FILE_LIMITS } from "core/limits/file.ts";
 import type { ServedKit } from "tests/teamchat/connector/kit.ts";
 import { messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import { deliver } from "tests/teamchat/gateway_process.ts";
-import { type Halves, halvesTest, leave } from "tests/teamchat/halves.ts";
+import { type Halves, halvesTest, leave } from "tests/teamchat/receiver_and_sender.ts";
 
 const CAPABLE = { capabilities: ["turns", "files"] };
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 9, 8, 7]);

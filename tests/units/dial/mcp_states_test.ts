@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { parseReportedMcps } from "core/dial/host_mcps.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import { createMcpBoard } from "units/dial/mcp_board.ts";
+import { createMcpBoard } from "units/dial/mcp_states.ts";
 
 async function scene() {
   const { files, clock, log } = memoryHost({ now: 5_000 });

@@ -13,7 +13,7 @@ import { LINE } from "teamchat/reply/activities.ts";
 import { APP_SECRET, type ServedKit } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, CAL_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import { deliver, holdOf } from "tests/teamchat/gateway_process.ts";
-import { type Halves, halvesTest as test, leave } from "tests/teamchat/halves.ts";
+import { type Halves, halvesTest as test, leave } from "tests/teamchat/receiver_and_sender.ts";
 import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 9);
