@@ -11,7 +11,7 @@ import { type Catalog, readCatalog } from "core/catalog/catalog.ts";
 import { type Defaults, missingTools, readDefaults, resolveTools } from "core/catalog/defaults.ts";
 import { rolesOf, type RoleSources } from "cli/role_facts.ts";
 import { teamchatRole, teamchatUrl } from "cli/teamchat_role.ts";
-import { keepCatalog } from "cli/last_good_catalog.ts";
+import { addLastGoodEntries } from "cli/last_good_catalog.ts";
 import { ensureHostDialKey, readHostDialKey } from "cli/host_dial.ts";
 import { defined } from "core/defined.ts";
 import { registerUrl } from "core/dial/register_url.ts";
@@ -144,7 +144,7 @@ async function readSources(ports: LedgerPorts, paths: Paths): Promise<Result<Sou
   const ledger = await readLedgerWithFallback(ports, paths);
   if (!ledger.ok) return ledger;
   const entries = await readCatalog(ports, paths);
-  const catalog = entries.ok ? await keepCatalog(ports, paths, entries.value) : entries;
+  const catalog = entries.ok ? await addLastGoodEntries(ports, paths, entries.value) : entries;
   if (!catalog.ok) return catalog;
   const roles = parseHostRoles(await files.readText(paths.rolesFile), paths.rolesFile);
   if (!roles.ok) return roles;

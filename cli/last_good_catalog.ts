@@ -25,7 +25,7 @@ import { err, ok, type Result } from "core/result.ts";
  * Adds the last good version of each unreadable overlay entry. If the overlay never had a good
  * version, the entry of the layer below is used.
  */
-export async function keepCatalog(
+export async function addLastGoodEntries(
   ports: LedgerPorts,
   paths: Paths,
   catalog: Catalog,
@@ -36,7 +36,7 @@ export async function keepCatalog(
     const name = parseMcpName(fault.name);
     const isOverlay = fault.file.startsWith(`${paths.overlayCatalog}/`);
     const kept = name.ok && isOverlay
-      ? await keptEntry(ports, paths, { name: name.value, fault: fault.refusal })
+      ? await lastGoodEntry(ports, paths, { name: name.value, fault: fault.refusal })
       : ok(undefined);
     if (!kept.ok) return kept;
     if (kept.value === undefined) {
@@ -54,7 +54,7 @@ export async function keepCatalog(
 }
 
 /** Returns the effective entry. An entry of a layer below the overlay has no commit. */
-async function keptEntry(
+async function lastGoodEntry(
   ports: LedgerPorts,
   paths: Paths,
   { name, fault }: { readonly name: McpName; readonly fault: Refusal },

@@ -15,7 +15,7 @@ import { withLocalCommand, withLocalHints } from "core/hints/local_hints.ts";
 import { versionText } from "cli/help/answer.ts";
 import { confirm } from "cli/confirm.ts";
 import { type Authorized, recordDirectly } from "cli/record_directly.ts";
-import { withKeptYaml } from "cli/yaml_cache_file.ts";
+import { withYamlCache } from "cli/yaml_cache_file.ts";
 import { printBlocks, type VerbReport, withCommands } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
 import { readSecretValue } from "cli/secret_value.ts";
@@ -83,7 +83,7 @@ export async function runVerb(
       return await printRefusal(withHelp(options.error, invocation), invocation.json, deps);
     }
     const cacheContext = { ports: at.ports, paths: at.paths, version: deps.version };
-    outcome = await withKeptYaml(cacheContext, () =>
+    outcome = await withYamlCache(cacheContext, () =>
       command.run({
         ports: at.ports,
         paths: at.paths,

@@ -72,10 +72,12 @@ export async function takeVerbLock(
   const { name, held } = await drawTicket(ports, lockFiles, uid);
   try {
     for (let looks = 0;; looks++) {
-      const taken = await isNext(lockFiles, name) ? await files.tryLock(lockFiles.lock) : undefined;
-      if (taken !== undefined) {
+      const acquired = await isNext(lockFiles, name)
+        ? await files.tryLock(lockFiles.lock)
+        : undefined;
+      if (acquired !== undefined) {
         await noteTurn(lockFiles, uid);
-        return taken;
+        return acquired;
       }
       await ports.clock.sleep(backoffMs(POLL, looks));
     }

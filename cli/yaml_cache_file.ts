@@ -25,7 +25,7 @@ interface CacheContext {
 /**
  * Runs `work` with the values that earlier verbs parsed, and stores the values it parsed itself.
  */
-export async function withKeptYaml<T>(context: CacheContext, work: () => Promise<T>): Promise<T> {
+export async function withYamlCache<T>(context: CacheContext, work: () => Promise<T>): Promise<T> {
   const uid = context.ports.users.currentUid();
   // Under `/` only root may write the state. Verbs of other users parse the files themselves.
   if (context.paths.root === "/" && uid !== 0) return await work();
@@ -45,11 +45,11 @@ async function read(
   try {
     // A folder or file that others can write could contain forged values for root.
     const folder = await files.stat(paths.state);
-    const file = await files.stat(paths.keptYaml);
+    const file = await files.stat(paths.yamlCache);
     const isOwn = folder?.kind === "directory" && folder.uid === uid &&
       (folder.mode & 0o022) === 0 && file?.kind === "file" && file.mode === MODE;
     if (!isOwn) return [];
-    const text = await files.readPlain(paths.keptYaml, { bytesMax: BYTES_MAX, uid });
+    const text = await files.readPlain(paths.yamlCache, { bytesMax: BYTES_MAX, uid });
     const value = parseJsonObject(text ?? "");
     return value?.version === version && isEntries(value.texts) ? value.texts : [];
   } catch (thrown) {
@@ -68,7 +68,7 @@ async function write(
   texts: readonly CachedYaml[],
 ): Promise<void> {
   try {
-    await files.write(paths.keptYaml, JSON.stringify({ version, texts }), { mode: MODE });
+    await files.write(paths.yamlCache, JSON.stringify({ version, texts }), { mode: MODE });
   } catch (thrown) {
     // On a full disk or a read-only root the next verb parses again.
     if (!(thrown instanceof FileFault)) throw thrown;

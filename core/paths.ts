@@ -100,7 +100,7 @@ function statePaths(at: At) {
     deployDir: at("/var/lib/fleetctl/deploy"),
     vendorCache: at("/var/lib/fleetctl/vendor-cache"),
     /** Cache of the parsed YAML of the ledger and the catalog, shared by successive verbs. */
-    keptYaml: at("/var/lib/fleetctl/kept-yaml.json"),
+    yamlCache: at("/var/lib/fleetctl/kept-yaml.json"),
     /** Trial installs of server versions: one folder per trial, removed at its end. */
     tries: at("/var/lib/fleetctl/tries"),
     locks: at("/var/lib/fleetctl/locks"),

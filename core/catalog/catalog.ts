@@ -35,9 +35,9 @@ export interface CatalogFault {
 
 /**
  * The MCPs that this host knows. `entries` is sorted by name. `readCatalog` puts each name in
- * either `entries` or `faults`. `keepCatalog` (`cli/last_good_catalog.ts`) may add the last good
- * entry to a name with a fault: the planner renders that entry, and `findEntry` still refuses the
- * name.
+ * either `entries` or `faults`. `addLastGoodEntries` (`cli/last_good_catalog.ts`) may add the last
+ * good entry to a name with a fault: the planner renders that entry, and `findEntry` still refuses
+ * the name.
  */
 export interface Catalog {
   readonly entries: ReadonlyMap<McpName, Manifest>;

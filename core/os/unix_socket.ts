@@ -90,7 +90,7 @@ async function refuseIfAnswered(path: string): Promise<void> {
     if (posixCode(thrown) === "ENOENT") return;
     throw fileFault("listen on", path, thrown);
   }
-  if (!info.isSocket()) throw taken(path, "it is not a socket");
+  if (!info.isSocket()) throw pathInUse(path, "it is not a socket");
   let peer: ByteStream;
   try {
     peer = await connectUnix(path);
@@ -102,10 +102,10 @@ async function refuseIfAnswered(path: string): Promise<void> {
     throw fileFault("listen on", path, thrown);
   }
   peer.close();
-  throw taken(path, "another process answers on it");
+  throw pathInUse(path, "another process answers on it");
 }
 
-function taken(path: string, state: string): FileFault {
+function pathInUse(path: string, state: string): FileFault {
   return new FileFault("EEXIST", path, `Cannot listen on ${JSON.stringify(path)}: ${state}`);
 }
 
@@ -133,7 +133,7 @@ async function bindMasked(server: Server, path: string, libc: Libc): Promise<voi
   } catch (thrown) {
     const isTaken = (thrown as { code?: string }).code === "EADDRINUSE";
     throw isTaken
-      ? taken(path, "another process listens on it")
+      ? pathInUse(path, "another process listens on it")
       : fileFault("listen on", path, thrown);
   }
   server.off("error", reject);

@@ -101,20 +101,20 @@ function isRendered(
   { paths, agent }: McpEntriesContext,
 ): boolean {
   if (server.kind !== "stdio" || server.command !== paths.program("fleetctl-mcp")) return false;
-  const [verb, mcp, ...way] = server.args;
+  const [verb, mcp, ...route] = server.args;
   const sockets = [paths.agentMcpSocket(name, agent), paths.sharedMcpSocket(name)];
-  const isOurWay = way.length === 1
-    ? way[0] === "--url"
-    : way.length === 2 && way[0] === "--socket" && sockets.includes(way[1] ?? "");
-  const env = ourEnv(paths, agent);
-  return verb === "proxy" && mcp === name && isOurWay &&
+  const isKnownRoute = route.length === 1
+    ? route[0] === "--url"
+    : route.length === 2 && route[0] === "--socket" && sockets.includes(route[1] ?? "");
+  const env = proxyEnv(paths, agent);
+  return verb === "proxy" && mcp === name && isKnownRoute &&
     Object.entries(server.env).every(([key, value]) =>
       Object.hasOwn(env, key) && env[key] === value
     );
 }
 
 /** Returns the environment variables of an entry whose command is the MCP proxy. */
-export function ourEnv(paths: Paths, agent: string): Readonly<Record<string, string>> {
+export function proxyEnv(paths: Paths, agent: string): Readonly<Record<string, string>> {
   return {
     FLEETCTL_ROOT: paths.root,
     FLEETCTL_AGENT: agent,

@@ -43,7 +43,7 @@ export async function forward(
     ? null
     : boundBody(request.body, LOGIN_LIMITS.requestBodyBytesMax, (why) => abortHandle.abort(why));
   const { clock, deadlines } = deps;
-  const heard = deadlines.add(
+  const cancelDeadline = deadlines.add(
     clock.monotonic() + LOGIN_LIMITS.answerSeconds * 1000,
     () => abortHandle.abort("silent"),
   );
@@ -63,7 +63,7 @@ export async function forward(
     release();
     return failed(context, { thrown, abortHandle }, deps);
   } finally {
-    heard();
+    cancelDeadline();
   }
 }
 

@@ -66,16 +66,16 @@ export async function handleCallback(
   if (request.method !== "GET") {
     return deny(REFUSALS.method(), denyOptions(context, new Headers({ allow: "GET" })));
   }
-  const taken = await takeFlow(context, driver, deps);
-  if (!taken.ok) {
+  const callback = await takeFlow(context, driver, deps);
+  if (!callback.ok) {
     deps.log.warning("sign-in refused", {
       request_id: requestId,
-      reason: taken.error,
+      reason: callback.error,
       client: caller.address,
     });
     return deny(REFUSALS.signInStale(), denyOptions(context));
   }
-  const { flow, answer } = taken.value;
+  const { flow, answer } = callback.value;
   const proven = await driver.provider.redeem(answer, flow);
   if (!proven.ok) return failed(proven.error, context, deps);
   const principal = acceptedPrincipal(proven.value, driver, context, deps);

@@ -121,13 +121,13 @@ async function answer(request: HandoverRequest, deps: FollowDeps): Promise<Hando
   const activity = parseActivity(body);
   if (!activity.ok) return { type: "taken", n, status: 400, body: "" };
   try {
-    const taken = await deps.take(activity.value, {
+    const accepted = await deps.take(activity.value, {
       token: "verified",
       id: key,
       body,
       received: { at: Math.min(request.received, deps.clock.now()), key: `handover|${key}` },
     });
-    return { type: "taken", n, status: taken.status, body: taken.body ?? "" };
+    return { type: "taken", n, status: accepted.status, body: accepted.body ?? "" };
   } catch (thrown) {
     deps.log.error("activity not accepted", { key, error: errorText(thrown) });
     return { type: "taken", n, status: 503, body: "" };

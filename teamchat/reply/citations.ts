@@ -44,9 +44,9 @@ export function parseCitations(
   const prose = lines.filter((_, line) => !definitions.has(line)).join("\n");
   const cited = [...found.values()].filter(({ position }) => prose.includes(`[${position}]`));
   if (cited.length === 0) return { text, citations: [] };
-  const taken = new Set(cited.map(({ line }) => line));
+  const removed = new Set(cited.map(({ line }) => line));
   return {
-    text: lines.filter((_, line) => !taken.has(line)).join("\n").trimEnd(),
+    text: lines.filter((_, line) => !removed.has(line)).join("\n").trimEnd(),
     citations: cited.map(({ line: _, ...citation }) => citation)
       .sort((a, b) => a.position - b.position),
   };

@@ -33,7 +33,7 @@ export interface Pace {
 
 /** Creates an empty record; the highest count decides how many requests it keeps. */
 export function createPace(windows: readonly PaceWindow[]): Pace {
-  const taken: number[] = [];
+  const sentMs: number[] = [];
   const keptMax = Math.max(...windows.map(({ count }) => count));
   const longestMs = Math.max(...windows.map(({ ms }) => ms));
   return {
@@ -41,18 +41,18 @@ export function createPace(windows: readonly PaceWindow[]): Pace {
       let waitMs = 0;
       for (const { count, ms } of windows) {
         // Checked first: this runs for every request, and reading a negative index is slow.
-        if (taken.length < count) continue;
-        const oldest = taken[taken.length - count] ?? -Infinity;
+        if (sentMs.length < count) continue;
+        const oldest = sentMs[sentMs.length - count] ?? -Infinity;
         waitMs = Math.max(waitMs, oldest + ms - nowMs);
       }
       return waitMs;
     },
     countEntry: (nowMs) => {
-      taken.push(nowMs);
-      if (taken.length > keptMax * 2) taken.splice(0, taken.length - keptMax);
+      sentMs.push(nowMs);
+      if (sentMs.length > keptMax * 2) sentMs.splice(0, sentMs.length - keptMax);
     },
     isIdle: (nowMs) => {
-      const last = taken[taken.length - 1];
+      const last = sentMs[sentMs.length - 1];
       return last === undefined || nowMs - last > longestMs;
     },
   };

@@ -87,11 +87,11 @@ export function openIntake(
     readonly log: Log;
     readonly write: Writer;
     /** Cleared after a rollback, because its rows are gone as well. */
-    readonly heard: ConversationCache;
+    readonly conversations: ConversationCache;
     readonly open: OpenTurns;
   },
 ): Intake {
-  const sql = { ...statements(db), heard: deps.heard, open: deps.open };
+  const sql = { ...statements(db), conversations: deps.conversations, open: deps.open };
   return {
     store:
       ((delivery: Delivery, isCurrent: () => boolean = () => true) =>
@@ -106,7 +106,7 @@ export function openIntake(
 }
 
 type Sql = ReturnType<typeof statements> & {
-  readonly heard: ConversationCache;
+  readonly conversations: ConversationCache;
   readonly open: OpenTurns;
 };
 
@@ -149,7 +149,7 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
   if (delivery.event !== undefined) sql.tell(delivery.event);
   if (block !== undefined) {
     sql.block.run(block.why, block.conversation);
-    sql.heard.forget();
+    sql.conversations.forget();
   }
   const { consent, now } = delivery;
   const isConsentTaken = consent !== undefined && conversation !== undefined &&
@@ -179,12 +179,12 @@ function seeAll(
 }
 
 /** Stores the conversation of a delivery. Returns whether it is new. */
-function rememberConversation(sql: Sql, heard: Conversation, text: string): boolean {
-  if (sql.heard.has(heard, text)) return false;
-  const { owner, agent, context: { conversation, type }, seen } = heard;
+function rememberConversation(sql: Sql, latest: Conversation, text: string): boolean {
+  if (sql.conversations.has(latest, text)) return false;
+  const { owner, agent, context: { conversation, type }, seen } = latest;
   const isNew = sql.known.get(conversation) === undefined;
   sql.remember.run(conversation, owner, agent, type, text, seen);
-  sql.heard.keep(heard, text);
+  sql.conversations.keep(latest, text);
   return isNew;
 }
 

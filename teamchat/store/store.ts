@@ -85,13 +85,13 @@ export async function openTeamchatStore(
   // One writer for all: deliveries, agents' events and progress of answers share the waits for the
   // disk.
   const rows = openTurnRows(db);
-  const heard = createConversationCache();
+  const conversationCache = createConversationCache();
   const held = {
     begin: () => rows.begin(),
     save: () => rows.save(),
     forget: () => {
       rows.forget();
-      heard.forget();
+      conversationCache.forget();
     },
   };
   const writing = openWriter({ db, clock, log, rows: held, gapFactor: GAP_FACTOR });
@@ -99,21 +99,27 @@ export async function openTeamchatStore(
   return {
     beforeNext,
     takeNonce: async (nonce, until) => {
-      const taken = await write(
+      const stored = await write(
         "the nonce",
         () => ok(take.run(`nonce|${nonce}`, until).changes === 1),
       );
-      return taken.ok && taken.value;
+      return stored.ok && stored.value;
     },
     // Deliveries run first in a batch: an edit reads the row of a turn, and the writes after it
     // change rows in memory.
-    intake: openIntake(db, { clock, log, write: writeFirst, heard, open: rows.open }),
+    intake: openIntake(db, {
+      clock,
+      log,
+      write: writeFirst,
+      conversations: conversationCache,
+      open: rows.open,
+    }),
     turns: openTurnStore(db, writing, rows),
     sends: openSends(db),
     turnFiles: openTurnFiles(db),
     ownerFiles: openOwnerFiles(db),
     ownerEvents: openAgentEvents(db),
-    conversations: openConversations(db, heard),
+    conversations: openConversations(db, conversationCache),
     absences: openAbsences(db),
     close: () => {
       flush();
@@ -122,7 +128,7 @@ export async function openTeamchatStore(
   };
 }
 
-function openConversations(db: Database, heard: ConversationCache): ConversationStore {
+function openConversations(db: Database, conversationCache: ConversationCache): ConversationStore {
   const latest = db.prepare(
     "select * from conversations where owner = ? and type = 'personal' order by seen desc limit 1",
   );
@@ -134,7 +140,7 @@ function openConversations(db: Database, heard: ConversationCache): Conversation
     block: (conversation, why) =>
       writeSql(db, "the conversation", () => {
         block.run(why, conversation);
-        heard.forget();
+        conversationCache.forget();
       }),
   };
 }

@@ -69,9 +69,9 @@ export class TurnEvents {
         break;
       } else {
         ackedSeq = event.seq;
-        const taken = take(this.#rows, from, event);
-        if (taken === "foreign") otherAgents++;
-        else if (taken !== undefined) effects.push(taken);
+        const effect = take(this.#rows, from, event);
+        if (effect === "foreign") otherAgents++;
+        else if (effect !== undefined) effects.push(effect);
       }
     }
     this.#sql.setCursor.run(agent, epoch, ackedSeq);

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { withKeptYaml } from "cli/yaml_cache_file.ts";
+import { withYamlCache } from "cli/yaml_cache_file.ts";
 import { denoFiles } from "core/os/files.ts";
 import { pathsUnder } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
@@ -23,11 +23,11 @@ async function withRoot(
   try {
     await work(async ({ uid = UID, version = "1", files = denoFiles() } = {}) => {
       const users = { currentUid: () => uid } as never;
-      return await withKeptYaml({ ports: { files, users }, paths, version }, async () => {
+      return await withYamlCache({ ports: { files, users }, paths, version }, async () => {
         const parsed = parseCachedYaml(TEXT, "x.yaml");
         return parsed.ok ? parsed.value.value : undefined;
       });
-    }, paths.keptYaml);
+    }, paths.yamlCache);
   } finally {
     await Deno.remove(root, { recursive: true });
   }
@@ -46,7 +46,7 @@ async function forge(file: string): Promise<void> {
   await Deno.writeTextFile(file, JSON.stringify({ version: "1", texts: [[TEXT, FORGED]] }));
 }
 
-Deno.test("withKeptYaml() stores values for their owner alone, and trusts them", async () => {
+Deno.test("withYamlCache() stores values for their owner alone, and trusts them", async () => {
   await withRoot(async (run, file) => {
     assert.deepEqual(await run(), { name: "ada" });
     assert.equal(((await Deno.stat(file)).mode ?? 0) & 0o777, 0o600);
@@ -58,9 +58,9 @@ Deno.test("withKeptYaml() stores values for their owner alone, and trusts them",
   });
 });
 
-Deno.test("withKeptYaml() trusts no file that another user may have written", async () => {
+Deno.test("withYamlCache() trusts no file that another user may have written", async () => {
   const folderOf = (file: string) => file.slice(0, file.lastIndexOf("/"));
-  const doors: Record<string, (file: string) => Promise<void> | void> = {
+  const attacks: Record<string, (file: string) => Promise<void> | void> = {
     "mode of the file": (file) => Deno.chmod(file, 0o620),
     "mode of the folder": (file) => Deno.chmod(folderOf(file), 0o775),
     "a link": async (file) => {
@@ -71,10 +71,10 @@ Deno.test("withKeptYaml() trusts no file that another user may have written", as
     "no JSON": (file) => Deno.writeTextFile(file, "{"),
   };
   if (UID === 0) {
-    doors["owner of the file"] = (file) => Deno.chown(file, 1, 1);
-    doors["owner of the folder"] = (file) => Deno.chown(folderOf(file), 1, 1);
+    attacks["owner of the file"] = (file) => Deno.chown(file, 1, 1);
+    attacks["owner of the folder"] = (file) => Deno.chown(folderOf(file), 1, 1);
   }
-  for (const [what, open] of Object.entries(doors)) {
+  for (const [what, open] of Object.entries(attacks)) {
     await withRoot(async (run, file) => {
       await run();
       await forge(file);
@@ -85,7 +85,7 @@ Deno.test("withKeptYaml() trusts no file that another user may have written", as
   }
 });
 
-Deno.test("withKeptYaml() trusts no other version's file, and works on a full disk", async () => {
+Deno.test("withYamlCache() trusts no other version's file, and works on a full disk", async () => {
   await withRoot(async (run, file) => {
     await run();
     await forge(file);

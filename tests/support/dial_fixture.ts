@@ -9,7 +9,7 @@ import type { Host } from "core/ports/host.ts";
 import { systemClock } from "core/os/clock.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { type DialUnit, startDialUnit } from "units/dial/app.ts";
-import { createMcpBoard } from "units/dial/mcp_states.ts";
+import { createMcpStates } from "units/dial/mcp_states.ts";
 import { readDialConfig } from "units/dial/config.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
@@ -45,7 +45,7 @@ export async function startTestDial(options: {
   const host = options.host ?? liveHost({ seed: 7, clock: hastyClock() });
   const unit = await startDialUnit(config.value, host, {
     driver: options.driver,
-    mcps: createMcpBoard({ ...host, folder: config.value.paths.dialState(config.value.agent) }),
+    mcps: createMcpStates({ ...host, folder: config.value.paths.dialState(config.value.agent) }),
     idleMs: options.idleMs,
     hostname: "atlas",
     version: "1.2.3",

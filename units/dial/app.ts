@@ -29,7 +29,7 @@ import {
 } from "units/dial/gateway_connection.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
 import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.ts";
-import type { McpBoard } from "units/dial/mcp_states.ts";
+import type { McpStates } from "units/dial/mcp_states.ts";
 import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
 import type { PermissionEndpoint } from "units/dial/permission.ts";
 import { openPending, type Waiting } from "units/dial/pending.ts";
@@ -50,7 +50,7 @@ export type DialPorts = Pick<
 export interface DialOptions {
   readonly driver: RuntimeDriver;
   /** Receives reports about the MCPs that the runtime has. */
-  readonly mcps: McpBoard;
+  readonly mcps: McpStates;
   /** Idle time after which the runtime's program sleeps; absent for never. */
   readonly idleMs?: number | undefined;
   /** Answers the runtime's permission requests once approvals are open. */

@@ -21,7 +21,7 @@ import type { Approvals } from "units/dial/approvals.ts";
 import { answerApprovals, type PeerRights, serveQuestion } from "units/dial/local_approvals.ts";
 import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_turns.ts";
 import { answerQuestions } from "units/dial/local_questions.ts";
-import type { McpBoard } from "units/dial/mcp_states.ts";
+import type { McpStates } from "units/dial/mcp_states.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
 import type { PersonQuestions } from "units/dial/person_questions.ts";
@@ -55,7 +55,7 @@ export interface LocalSocketDeps {
   readonly personQuestions: PersonQuestions;
   readonly turns: LocalTurns;
   readonly usage: UsageReader;
-  readonly mcps: Pick<McpBoard, "listed">;
+  readonly mcps: Pick<McpStates, "listed">;
   /** True under a root other than `/`, where the agent's uid is the operator's. */
   readonly isRootless: boolean;
   readonly log: Log;
@@ -125,7 +125,7 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
 /** Registers a proxy's MCP until its connection ends, which means that the proxy has ended. */
 async function registerProxy(
   mcp: string,
-  mcps: Pick<McpBoard, "listed">,
+  mcps: Pick<McpStates, "listed">,
   next: () => Promise<string | undefined>,
 ): Promise<void> {
   const release = mcps.listed(mcp);

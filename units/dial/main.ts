@@ -26,7 +26,7 @@ import {
   readHostDialConfig,
 } from "units/dial/host_config.ts";
 import { startHostUnit } from "units/dial/host_unit.ts";
-import { createMcpBoard } from "units/dial/mcp_states.ts";
+import { createMcpStates } from "units/dial/mcp_states.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
 import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
 
@@ -78,7 +78,7 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
   const asks = createQuestionEndpoint({ log: host.log });
   const folder = paths.dialState(agent);
   const { files, clock, log } = host;
-  const mcps = createMcpBoard({ files, clock, log, folder });
+  const mcps = createMcpStates({ files, clock, log, folder });
   const driver = createDriver(definition.value, host, {
     agent,
     home,

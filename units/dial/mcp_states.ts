@@ -14,7 +14,7 @@ import type { McpLoad, McpLoadState } from "core/runtimes/mcp_load.ts";
 import { createNewestFile } from "units/dial/newest_file.ts";
 
 /** What is known about the MCPs of one agent. */
-export interface McpBoard {
+export interface McpStates {
   /** Accepts the program's own report, which replaces the previous one. */
   report(loads: readonly McpLoad[]): void;
   /**
@@ -32,13 +32,13 @@ export interface McpBoard {
 /** Maximum number of names kept; an agent has fewer. */
 const NAMES_MAX = 512;
 
-/** Creates the board; `folder` must exist before the first report. */
-export function createMcpBoard(deps: {
+/** Creates an empty record; `folder` must exist before the first report. */
+export function createMcpStates(deps: {
   readonly files: Pick<Files, "write">;
   readonly clock: Clock;
   readonly log: Log;
   readonly folder: string;
-}): McpBoard {
+}): McpStates {
   const { files, clock, log } = deps;
   const startedMs = clock.now();
   const file = createNewestFile({ files, log, path: `${deps.folder}/${MCPS_FILE}` });

@@ -17,7 +17,7 @@ import type { AgentName, McpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { ClientConfigShape } from "core/runtimes/definition.ts";
-import { ourEnv } from "core/runtimes/mcp_entries.ts";
+import { proxyEnv } from "core/runtimes/mcp_entries.ts";
 import { editJson, readJsonObject } from "units/render/json_edit.ts";
 import { mcpSocketPath } from "units/render/mcp/socket.ts";
 
@@ -59,7 +59,7 @@ export function renderClientEntry(
     args: manifest.source.kind === "http"
       ? ["proxy", manifest.name, "--url"]
       : ["proxy", manifest.name, "--socket", mcpSocketPath(context.paths, manifest.name, owner)],
-    env: ourEnv(context.paths, context.agent),
+    env: proxyEnv(context.paths, context.agent),
     ...exposure,
   };
 }

@@ -70,8 +70,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   return await underRemovalLock(context, agent, async () => {
     const chosen = await choose(context, agent, options);
     if (!chosen.ok) return chosen;
-    const taken = await underVerbLock(context, () => takeAway(context, agent, chosen.value));
-    if (!taken.ok) return taken;
+    const removed = await underVerbLock(
+      context,
+      () => removeExceptHome(context, agent, chosen.value),
+    );
+    if (!removed.ok) return removed;
     const stored = await storeHome(context, agent, chosen.value);
     if (!stored.ok) return stored;
     return await underVerbLock(context, async () => {
@@ -79,7 +82,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       const left = await leaveHome(context, agent, stored.value);
       if (!left.ok) return left;
       await context.ports.files.remove(context.paths.removal(agent));
-      return ok(planReport(taken.value.report, taken.value.gathered, {
+      return ok(planReport(removed.value.report, removed.value.gathered, {
         json: { agent, removed: true, home, secrets, archive: archive ?? null },
         last: [`agent "${agent}" is removed; ${left.value}; ${secretsText(chosen.value)}`],
       }));
@@ -149,7 +152,7 @@ async function isInLedger({ ports, paths }: VerbContext, agent: AgentName): Prom
  * Removes everything except the home. After it no unit of the agent runs and the agent has no
  * identity.
  */
-async function takeAway(context: VerbContext, agent: AgentName, chosen: Removal) {
+async function removeExceptHome(context: VerbContext, agent: AgentName, chosen: Removal) {
   const user = await unixUserOf(context, agent);
   if (!user.ok) return user;
   const readable = await readFacts(context);

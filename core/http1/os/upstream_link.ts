@@ -116,9 +116,9 @@ class BufferedLink implements Link {
 
   takeBuffered(bytesMax: number): Uint8Array<ArrayBuffer> {
     const end = Math.min(this.#end, this.#start + bytesMax);
-    const taken = copied(this.#buffer.subarray(this.#start, end));
-    this.#consume(taken.length);
-    return taken;
+    const bytes = copied(this.#buffer.subarray(this.#start, end));
+    this.#consume(bytes.length);
+    return bytes;
   }
 
   isEmpty(): boolean {

@@ -178,9 +178,9 @@ export class Wire {
   /** Consumes buffered bytes, at most `bytesMax`, as a copy. */
   takeBuffered(bytesMax: number): Bytes {
     const to = Math.min(this.#end, this.#start + bytesMax);
-    const taken = this.#buffer.slice(this.#start, to);
-    this.skipBuffered(taken.length);
-    return taken;
+    const bytes = this.#buffer.slice(this.#start, to);
+    this.skipBuffered(bytes.length);
+    return bytes;
   }
 
   /** Drops buffered bytes, at most `bytesMax`; returns how many. */

@@ -132,8 +132,8 @@ export function openHosts(): void {
 /** Sends the draft. */
 export async function sendDraft(): Promise<void> {
   if (draft.value.trim() === "" || selected.value === undefined) return;
-  const taken = takeDraft();
-  await queue(taken.text, taken.key, taken.stored);
+  const outgoing = takeDraft();
+  await queue(outgoing.text, outgoing.key, outgoing.stored);
 }
 
 /** Sends a text that was not typed in the composer. */

@@ -42,7 +42,7 @@ export function typeWithNewKey(words: string): void {
 
 /** Takes the draft out of the composer. Call `stored` when the outbox has it. */
 export function takeDraft(): { readonly text: string; readonly key: string; stored(): void } {
-  const taken = { text: draft.value, key: draftKey };
+  const outgoing = { text: draft.value, key: draftKey };
   const agent = selected.value ?? "";
   const way = leaving.get(agent) ?? { count: 0, typed: undefined };
   way.count++;
@@ -51,7 +51,7 @@ export function takeDraft(): { readonly text: string; readonly key: string; stor
   draftKey = newKey();
   draft.value = "";
   return {
-    ...taken,
+    ...outgoing,
     stored: () => {
       way.count--;
       if (way.count > 0) return;

@@ -181,7 +181,7 @@ export async function readStream(
 ): Promise<void> {
   const silence = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const heard = () => {
+  const resetSilence = () => {
     clearTimeout(timer);
     timer = setTimeout(() => silence.abort(new Error("the stream is silent")), SILENCE_MAX_MS);
   };
@@ -194,7 +194,7 @@ export async function readStream(
       if (parsed !== undefined) waiting.push({ id, event: event ?? "message", data: parsed });
     },
   });
-  heard();
+  resetSilence();
   try {
     const response = await ask(`/events?${query}`, {
       headers: { accept: "text/event-stream" },
@@ -205,7 +205,7 @@ export async function readStream(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      heard();
+      resetSilence();
       parser.feed(value);
       for (const event of waiting.splice(0)) await onEvent(event);
     }

@@ -53,7 +53,7 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
       clock,
       log,
       write,
-      heard: createConversationCache(),
+      conversations: createConversationCache(),
       open,
     });
     const store = async (...all: readonly Delivery[]) => {
@@ -92,7 +92,7 @@ Deno.test("requests that arrive together are one transaction, in order", async (
     clock,
     log,
     write,
-    heard: createConversationCache(),
+    conversations: createConversationCache(),
     open,
   });
   const stored = intake.store({ ...of("one"), turn: TURN });

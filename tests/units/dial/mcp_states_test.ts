@@ -8,55 +8,55 @@
 import assert from "node:assert/strict";
 import { parseReportedMcps } from "core/dial/host_mcps.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import { createMcpBoard } from "units/dial/mcp_states.ts";
+import { createMcpStates } from "units/dial/mcp_states.ts";
 
 async function scene() {
   const { files, clock, log } = memoryHost({ now: 5_000 });
   await files.ensureDir("/d");
-  const board = createMcpBoard({ files, clock, log, folder: "/d" });
-  const told = async () => {
-    await board.settled();
+  const states = createMcpStates({ files, clock, log, folder: "/d" });
+  const written = async () => {
+    await states.settled();
     const found = parseReportedMcps(await files.readText("/d/mcps.json") ?? "");
     return found === undefined ? undefined : Object.fromEntries(found.states);
   };
-  return { board, told, files };
+  return { states, written, files };
 }
 
-Deno.test("createMcpBoard() counts the connections of proxies", async () => {
-  const { board, told, files } = await scene();
-  assert.equal(await told(), undefined);
-  const first = board.listed("git");
-  const second = board.listed("git");
-  assert.deepEqual(await told(), { git: "connected" });
+Deno.test("createMcpStates() counts the connections of proxies", async () => {
+  const { states, written, files } = await scene();
+  assert.equal(await written(), undefined);
+  const first = states.listed("git");
+  const second = states.listed("git");
+  assert.deepEqual(await written(), { git: "connected" });
   first();
-  assert.deepEqual(await told(), { git: "connected" });
+  assert.deepEqual(await written(), { git: "connected" });
   second();
-  assert.deepEqual(await told(), {});
+  assert.deepEqual(await written(), {});
   assert.equal((await files.stat("/d/mcps.json"))?.mode, 0o600);
   assert.equal(parseReportedMcps(await files.readText("/d/mcps.json") ?? "")?.startedMs, 5_000);
 });
 
-Deno.test("createMcpBoard() trusts the program's report more than a connection", async () => {
-  const { board, told } = await scene();
-  board.listed("git");
-  board.listed("pages");
-  board.report([{ name: "git", state: "failed" }, { name: "maps", state: "pending" }]);
-  assert.deepEqual(await told(), { git: "failed", pages: "connected", maps: "pending" });
-  board.report([{ name: "git", state: "connected" }]);
-  assert.deepEqual(await told(), { git: "connected", pages: "connected" });
-  board.forget();
-  assert.deepEqual(await told(), { git: "connected", pages: "connected" });
+Deno.test("createMcpStates() trusts the program's report more than a connection", async () => {
+  const { states, written } = await scene();
+  states.listed("git");
+  states.listed("pages");
+  states.report([{ name: "git", state: "failed" }, { name: "maps", state: "pending" }]);
+  assert.deepEqual(await written(), { git: "failed", pages: "connected", maps: "pending" });
+  states.report([{ name: "git", state: "connected" }]);
+  assert.deepEqual(await written(), { git: "connected", pages: "connected" });
+  states.forget();
+  assert.deepEqual(await written(), { git: "connected", pages: "connected" });
 });
 
-Deno.test("createMcpBoard() keeps what a sleeping program had until it starts again", async () => {
-  const { board, told } = await scene();
-  const end = board.listed("git");
-  board.report([{ name: "maps", state: "needs-auth" }]);
-  board.hold();
+Deno.test("createMcpStates() keeps what a sleeping program had until it starts again", async () => {
+  const { states, written } = await scene();
+  const end = states.listed("git");
+  states.report([{ name: "maps", state: "needs-auth" }]);
+  states.hold();
   end();
-  assert.deepEqual(await told(), { git: "connected", maps: "needs-auth" });
-  board.forget();
-  assert.deepEqual(await told(), {});
+  assert.deepEqual(await written(), { git: "connected", maps: "needs-auth" });
+  states.forget();
+  assert.deepEqual(await written(), {});
 });
 
 for (

@@ -118,7 +118,7 @@ async function startWith(
     store,
     bindPath: `${paths.managerState}/listen`,
     execution: { kernel, clock, records, running, lingering },
-    surroundings: {
+    context: {
       paths,
       files,
       environment: options.environment ?? {},

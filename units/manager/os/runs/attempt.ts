@@ -16,10 +16,10 @@ import {
 } from "units/manager/os/runs/execution.ts";
 import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import {
-  prepareSurroundings,
-  removeSurroundings,
-  type Surroundings,
-  type SurroundingsDeps,
+  type ExecutionContext,
+  type ExecutionContextDeps,
+  prepareExecutionContext,
+  removeExecutionContext,
 } from "units/manager/os/runs/execution_context.ts";
 import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
 import { failureOf, type RunEnd } from "units/manager/verdict.ts";
@@ -28,7 +28,7 @@ import { failureOf, type RunEnd } from "units/manager/verdict.ts";
 export interface AttemptDeps {
   readonly clock: Clock;
   readonly execution: ExecutionDeps;
-  readonly surroundings: SurroundingsDeps;
+  readonly context: ExecutionContextDeps;
 }
 
 /** Callbacks through which an attempt reports progress and checks whether to continue. */
@@ -52,9 +52,9 @@ export async function runAttempt(
   let current: Execution | undefined;
   const timers = createTimers(deps.clock, spec, () => current);
   try {
-    const surroundings = await prepareSurroundings(unit, spec, deps.surroundings);
+    const context = await prepareExecutionContext(unit, spec, deps.context);
     const start = async (line: ExecLine) => {
-      current = await startExecution(planOf(of, line, surroundings), deps.execution);
+      current = await startExecution(planOf(of, line, context), deps.execution);
       hooks.onExecution(current);
       return current;
     };
@@ -76,7 +76,7 @@ export async function runAttempt(
     return { exit: undefined, cause: "resources", detail: errorText(thrown) };
   } finally {
     timers.end();
-    await removeSurroundings(unit, spec, deps.surroundings).catch((thrown) => {
+    await removeExecutionContext(unit, spec, deps.context).catch((thrown) => {
       log.append([`Cannot remove the credentials of the run: ${errorText(thrown)}`]);
     });
   }
@@ -85,9 +85,9 @@ export async function runAttempt(
 function planOf(
   of: { readonly unit: string; readonly spec: ServiceSpec; readonly log: UnitLog },
   line: ExecLine,
-  surroundings: Surroundings,
+  context: ExecutionContext,
 ) {
-  return { ...of, line, surroundings, connection: undefined, linePrefix: "" };
+  return { ...of, line, context, connection: undefined, linePrefix: "" };
 }
 
 /** The start limit applies until the service is ready, the run limit from then on. */

@@ -24,7 +24,7 @@ import { INVOCATION_VARIABLE, Members } from "units/manager/os/processes/members
 import type { ProcessEntry } from "core/os/proc.ts";
 import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import { startChild, type StartedChild } from "units/manager/os/processes/started_child.ts";
-import type { Surroundings } from "units/manager/os/runs/execution_context.ts";
+import type { ExecutionContext } from "units/manager/os/runs/execution_context.ts";
 import type { UnitLog } from "units/manager/os/runs/unit_log.ts";
 import type { ManagerCause, RunEnd } from "units/manager/verdict.ts";
 
@@ -47,7 +47,7 @@ export interface ExecutionPlan {
   readonly unit: string;
   readonly line: ExecLine;
   readonly spec: ServiceSpec;
-  readonly surroundings: Surroundings;
+  readonly context: ExecutionContext;
   readonly log: UnitLog;
   readonly connection: Socket | undefined;
   /** Prefix of each line, for logs that several instances share. */
@@ -63,9 +63,9 @@ export async function startExecution(
   if (!plan.spec.isReadyByLog) ready.resolve();
   const child = await startChild(deps.kernel, {
     program: plan.line.program,
-    args: expandVariables(plan.line.args, plan.surroundings.env),
-    env: plan.surroundings.env,
-    cwd: plan.surroundings.cwd,
+    args: expandVariables(plan.line.args, plan.context.env),
+    env: plan.context.env,
+    cwd: plan.context.cwd,
     umask: plan.spec.umask,
     connection: plan.connection,
     onStarted: (process) => deps.records.add(plan.unit, process),
@@ -119,7 +119,7 @@ export class Execution {
     this.ready = ready;
     this.#child = child;
     this.#deps = deps;
-    this.#members = new Members(deps, child, plan.surroundings.env[INVOCATION_VARIABLE] ?? "");
+    this.#members = new Members(deps, child, plan.context.env[INVOCATION_VARIABLE] ?? "");
     deps.running.add(this);
     this.finished = this.#follow();
   }

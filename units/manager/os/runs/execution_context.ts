@@ -39,7 +39,7 @@ const CREDENTIAL_FOLDER_MODE = 0o700;
 const CREDENTIAL_MODE = 0o400;
 
 /** Dependencies of a start. */
-export interface SurroundingsDeps {
+export interface ExecutionContextDeps {
   readonly paths: Paths;
   readonly files: Files;
   /** Variables for every service, such as `LANG`. */
@@ -49,7 +49,7 @@ export interface SurroundingsDeps {
 }
 
 /** Environment, working directory and credentials of a child. */
-export interface Surroundings {
+export interface ExecutionContext {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
@@ -59,12 +59,12 @@ export function credentialFolder(paths: Paths, unit: string): string {
   return `${paths.managerState}/credentials/${unit}`;
 }
 
-/** Prepares the surroundings of a service; throws an `Error` that states what is missing. */
-export async function prepareSurroundings(
+/** Prepares the execution context of a service; throws an `Error` that states what is missing. */
+export async function prepareExecutionContext(
   unit: string,
   spec: ServiceSpec,
-  deps: SurroundingsDeps,
-): Promise<Surroundings> {
+  deps: ExecutionContextDeps,
+): Promise<ExecutionContext> {
   const { paths, files } = deps;
   const env: Record<string, string> = {
     PATH: DEFAULT_PATH,
@@ -102,10 +102,10 @@ export async function prepareSurroundings(
 }
 
 /** Removes what was prepared for one run. */
-export async function removeSurroundings(
+export async function removeExecutionContext(
   unit: string,
   spec: ServiceSpec,
-  deps: SurroundingsDeps,
+  deps: ExecutionContextDeps,
 ): Promise<void> {
   if (spec.credentials.length === 0) return;
   await deps.files.remove(credentialFolder(deps.paths, unit), { recursive: true });
@@ -119,7 +119,7 @@ function userVariables(paths: Paths, user: string): Readonly<Record<string, stri
 
 async function makeFolders(
   folders: readonly ServiceFolder[],
-  deps: SurroundingsDeps,
+  deps: ExecutionContextDeps,
 ): Promise<Readonly<Record<string, string>>> {
   const variables: Record<string, string> = {};
   for (const { kind, name, mode } of folders) {
@@ -136,7 +136,7 @@ async function makeFolders(
 async function copyCredentials(
   unit: string,
   spec: ServiceSpec,
-  { paths, files }: SurroundingsDeps,
+  { paths, files }: ExecutionContextDeps,
 ): Promise<string> {
   const folder = credentialFolder(paths, unit);
   await files.ensureDir(folder, { mode: CREDENTIAL_FOLDER_MODE });
@@ -153,7 +153,7 @@ async function copyCredentials(
 async function chooseFolder(
   spec: ServiceSpec,
   env: Readonly<Record<string, string>>,
-  { paths, files }: SurroundingsDeps,
+  { paths, files }: ExecutionContextDeps,
 ): Promise<string> {
   const wanted = spec.workingDirectory;
   if (wanted === undefined) return paths.root;

@@ -18,8 +18,8 @@ import { listenAt, type Listening } from "units/manager/os/runs/listening.ts";
 import type { ServiceSpec } from "units/manager/units/service_spec.ts";
 import type { SocketSpec } from "units/manager/units/socket_spec.ts";
 import {
-  prepareSurroundings,
-  removeSurroundings,
+  prepareExecutionContext,
+  removeExecutionContext,
 } from "units/manager/os/runs/execution_context.ts";
 import { splitUnitName, type UnitBase } from "units/manager/units/unit_spec.ts";
 import { excerptSince, type UnitLog } from "units/manager/os/runs/unit_log.ts";
@@ -209,13 +209,13 @@ export class SocketRun {
     let spec: (UnitBase & ServiceSpec) | undefined;
     try {
       spec = this.#deps.instanceSpec(unit);
-      const surroundings = await prepareSurroundings(unit, spec, this.#deps.surroundings);
+      const context = await prepareExecutionContext(unit, spec, this.#deps.context);
       if (connection.isStopped || connection.isKilled) return { ...NOT_RUN, spec };
       const execution = await startExecution({
         unit,
         line: spec.exec,
         spec,
-        surroundings,
+        context,
         log: this.#log(),
         connection: socket,
         linePrefix: `[${splitUnitName(unit).instance ?? ""}] `,
@@ -244,7 +244,7 @@ export class SocketRun {
 
   async #clean(unit: string, spec: ServiceSpec): Promise<void> {
     try {
-      await removeSurroundings(unit, spec, this.#deps.surroundings);
+      await removeExecutionContext(unit, spec, this.#deps.context);
     } catch (thrown) {
       this.#log().append([`Cannot remove the credentials of ${unit}: ${errorText(thrown)}`]);
     }
