@@ -94,7 +94,7 @@ async function takenPort(
     return { details: [`port ${port} is free now`], hints: [restart] };
   }
   const { user, process } = holder;
-  const elsewhere = `or have ours listen elsewhere: ${paths.rolesFile}, then fleetctl apply`;
+  const elsewhere = `or set another port in ${paths.rolesFile}, then: fleetctl apply`;
   if (process === undefined) {
     return {
       details: [`port ${port} is held by a program of user ${user}`, elsewhere],
@@ -102,7 +102,7 @@ async function takenPort(
     };
   }
   const { pid, name, unit } = process;
-  const where = unit === undefined ? "" : `, which is of ${unit}`;
+  const where = unit === undefined ? "" : `, which belongs to ${unit}`;
   return {
     details: [
       `port ${port} is held by ${name} (pid ${pid}) of user ${user}${where}`,

@@ -54,7 +54,7 @@ const FAULTS: readonly OperatorFault[] = [
       until grep -q :221F /proc/net/tcp; do :; done
       systemctl start fleetctl-gateway.service`,
     code: "role-down",
-    says: /port 8735 is held by socat \(pid \d+\) of user root, which is of squatter\.service/,
+    says: /port 8735 is held by socat \(pid \d+\) of user root, which belongs to squatter\.service/,
   },
   {
     name: "a program that somebody started by hand has the port",
