@@ -48,7 +48,7 @@ export interface HostileProvider {
   readonly http: HttpClient;
   readonly lies: Lies;
   /** Requests that it received, as `METHOD /path`. */
-  readonly asked: string[];
+  readonly requests: string[];
   /** Signs in with an account at the given authorization address; returns the callback address. */
   signIn(address: string, account: Account): URL;
   /** Publishes a new key and signs with it from now on. */
@@ -89,7 +89,7 @@ export async function createHostileProvider(
 
 class LyingProvider implements HostileProvider {
   readonly lies: Lies;
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
   readonly http: HttpClient;
   readonly #now: () => number;
   readonly #issuer: string;
@@ -146,7 +146,7 @@ class LyingProvider implements HostileProvider {
 
   async #handle(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
-    this.asked.push(`${request.method} ${pathname}`);
+    this.requests.push(`${request.method} ${pathname}`);
     const lie = this.lies.answer?.[pathname];
     if (lie !== undefined) return await lie();
     switch (pathname) {

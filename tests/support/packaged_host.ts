@@ -19,7 +19,7 @@ const COMMAND_MS_MAX = 60_000;
  * Longer than any pause between two attempts (`BACKOFF_LIMITS`), and shorter than the command
  * timeout.
  */
-const SAID_SECONDS_MAX = 55;
+const LOG_SECONDS_MAX = 55;
 const COCKPIT_PORT = 8731;
 /** The gateway's unit. */
 export const GATEWAY = "fleetctl-gateway.service";
@@ -61,13 +61,13 @@ export class PackagedHost {
   }
 
   /** Waits until the running instance of a unit has logged a line that matches in the journal. */
-  async said(unit: string, pattern: string): Promise<void> {
+  async untilLogged(unit: string, pattern: string): Promise<void> {
     const id = await this.property(unit, "InvocationID");
     const follow =
-      `grep -m1 -e "$1" < <(exec timeout ${SAID_SECONDS_MAX} journalctl -f -n all -o cat \\
+      `grep -m1 -e "$1" < <(exec timeout ${LOG_SECONDS_MAX} journalctl -f -n all -o cat \\
       _SYSTEMD_INVOCATION_ID="$2" 2>/dev/null)`;
     const ended = await this.run(["bash", "-c", follow, "bash", pattern, id]);
-    assert.equal(ended.code, 0, `${unit} never said ${pattern}`);
+    assert.equal(ended.code, 0, `${unit} never logged ${pattern}`);
   }
 
   async property(unit: string, name: string): Promise<string> {
@@ -100,7 +100,7 @@ export class PackagedHost {
    * Calls `work` with an HTTP client for the host's cockpit, whose loopback is not this machine's.
    */
   async #throughBridge<T>(work: (http: HttpClient) => Promise<T>): Promise<T> {
-    await this.said(GATEWAY, '"event":"ready"');
+    await this.untilLogged(GATEWAY, '"event":"ready"');
     const bridge = await this.host.bridge(COCKPIT_PORT);
     const client = Deno.createHttpClient({ proxy: { transport: "unix", path: bridge.socket } });
     try {

@@ -74,7 +74,7 @@ export async function runScript(text: string, ports?: Partial<VerbPorts>): Promi
   const asks = scriptAsks(root);
   try {
     for (const [path, content] of script.files) await writeFile(`${root}/${path}`, content);
-    await new Runner(root, { http: nobody(), ...ports }, asks).run(script.lines);
+    await new Runner(root, { http: noHttp(), ...ports }, asks).run(script.lines);
   } finally {
     await asks.close();
     await Deno.remove(root, { recursive: true });
@@ -82,7 +82,7 @@ export async function runScript(text: string, ports?: Partial<VerbPorts>): Promi
 }
 
 /** Scripts do not depend on what listens on this machine's own ports. */
-function nobody(): VerbPorts["http"] {
+function noHttp(): VerbPorts["http"] {
   return fakeHttp(() => Promise.reject(new TypeError("connection refused")));
 }
 

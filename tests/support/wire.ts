@@ -14,13 +14,13 @@ export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Writes a whole text. */
-export async function say(to: Deno.Conn, text: string): Promise<void> {
+export async function sendText(to: Deno.Conn, text: string): Promise<void> {
   const bytes = bytesOf(text);
   for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
 }
 
 /** What a connection sent, and why reading ended. */
-export interface Heard {
+export interface Received {
   readonly text: string;
   readonly end: "enough" | "closed" | "reset" | "late";
 }
@@ -28,10 +28,10 @@ export interface Heard {
 /**
  * Reads a connection until `isEnough` or its end. Closes it and returns `late` after `END_MS_MAX`.
  */
-export async function listen(
+export async function receive(
   from: Deno.Conn,
   isEnough: (text: string) => boolean = () => false,
-): Promise<Heard> {
+): Promise<Received> {
   const buffer = new Uint8Array(64 * 1024);
   const latin1 = new TextDecoder("latin1");
   let text = "";
@@ -55,11 +55,11 @@ export async function listen(
 }
 
 /** Like `listen`, but throws when the connection is reset or late. Returns the text. */
-export async function hear(
+export async function receiveText(
   from: Deno.Conn,
   isEnough?: (text: string) => boolean,
 ): Promise<string> {
-  const { text, end } = await listen(from, isEnough);
+  const { text, end } = await receive(from, isEnough);
   if (end === "enough" || end === "closed") return text;
   throw new Error(`${end === "late" ? "no end" : "a reset"} after ${JSON.stringify(text)}`);
 }

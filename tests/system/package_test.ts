@@ -18,7 +18,7 @@ import {
   PackagedHost,
   ROLES,
 } from "tests/support/packaged_host.ts";
-import { checkTeamchatHalves } from "tests/system/package/teamchat.ts";
+import { checkReceiverAndSender } from "tests/system/package/teamchat.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
 import {
@@ -88,7 +88,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     await step("a shared server runs as its own user", () => checkSharedServer(scene));
     await step(
       "receiver and sender of team chat cannot read each other's files",
-      () => checkTeamchatHalves(scene, ROLES),
+      () => checkReceiverAndSender(scene, ROLES),
     );
     await step("the same package again restarts no agent", () => checkUpgrade(scene, out));
     await step(
@@ -103,7 +103,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       const { answer } = await scene.turn(`last commit of ${REPOSITORY}`);
       assert.ok(answer.includes(hash), answer);
       assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
-      await scene.said(DAEMON, '"event":"ready"');
+      await scene.untilLogged(DAEMON, '"event":"ready"');
       assert.equal((await scene.ada("mcp wired self")).code, 0);
     });
     await step("dpkg -r stops everything, and dpkg -P leaves only homes", async () => {

@@ -13,17 +13,17 @@ import { FILE_LIMITS } from "core/limits/file.ts";
 import type { ServedKit } from "tests/teamchat/connector/kit.ts";
 import { messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import { deliver } from "tests/teamchat/gateway_process.ts";
-import { type Halves, halvesTest, leave } from "tests/teamchat/receiver_and_sender.ts";
+import { leave, pairTest, type ReceiverAndSender } from "tests/teamchat/receiver_and_sender.ts";
 
 const CAPABLE = { capabilities: ["turns", "files"] };
 const PNG = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 9, 8, 7]);
 const FILE = new TextEncoder().encode("the report of the year");
 
-async function start(halves: Halves): Promise<TestAgent> {
-  await halves.startReceiver();
-  await halves.startSender();
-  await halves.joined();
-  return await halves.register(CAPABLE);
+async function start(pair: ReceiverAndSender): Promise<TestAgent> {
+  await pair.startReceiver();
+  await pair.startSender();
+  await pair.joined();
+  return await pair.register(CAPABLE);
 }
 
 /** Receives the agent's next file completely. */
@@ -38,9 +38,9 @@ async function takeFile(agent: TestAgent): Promise<Uint8Array> {
   }
 }
 
-halvesTest("files of a message reach the agent byte for byte", async (halves, served, files) => {
+pairTest("files of a message reach the agent byte for byte", async (pair, served, files) => {
   const { kit } = served;
-  const agent = await start(halves);
+  const agent = await start(pair);
   const bytes = new Uint8Array(FILE_LIMITS.fileChunkBytes + 7).map((_, n) => n % 251);
   const downloadUrl = files.at(kit.files.keep(bytes, "application/pdf"));
   kit.files.keepInline("/teams/v3/attachments/a1/views/original", PNG, "image/png");
@@ -49,7 +49,7 @@ halvesTest("files of a message reach the agent byte for byte", async (halves, se
     { contentType: "image/*", contentUrl: `${kit.serviceUrl}v3/attachments/a1/views/original` },
   ];
   const message = messageOf(kit, { text: "see", attachments });
-  assert.equal(await deliver(halves.url, message, kit), 202);
+  assert.equal(await deliver(pair.url, message, kit), 202);
   assert.deepEqual(await takeFile(agent), bytes);
   assert.deepEqual(await takeFile(agent), PNG);
   const turn = await agent.begin();
@@ -58,7 +58,7 @@ halvesTest("files of a message reach the agent byte for byte", async (halves, se
   assert.equal((await agent.next("delivery")).outcome, "delivered");
   assert.deepEqual(kit.violations(), []);
   // The address of a file grants access to it: neither process logs it.
-  const said = `${halves.sender?.log()}${halves.receiver?.log()}`;
+  const said = `${pair.sender?.log()}${pair.receiver?.log()}`;
   assert.doesNotMatch(said, /secret-right|tempauth/);
   await leave(agent);
 });
@@ -74,13 +74,13 @@ function cardsOf({ kit }: ServedKit, kind: string): readonly Card[] {
     .filter(({ contentType }) => contentType.endsWith(kind));
 }
 
-halvesTest(
+pairTest(
   "a file of the agent is uploaded after consent, with and without kills",
-  async (halves, served, files) => {
+  async (pair, served, files) => {
     const { kit } = served;
-    let agent = await start(halves);
+    let agent = await start(pair);
     // The agent can offer a file only after the owner has written once.
-    assert.equal(await deliver(halves.url, messageOf(kit, { text: "hi" }), kit), 202);
+    assert.equal(await deliver(pair.url, messageOf(kit, { text: "hi" }), kit), 202);
     const turn = await agent.begin();
     agent.answer(turn.turnId, "hi");
     await agent.next("delivery");
@@ -114,20 +114,20 @@ halvesTest(
         },
       });
       if (id === "f2") {
-        await halves.sender?.kill();
+        await pair.sender?.kill();
         // A press gets an answer only from a process that can act on it.
-        assert.equal(await deliver(halves.url, press, kit), 503);
-        await halves.receiver?.kill();
+        assert.equal(await deliver(pair.url, press, kit), 503);
+        await pair.receiver?.kill();
         await agent.closed;
-        agent = await start(halves);
+        agent = await start(pair);
       }
-      assert.equal(await deliver(halves.url, press, kit), 200);
+      assert.equal(await deliver(pair.url, press, kit), 200);
       const event = await agent.next("owner_event");
       agent.send({ type: "owner_event_taken", id: event.id });
       assert.deepEqual(event.payload, { name: "report.pdf", result: "accepted" });
       assert.deepEqual(session.bytes, FILE);
       // A repeated press uploads nothing again.
-      assert.equal(await deliver(halves.url, press, kit), 200);
+      assert.equal(await deliver(pair.url, press, kit), 200);
     }
     assert.equal(kit.files.requests.filter((line) => line.startsWith("PUT ")).length, 2);
     assert.deepEqual(kit.violations(), []);

@@ -13,7 +13,11 @@ import { LINE } from "teamchat/reply/activities.ts";
 import { APP_SECRET, type ServedKit } from "tests/teamchat/connector/kit.ts";
 import { BEA_OWNER, CAL_OWNER, messageOf, type TestAgent } from "tests/teamchat/fixture.ts";
 import { deliver, holdOf } from "tests/teamchat/gateway_process.ts";
-import { type Halves, halvesTest as test, leave } from "tests/teamchat/receiver_and_sender.ts";
+import {
+  leave,
+  pairTest as test,
+  type ReceiverAndSender,
+} from "tests/teamchat/receiver_and_sender.ts";
 import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 9);
@@ -25,13 +29,13 @@ function answersOf({ kit }: ServedKit): readonly string[] {
 
 test(
   "a message passes receiver and sender, and only the sender has the secret",
-  async (halves, served) => {
-    await halves.startReceiver();
-    await halves.startSender();
-    await halves.joined();
-    const agent = await halves.register();
+  async (pair, served) => {
+    await pair.startReceiver();
+    await pair.startSender();
+    await pair.joined();
+    const agent = await pair.register();
     assert.equal(
-      await deliver(halves.url, messageOf(served.kit, { text: "hello" }), served.kit),
+      await deliver(pair.url, messageOf(served.kit, { text: "hello" }), served.kit),
       202,
     );
     const turn = await agent.begin();
@@ -39,14 +43,14 @@ test(
     agent.answer(turn.turnId, "and back");
     assert.equal((await agent.next("delivery")).outcome, "delivered");
     assert.deepEqual(answersOf(served), ["and back"]);
-    const health = await halves.health();
+    const health = await pair.health();
     assert.deepEqual(health.problems, []);
     const agents = { known: 1, connected: 1, watched: true, digest: "316db8d0d497a646" };
     assert.deepEqual([health.spooled, health.agents], [0, agents]);
-    const metrics = await (await fetch(halves.url.replace("api/messages", "metrics"))).text();
+    const metrics = await (await fetch(pair.url.replace("api/messages", "metrics"))).text();
     assert.match(metrics, /^fleetctl_teamchat_receiver_tokens_total\{.*\} 1$/m);
     assert.match(metrics, /^fleetctl_teamchat_deliveries_total\{outcome="delivered"\} 1$/m);
-    const environment = await Deno.readTextFile(`/proc/${halves.receiver?.pid}/environ`);
+    const environment = await Deno.readTextFile(`/proc/${pair.receiver?.pid}/environ`);
     assert.ok(!environment.includes(APP_SECRET) && !environment.includes("TEAMS_APP_PASSWORD"));
     await leave(agent);
   },
@@ -54,19 +58,19 @@ test(
 
 test(
   "without the sender messages are kept, and presses are refused",
-  async (halves, served) => {
+  async (pair, served) => {
     const { kit } = served;
-    await halves.startReceiver();
-    assert.equal(await deliver(halves.url, messageOf(kit, { text: "one" }), kit), 202);
-    assert.equal(await deliver(halves.url, messageOf(kit, { text: "two" }), kit), 202);
+    await pair.startReceiver();
+    assert.equal(await deliver(pair.url, messageOf(kit, { text: "one" }), kit), 202);
+    assert.equal(await deliver(pair.url, messageOf(kit, { text: "two" }), kit), 202);
     const press = messageOf(kit, { type: "invoke", name: "adaptiveCard/action", value: {} });
-    assert.equal(await deliver(halves.url, press, kit), 503);
-    const health = await halves.health();
+    assert.equal(await deliver(pair.url, press, kit), 503);
+    const health = await pair.health();
     assert.deepEqual([health.problems, health.spooled], [["sender-away"], 2]);
-    await halves.receiver?.kill();
-    await halves.startReceiver();
-    await halves.startSender();
-    const agent = await halves.register();
+    await pair.receiver?.kill();
+    await pair.startReceiver();
+    await pair.startSender();
+    const agent = await pair.register();
     for (const text of ["one", "two"]) {
       const turn = await agent.begin();
       assert.equal(turn.text, text);
@@ -74,104 +78,104 @@ test(
       assert.equal((await agent.next("delivery")).outcome, "delivered");
     }
     assert.deepEqual(answersOf(served), ["answer to one", "answer to two"]);
-    await halves.joined();
-    assert.equal(await deliver(halves.url, press, kit), 200);
+    await pair.joined();
+    assert.equal(await deliver(pair.url, press, kit), 200);
     await leave(agent);
   },
 );
 
-test("a repeated delivery makes no second turn", async (halves, served) => {
+test("a repeated delivery makes no second turn", async (pair, served) => {
   const { kit } = served;
-  await halves.startReceiver();
+  await pair.startReceiver();
   const message = messageOf(kit, { text: "once" });
-  for (let time = 0; time < 3; time++) assert.equal(await deliver(halves.url, message, kit), 202);
-  await halves.startSender();
-  const agent = await halves.register();
+  for (let time = 0; time < 3; time++) assert.equal(await deliver(pair.url, message, kit), 202);
+  await pair.startSender();
+  const agent = await pair.register();
   const turn = await agent.begin();
   agent.answer(turn.turnId, "answer");
   await agent.next("delivery");
-  assert.equal(await deliver(halves.url, message, kit), 202);
-  assert.equal(await deliver(halves.url, messageOf(kit, { text: "other" }), kit), 202);
+  assert.equal(await deliver(pair.url, message, kit), 202);
+  assert.equal(await deliver(pair.url, messageOf(kit, { text: "other" }), kit), 202);
   assert.equal((await agent.begin()).text, "other");
   await leave(agent);
 });
 
-test("a receiver that cannot hand over keeps what it has", async (halves, { kit }) => {
-  await halves.startReceiver();
-  assert.equal(await deliver(halves.url, messageOf(kit, { text: "kept" }), kit), 202);
-  await halves.receiver?.kill("SIGTERM");
-  assert.equal(await halves.hasSpool(), true);
+test("a receiver that cannot hand over keeps what it has", async (pair, { kit }) => {
+  await pair.startReceiver();
+  assert.equal(await deliver(pair.url, messageOf(kit, { text: "kept" }), kit), 202);
+  await pair.receiver?.kill("SIGTERM");
+  assert.equal(await pair.hasSpool(), true);
 });
 
-test("a receiver that stops hands over what it has", async (halves, served) => {
+test("a receiver that stops hands over what it has", async (pair, served) => {
   const { kit } = served;
-  await halves.startReceiver();
-  await halves.startSender();
-  await halves.joined();
-  const pid = halves.sender?.pid ?? 0;
+  await pair.startReceiver();
+  await pair.startSender();
+  await pair.joined();
+  const pid = pair.sender?.pid ?? 0;
   Deno.kill(pid, "SIGSTOP");
-  assert.equal(await deliver(halves.url, messageOf(kit, { text: "one" }), kit), 202);
-  assert.equal(await deliver(halves.url, messageOf(kit, { text: "two" }), kit), 202);
-  const stopping = halves.receiver?.kill("SIGTERM");
+  assert.equal(await deliver(pair.url, messageOf(kit, { text: "one" }), kit), 202);
+  assert.equal(await deliver(pair.url, messageOf(kit, { text: "two" }), kit), 202);
+  const stopping = pair.receiver?.kill("SIGTERM");
   Deno.kill(pid, "SIGCONT");
   await stopping;
   // An empty spool shows a following single process that nothing is left behind.
-  assert.equal(await halves.hasSpool(), false);
-  const agent = await halves.register();
+  assert.equal(await pair.hasSpool(), false);
+  const agent = await pair.register();
   const first = await agent.begin();
   agent.answer(first.turnId, "1");
   assert.equal((await agent.begin()).text, "two");
   await leave(agent);
   // The sender's store also has nothing left to hand over.
-  await halves.sender?.kill();
-  await halves.startReceiver();
-  assert.equal((await halves.health()).spooled, 0);
+  await pair.sender?.kill();
+  await pair.startReceiver();
+  assert.equal((await pair.health()).spooled, 0);
 });
 
-test("receiver and sender apply a new list of owners without a restart", async (halves, served) => {
+test("receiver and sender apply a new list of owners without a restart", async (pair, served) => {
   const { kit } = served;
-  await halves.startReceiver();
-  await halves.startSender();
-  await halves.joined();
-  const agent = await halves.register();
+  await pair.startReceiver();
+  await pair.startSender();
+  await pair.joined();
+  const agent = await pair.register();
   const from = (owner: string, text: string) =>
     messageOf(kit, {
       text,
       from: { id: `29:${owner}`, aadObjectId: owner },
       conversation: { id: `a:${owner}`, conversationType: "personal" },
     });
-  await halves.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "bea" });
-  assert.equal(await deliver(halves.url, from(CAL_OWNER, "I am new"), kit), 202);
+  await pair.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "bea" });
+  assert.equal(await deliver(pair.url, from(CAL_OWNER, "I am new"), kit), 202);
   const turn = await agent.begin();
   assert.equal(turn.text, "I am new");
   agent.answer(turn.turnId, "welcome");
   assert.equal((await agent.next("delivery")).outcome, "delivered");
-  await halves.own({ [BEA_OWNER]: "bea" });
+  await pair.own({ [BEA_OWNER]: "bea" });
   assert.equal((await agent.closed).code, 1008);
-  assert.equal(await deliver(halves.url, from(CAL_OWNER, "and gone"), kit), 202);
-  const back = await halves.register();
-  assert.equal(await deliver(halves.url, from(BEA_OWNER, "I stay"), kit), 202);
+  assert.equal(await deliver(pair.url, from(CAL_OWNER, "and gone"), kit), 202);
+  const back = await pair.register();
+  assert.equal(await deliver(pair.url, from(BEA_OWNER, "I stay"), kit), 202);
   assert.equal((await back.begin()).text, "I stay");
-  await halves.own("{");
-  while (!((await halves.health()).problems as string[]).includes("agents-file-damaged")) {
+  await pair.own("{");
+  while (!((await pair.health()).problems as string[]).includes("agents-file-damaged")) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  assert.equal(await deliver(halves.url, from(BEA_OWNER, "and stay"), kit), 202);
+  assert.equal(await deliver(pair.url, from(BEA_OWNER, "and stay"), kit), 202);
   await leave(back);
 });
 
 test(
   "one owner's unanswered presses leave room for another's message",
-  async (halves, served) => {
+  async (pair, served) => {
     const { kit } = served;
-    await halves.startReceiver();
-    await halves.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" });
+    await pair.startReceiver();
+    await pair.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" });
     // A sender that is connected and silent.
-    const silent = await halves.connectAsSender();
+    const silent = await pair.connectAsSender();
     const press = (n: number) =>
       messageOf(kit, { type: "invoke", name: "adaptiveCard/action", value: { n } });
     const count = TEAMCHAT_LIMITS.concurrentRequestsMax + 76;
-    const presses = Array.from({ length: count }, (_, n) => deliver(halves.url, press(n), kit));
+    const presses = Array.from({ length: count }, (_, n) => deliver(pair.url, press(n), kit));
     const first = await Promise.race(presses);
     assert.equal(first, 429, "more of one owner are under way than may be");
     const other = messageOf(kit, {
@@ -179,7 +183,7 @@ test(
       from: { id: "29:cal", aadObjectId: CAL_OWNER },
       conversation: { id: "a:cal", conversationType: "personal" },
     });
-    assert.equal(await deliver(halves.url, other, kit), 202);
+    assert.equal(await deliver(pair.url, other, kit), 202);
     silent.close();
     const statuses = await Promise.all(presses);
     assert.deepEqual([...new Set(statuses)].sort(), [429, 503]);
@@ -213,17 +217,17 @@ const yieldOnce = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 test(
   "a killed receiver or sender loses nothing accepted, and duplicates nothing",
-  async (halves, served) => {
-    const rounds = new Rounds(halves, served);
-    await halves.startReceiver();
-    await halves.startSender();
+  async (pair, served) => {
+    const rounds = new Rounds(pair, served);
+    await pair.startReceiver();
+    await pair.startSender();
     for (let round = 0; round < ROUNDS; round++) {
       const victim = VICTIMS[round % VICTIMS.length] ?? "both";
       const place = PLACES[round % PLACES.length] ?? "accepted";
       await inTime(rounds.run(round, victim, place), () => {
         const lines = (half: ReadyProcess | undefined) => half?.log().split("\n").slice(-12);
         return JSON.stringify(
-          { round, victim, place, sender: lines(halves.sender), receiver: lines(halves.receiver) },
+          { round, victim, place, sender: lines(pair.sender), receiver: lines(pair.receiver) },
           undefined,
           1,
         );
@@ -252,16 +256,16 @@ class Rounds {
   #turn: string | undefined;
   #said = 0;
   #base = 0;
-  readonly #halves: Halves;
+  readonly #pair: ReceiverAndSender;
   readonly #kit: ServedKit["kit"];
 
-  constructor(halves: Halves, { kit }: ServedKit) {
-    this.#halves = halves;
+  constructor(pair: ReceiverAndSender, { kit }: ServedKit) {
+    this.#pair = pair;
     this.#kit = kit;
   }
 
   async run(round: number, victim: Victim, place: typeof PLACES[number]): Promise<void> {
-    const [halves, kit] = [this.#halves, this.#kit];
+    const [pair, kit] = [this.#pair, this.#kit];
     const where = `round ${round}: ${victim} killed, ${place}`;
     // Each round has its own chat: after a killed stream opening, the next stream in the same chat
     // is blocked for two minutes.
@@ -272,7 +276,7 @@ class Rounds {
     const [what, when] = place.split(" ") as [string, "before" | "after" | undefined];
     const kind = what === "opening" ? "informative" : what;
     const held = when === undefined ? undefined : holdOf(kit, kind, when);
-    const delivering = deliver(halves.url, message, kit).catch(() => undefined);
+    const delivering = deliver(pair.url, message, kit).catch(() => undefined);
     // More turns of the event loop in each round: the kill comes before, during and after the
     // write.
     for (let turn = 0; place === "posted" && turn < round % 40; turn++) await yieldOnce();
@@ -292,7 +296,7 @@ class Rounds {
       agent = await this.#register();
     }
     // The platform redelivers what may have had no answer.
-    assert.equal(await deliver(halves.url, message, kit), 202, where);
+    assert.equal(await deliver(pair.url, message, kit), 202, where);
     await this.#finish(agent, text);
     told ??= await agent.next("delivery");
     // A process that was killed while it reported an earlier turn reports it again.
@@ -322,7 +326,7 @@ class Rounds {
    * Registers as an agent that remembers its running turn, and resumes from the gateway's state.
    */
   async #register(): Promise<TestAgent> {
-    const agent = await this.#halves.register({
+    const agent = await this.#pair.register({
       open_turns: this.#turn === undefined ? [] : [this.#turn],
     });
     const registered = agent.frames.find(({ type }) => type === "registered");
@@ -362,10 +366,10 @@ class Rounds {
   }
 
   async #kill(victim: Victim): Promise<void> {
-    const halves = this.#halves;
-    if (victim !== "sender") await halves.receiver?.kill();
-    if (victim !== "receiver") await halves.sender?.kill();
-    if (victim !== "sender") await halves.startReceiver();
-    if (victim !== "receiver") await halves.startSender();
+    const pair = this.#pair;
+    if (victim !== "sender") await pair.receiver?.kill();
+    if (victim !== "receiver") await pair.sender?.kill();
+    if (victim !== "sender") await pair.startReceiver();
+    if (victim !== "receiver") await pair.startSender();
   }
 }

@@ -8,7 +8,7 @@
 
 import assert from "node:assert/strict";
 import { messageOf, startTestTeamchat } from "tests/teamchat/fixture.ts";
-import { hear } from "tests/support/wire.ts";
+import { receiveText } from "tests/support/wire.ts";
 
 const LOCAL = { TEAMS_APP_ID: "", TEAMS_APP_PASSWORD: "", TEAMS_APP_TENANT_ID: "" };
 const SERVICE = { serviceUrl: "http://127.0.0.1:9/" };
@@ -50,7 +50,7 @@ for (const [name, method, lines, status] of ROWS) {
         `${head}\r\ncontent-type: application/json\r\nconnection: close\r\n` +
           `content-length: ${sent.length}\r\n\r\n${sent}`,
       ));
-      const answer = await at.still(hear(connection));
+      const answer = await at.still(receiveText(connection));
       assert.equal(answer.split(" ")[1], String(status));
       const metrics = at.teamchat.metrics.render();
       assert.equal(metrics.includes('result="turn"'), status === 202, metrics);

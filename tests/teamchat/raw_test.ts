@@ -21,7 +21,7 @@ import {
   stillWith,
 } from "tests/teamchat/fixture.ts";
 import { kitHost } from "tests/teamchat/kit_host.ts";
-import { END_MS_MAX, say } from "tests/support/wire.ts";
+import { END_MS_MAX, sendText } from "tests/support/wire.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 
@@ -275,7 +275,7 @@ async function converse(at: ListenAddress, pieces: readonly string[], count: num
   try {
     for (const [index, piece] of pieces.entries()) {
       // A refused connection may close before all pieces are sent.
-      await say(peer, piece).catch(() => {});
+      await sendText(peer, piece).catch(() => {});
       if (index === 0 && text === "" && /expect: 100/.test(piece)) {
         await hear(() => statusesOf(text).length > 0);
       } else await new Promise((resolve) => setTimeout(resolve));

@@ -17,7 +17,7 @@ import {
 import type { ReadyProcess } from "tests/support/ready_process.ts";
 
 /** Receiver and sender of one gateway under one root. */
-export class Halves {
+export class ReceiverAndSender {
   readonly #at: TeamchatRoot;
   sender: ReadyProcess | undefined;
   receiver: ReadyProcess | undefined;
@@ -90,9 +90,9 @@ export class Halves {
 }
 
 /** Registers a test of receiver and sender with their own kit. */
-export function halvesTest(
+export function pairTest(
   name: string,
-  fn: (halves: Halves, served: ServedKit, files: ServedFiles) => Promise<void>,
+  fn: (pair: ReceiverAndSender, served: ServedKit, files: ServedFiles) => Promise<void>,
 ): void {
   Deno.test({
     name,
@@ -102,8 +102,8 @@ export function halvesTest(
       await using served = await serveKit({ rules: { streamGapMs: 0 } });
       await using files = serveFiles(served.kit.files);
       const root = await makeTeamchatRoot(served.kit, { fileOrigin: files.origin });
-      await using halves = new Halves(root);
-      await fn(halves, served, files);
+      await using pair = new ReceiverAndSender(root);
+      await fn(pair, served, files);
     },
   });
 }

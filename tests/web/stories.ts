@@ -18,7 +18,7 @@ export type StoryOptions = NonNullable<Parameters<typeof openPage>[1]> & {
 };
 
 /** The objects that every story receives. */
-export interface Told {
+export interface StoryContext {
   readonly scene: PageScene;
   readonly watched: WatchedPage;
   readonly page: Page;
@@ -42,7 +42,7 @@ export function browserOfFile(): () => Browser {
 /** Registers one story. */
 export type Story<More> = (
   name: string,
-  tell: (of: Told & More) => Promise<void>,
+  run: (of: StoryContext & More) => Promise<void>,
   options?: StoryOptions,
 ) => void;
 
@@ -53,9 +53,9 @@ export type Story<More> = (
 export function storiesIn<More extends object>(
   browser: () => Browser,
   begin: (email: string | undefined) => Promise<More & { readonly scene: PageScene }>,
-  enter: (of: Told & More) => Promise<void> = () => Promise.resolve(),
+  enter: (of: StoryContext & More) => Promise<void> = () => Promise.resolve(),
 ): Story<More> {
-  return (name, tell, { email, ...options } = {}) => {
+  return (name, run, { email, ...options } = {}) => {
     Deno.test({
       name,
       sanitizeOps: false,
@@ -64,9 +64,9 @@ export function storiesIn<More extends object>(
         const begun = await begin(email);
         await using scene = begun.scene;
         await using watched = await openPage(browser(), options);
-        const told = { ...begun, scene, watched, page: watched.page };
-        await enter(told);
-        await boundedWait(tell(told), () => "the story");
+        const context = { ...begun, scene, watched, page: watched.page };
+        await enter(context);
+        await boundedWait(run(context), () => "the story");
         assert.deepEqual(watched.faults, []);
         const foreign = watched.requested.filter((address) => !address.startsWith(scene.url));
         assert.deepEqual(foreign, []);

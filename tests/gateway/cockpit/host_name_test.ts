@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { startTestGateway } from "tests/support/gateway_fixture.ts";
-import { hear, say } from "tests/support/wire.ts";
+import { receiveText, sendText } from "tests/support/wire.ts";
 
 const ROWS: readonly [string, Readonly<Record<string, string>>, string, boolean][] = [
   ["loopback", { WEBVIEW_TRUST: "header" }, "127.0.0.1:8731", true],
@@ -40,12 +40,12 @@ for (const [name, env, host, answers] of ROWS) {
     for (const path of ["/", "/api/agents", "/api/version", "/nowhere"]) {
       const { hostname, port } = new URL(running.cockpitUrl);
       using connection = await Deno.connect({ hostname, port: Number(port) });
-      await say(
+      await sendText(
         connection,
         `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nX-User-Email: mia@example.org\r\n` +
           `Connection: close\r\n\r\n`,
       );
-      const text = await hear(connection);
+      const text = await receiveText(connection);
       assert.equal(/^HTTP\/1\.1 421 /.test(text), !answers, `${path}: ${text.slice(0, 80)}`);
     }
   });

@@ -218,7 +218,7 @@ for (const [name, lies, status] of AWAY) {
     assert.ok(!text.includes("script") && !text.includes("169.254"));
     assert.equal(browser.cookies.has("wv_session"), false);
     assert.deepEqual([rig.seen, rig.store.list()], [[], []]);
-    assert.ok(!rig.provider.asked.includes("GET /"), "no redirect is followed");
+    assert.ok(!rig.provider.requests.includes("GET /"), "no redirect is followed");
   });
 }
 
@@ -284,7 +284,7 @@ Deno.test("a code with another flow's verifier opens no session", async () => {
 Deno.test("new keys are fetched once when one is unknown, not for each stranger", async () => {
   const rig = await createOidcRig();
   assert.equal((await rig.browser().signIn()).status, 303);
-  const fetched = () => rig.provider.asked.filter((one) => one === "GET /keys").length;
+  const fetched = () => rig.provider.requests.filter((one) => one === "GET /keys").length;
   assert.equal(fetched(), 1);
   await rig.provider.rotate();
   assert.equal((await rig.browser().signIn()).status, 303, "rotated between two logins");

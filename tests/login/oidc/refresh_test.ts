@@ -27,7 +27,7 @@ function test(name: string, run: (rig: OidcRig, browser: Browser) => Promise<voi
 }
 
 const refreshes = (rig: OidcRig) =>
-  rig.provider.asked.filter((one) => one === "POST /token").length;
+  rig.provider.requests.filter((one) => one === "POST /token").length;
 
 test(
   "a person whose session expired gets a new one, and stays on the page",

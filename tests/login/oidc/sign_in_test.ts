@@ -77,7 +77,7 @@ test("a program gets 401, and is never redirected to the provider", async () => 
   }
   const basic = await rig.ask("/api/agents", { headers: { authorization: "Basic YTpi" } });
   assert.equal(basic.status, 401, "there are no passwords here");
-  assert.deepEqual([rig.provider.asked, rig.seen], [[], []]);
+  assert.deepEqual([rig.provider.requests, rig.seen], [[], []]);
 });
 
 test("ten tabs sign in at once under one cookie, eight of them come back", async () => {
@@ -140,7 +140,7 @@ for (const [name, spoil] of STALE) {
     assert.equal(answer.status, 400);
     assert.match(await answer.text(), /please try again/);
     assert.deepEqual([browser.cookies.has("wv_session"), rig.seen.length], [false, 0]);
-    assert.ok(!rig.provider.asked.includes("POST /token"), "no code was redeemed");
+    assert.ok(!rig.provider.requests.includes("POST /token"), "no code was redeemed");
   });
 }
 
@@ -154,7 +154,7 @@ test("a callback is good once, and for the browser that began it", async () => {
   assert.equal((await rig.ask(path, { headers: { accept: "text/html" } })).status, 400);
   assert.equal((await mine.ask(path)).status, 303, "a stranger's try has spoiled nothing");
   assert.equal((await mine.ask(path)).status, 400, "used up");
-  assert.equal(rig.provider.asked.filter((one) => one === "POST /token").length, 1);
+  assert.equal(rig.provider.requests.filter((one) => one === "POST /token").length, 1);
 });
 
 test("a failed sign-in cannot be used again", async () => {

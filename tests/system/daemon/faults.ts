@@ -191,7 +191,7 @@ export async function fullDisk(scene: DaemonScene): Promise<void> {
     `mount -t tmpfs -o size=4m,mode=700 tmpfs /mnt; cp -a ${folder}/. /mnt/
      mount --bind /mnt ${folder}; systemctl start ${DAEMON}`,
   );
-  await scene.said(DAEMON, '"event":"ready"');
+  await scene.untilLogged(DAEMON, '"event":"ready"');
   await scene.run(["sh", "-c", `cat /dev/zero > ${folder}/filler; true`]);
   const set = await scene.ada("secret set CODEHOST_TOKEN --value - --agent self", "t3");
   assert.equal(set.code, 1, set.out);

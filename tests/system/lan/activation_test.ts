@@ -207,7 +207,7 @@ async function checkHostUnit({ hosts }: Pair): Promise<void> {
   const key = await checkEnrolment(hosts);
   await checkHostRequests(hosts);
   await atlas.must("fleetctl", "host", "key", "revoke", "boreas");
-  await new PackagedHost(atlas).said(GATEWAY, "dial key revoked.*host:boreas");
+  await new PackagedHost(atlas).untilLogged(GATEWAY, "dial key revoked.*host:boreas");
   const denied = await cockpit(atlas, { method: "GET", path: "/api/host/status?host=boreas" });
   assert.equal(denied.status, 503, JSON.stringify(denied.body));
   assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
@@ -236,10 +236,10 @@ async function checkEnrolment({ atlas, boreas }: Hosts): Promise<string> {
   };
   const key = "/etc/fleetctl/host-dial.key";
   assert.equal(await new PackagedHost(boreas).modeOf(key), "600 root:root");
-  await new PackagedHost(atlas).said(GATEWAY, "register accepted.*host:atlas");
+  await new PackagedHost(atlas).untilLogged(GATEWAY, "register accepted.*host:atlas");
   assert.match(await hosts(), /"atlas","is_online":true/);
   // The gateway's ledger does not contain this host yet: a proof alone does not admit it.
-  await new PackagedHost(atlas).said(GATEWAY, "host:boreas.*key-not-enrolled");
+  await new PackagedHost(atlas).untilLogged(GATEWAY, "host:boreas.*key-not-enrolled");
   const listed = JSON.parse(await boreas.must("fleetctl", "host", "key", "list", "--json"));
   assert.deepEqual(listed.hosts, [{ host: "boreas", keys: [listed.own_key] }]);
   const enroll = `fleetctl host key enroll boreas ${listed.own_key}`;
@@ -250,7 +250,7 @@ async function checkEnrolment({ atlas, boreas }: Hosts): Promise<string> {
     ["gateway-not-asked", enroll],
   ]);
   await atlas.must(...enroll.split(" "));
-  await new PackagedHost(atlas).said(GATEWAY, "register accepted.*host:boreas");
+  await new PackagedHost(atlas).untilLogged(GATEWAY, "register accepted.*host:boreas");
   const told = await statusOf(boreas);
   assert.deepEqual(
     told.agents.map(({ name, gateway }) => `${name} ${gateway}`),
@@ -326,7 +326,7 @@ async function checkHostUnitGone({ hosts: { boreas } }: Pair): Promise<void> {
 
 /** Waits until the gateway has admitted an agent since its start. */
 async function registered(atlas: BootedHost, agent: string): Promise<void> {
-  await new PackagedHost(atlas).said(GATEWAY, `register accepted.*${agent}`);
+  await new PackagedHost(atlas).untilLogged(GATEWAY, `register accepted.*${agent}`);
 }
 
 async function checkBack({ hosts: { atlas, boreas } }: Pair): Promise<void> {
@@ -343,7 +343,7 @@ async function checkBack({ hosts: { atlas, boreas } }: Pair): Promise<void> {
   assert.equal(await wiringOf(boreas, "ada", "keyed"), "live, sound");
   assert.match(await boreas.must("fleetctl", "apply"), /^unchanged/);
   await registered(atlas, "ada");
-  await new PackagedHost(atlas).said(GATEWAY, "register accepted.*host:boreas");
+  await new PackagedHost(atlas).untilLogged(GATEWAY, "register accepted.*host:boreas");
   await checkTurn(atlas);
 }
 

@@ -99,6 +99,6 @@ export async function checkTmpWithoutEntries(scene: PackagedHost): Promise<void>
   assert.equal(told.code, 1);
   await scene.must("umount", "-l", "/tmp");
   await scene.must("fleetctl", "agents", "restart", "ada");
-  await scene.said(DIAL, "gateway connected");
+  await scene.untilLogged(DIAL, "gateway connected");
   assert.match(await scene.must("fleetctl", "doctor"), /setting/);
 }

@@ -14,7 +14,7 @@ const SENDER = "fleetctl-teamchat.service";
 const RECEIVER = "fleetctl-teamchat-receiver.service";
 
 /** Installs team chat, checks it, and removes it again by restoring `roles`. */
-export async function checkTeamchatHalves(scene: PackagedHost, roles: string): Promise<void> {
+export async function checkReceiverAndSender(scene: PackagedHost, roles: string): Promise<void> {
   await scene.must(
     "fleetctl",
     "agents",
@@ -26,7 +26,7 @@ export async function checkTeamchatHalves(scene: PackagedHost, roles: string): P
     OWNER,
   );
   await scene.must("fleetctl", "teams-gateway", "install", "--register-listen", "127.0.0.2:3978");
-  await scene.said(RECEIVER, '"event":"sender connected"');
+  await scene.untilLogged(RECEIVER, '"event":"sender connected"');
   await checkFirstKey(scene);
   const wanted: Readonly<Record<string, string>> = {
     "/etc/fleetctl/env/teams-gateway.env": "640 root:fleetctl-teamchat",
@@ -53,13 +53,13 @@ export async function checkTeamchatHalves(scene: PackagedHost, roles: string): P
   const spool = ["cat", "/var/lib/fleetctl/teamchat-receiver/spool.db"];
   assert.notEqual((await scene.run(spool, { user: "fleetctl-teamchat" })).code, 0);
   assert.equal(await post(scene, "1"), "202");
-  await scene.said(SENDER, '"event":"turn queued".*"agent":"bea"');
+  await scene.untilLogged(SENDER, '"event":"turn queued".*"agent":"bea"');
   // Stop and start the sender: messages accepted meanwhile are handed over afterwards.
   await scene.must("systemctl", "stop", SENDER);
   assert.equal(await post(scene, "2"), "202");
   await scene.must("systemctl", "kill", "-s", "KILL", RECEIVER);
   await scene.must("systemctl", "start", SENDER);
-  await scene.said(SENDER, '"event":"turn queued".*"agent":"bea"');
+  await scene.untilLogged(SENDER, '"event":"turn queued".*"agent":"bea"');
   const said = await scene.run(["fleetctl", "teams-gateway", "status", "--json"]);
   const status = JSON.parse(said.out);
   assert.deepEqual([status.state, status.receiver.state], ["active", "active"]);
@@ -83,7 +83,10 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
   };
   // The unit existed before the gateway, and dials it from its next start on.
   await scene.must("fleetctl", "agents", "restart", "bea");
-  await scene.said(DIAL_BEA, '"event":"gateway refuses".*"status":401,"reason":"key-not-enrolled"');
+  await scene.untilLogged(
+    DIAL_BEA,
+    '"event":"gateway refuses".*"status":401,"reason":"key-not-enrolled"',
+  );
   const [missing, ...others] = await doctor();
   assert.deepEqual([missing?.code, others], ["teams-key-missing", []]);
   assert.equal(missing?.hint, "fleetctl apply");
@@ -101,7 +104,7 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
   await asBea("mv key.real key.json");
   const applied = await scene.must("fleetctl", "apply");
   assert.match(applied, /^enrolled +the first dial key of agent "bea"$/m);
-  await scene.said(SENDER, accepted);
+  await scene.untilLogged(SENDER, accepted);
   assert.deepEqual(await doctor(), []);
   assert.match(await scene.must("fleetctl", "apply"), /^unchanged/);
   await scene.must("fleetctl", "agents", "key", "revoke", "bea");
@@ -111,7 +114,7 @@ async function checkFirstKey(scene: PackagedHost): Promise<void> {
   assert.match(revoked?.hint ?? "", /^fleetctl agents key enroll bea [A-Za-z0-9_-]{43}$/);
   await scene.must("sh", "-c", revoked?.hint ?? "");
   await scene.must("systemctl", "restart", DIAL_BEA);
-  await scene.said(DIAL_BEA, '"event":"gateway connected"');
+  await scene.untilLogged(DIAL_BEA, '"event":"gateway connected"');
   assert.deepEqual(await doctor(), []);
   const { agents, problems } = JSON.parse(
     (await scene.run(["fleetctl", "status", "--json"])).out,

@@ -32,7 +32,7 @@ export async function checkOlderLayout(
   await scene.must("sh", "-c", TO_OLDER_LAYOUT);
   // From here on its environment and its client entries name the older location.
   await scene.must("systemctl", "restart", DIAL);
-  await scene.said(DIAL, "gateway connected");
+  await scene.untilLogged(DIAL, "gateway connected");
   await scene.must("rm", "-r", SETS);
   await installPackage(scene.host, out);
   const { answer } = await scene.turn(`last commit of ${REPOSITORY}`);

@@ -115,7 +115,9 @@ export async function checkStore(scene: PackagedHost): Promise<void> {
   }
   assert.match(await scene.must("fleetctl", "ledger", "log"), /secret recover: the key of host/);
   // The gateway was restarted, and each agent reconnects after its own delay.
-  for (const name of ["ada", "bob"]) await scene.said(GATEWAY, `register accepted agent=.*${name}`);
+  for (const name of ["ada", "bob"]) {
+    await scene.untilLogged(GATEWAY, `register accepted agent=.*${name}`);
+  }
   assert.match(await scene.must("fleetctl", "status"), /nothing is wrong/);
 }
 

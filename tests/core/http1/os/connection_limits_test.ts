@@ -10,7 +10,7 @@ import type { Answer } from "core/http1/os/answer.ts";
 import { serveHttp1, type WireBounds } from "core/http1/os/server.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
-import { bytesOf, END_MS_MAX, listen } from "tests/support/wire.ts";
+import { bytesOf, END_MS_MAX, receive } from "tests/support/wire.ts";
 
 const HALF = "GET /slow HTTP/1.1\r\nHost: a\r\nx";
 const ASK = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -30,7 +30,7 @@ interface Scene {
 
 /** Reads until `isEnough` or the end of the connection. Appends how the connection ended. */
 async function hear(from: Deno.Conn, isEnough?: (text: string) => boolean): Promise<string> {
-  const { text, end } = await listen(from, isEnough);
+  const { text, end } = await receive(from, isEnough);
   return text + { enough: "", closed: "END", reset: "RESET", late: "LATE" }[end];
 }
 

@@ -13,7 +13,7 @@ import {
   type ScriptedServer,
   serveScript,
 } from "tests/core/http1/os/scripted_server.ts";
-import { say } from "tests/support/wire.ts";
+import { sendText } from "tests/support/wire.ts";
 
 const OK = 'HTTP/1.1 201 Created\r\ncontent-length: 11\r\n\r\n{"id":"m1"}';
 
@@ -41,7 +41,7 @@ async function outcome(asked: Promise<HttpCallAnswer>): Promise<string> {
 }
 
 Deno.test("a request arrives complete, and its connection is reused", async () => {
-  await using server = serveScript((connection) => say(connection, OK));
+  await using server = serveScript((connection) => sendText(connection, OK));
   const calls = openHttpCalls();
   try {
     const headers = { "content-type": "application/json", authorization: "Bearer t" };
@@ -109,7 +109,7 @@ const ROWS: readonly {
   ].map(({ says, comes }) => ({
     what: `an answer ${JSON.stringify(says.slice(0, 60))}`,
     script: (connection: Deno.Conn) =>
-      say(connection, says).then(() =>
+      sendText(connection, says).then(() =>
         says.includes("1000000000") ? connection.close() : undefined
       ),
     comes,
@@ -117,8 +117,8 @@ const ROWS: readonly {
   {
     what: "bytes that are no UTF-8",
     script: async (connection) => {
-      await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
-      await say(connection, "\xff\xff");
+      await sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
+      await sendText(connection, "\xff\xff");
     },
     comes: "200 (no body)",
   },
@@ -129,13 +129,13 @@ const ROWS: readonly {
   },
   {
     what: "an end within the head",
-    script: (connection) => say(connection, SLOW_HEAD).then(() => connection.close()),
+    script: (connection) => sendText(connection, SLOW_HEAD).then(() => connection.close()),
     comes: "unanswered",
   },
   {
     what: "an end within the body",
     script: (connection) =>
-      say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").then(() =>
+      sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{").then(() =>
         connection.close()
       ),
     comes: "200 (no body)",
@@ -143,27 +143,27 @@ const ROWS: readonly {
   {
     what: "a body that ends with its connection",
     script: (connection) =>
-      say(connection, "HTTP/1.1 200 OK\r\n\r\n{}").then(() => connection.close()),
+      sendText(connection, "HTTP/1.1 200 OK\r\n\r\n{}").then(() => connection.close()),
     comes: "200 {}",
   },
   {
     what: "a body without an end, in chunks",
     script: async (connection) => {
-      await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-      for (;;) await say(connection, `4000\r\n${"x".repeat(0x4000)}\r\n`);
+      await sendText(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+      for (;;) await sendText(connection, `4000\r\n${"x".repeat(0x4000)}\r\n`);
     },
     comes: "200 (no body)",
   },
   { what: "silence", script: () => {}, comes: "unanswered", timeoutMs: 50 },
   {
     what: "a head that stops",
-    script: (connection) => say(connection, SLOW_HEAD),
+    script: (connection) => sendText(connection, SLOW_HEAD),
     comes: "unanswered",
     timeoutMs: 50,
   },
   {
     what: "a body that stops",
-    script: (connection) => say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
+    script: (connection) => sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
     comes: "200 (no body)",
     timeoutMs: 50,
   },
@@ -185,7 +185,7 @@ for (const { what, script, comes, timeoutMs = 20_000 } of ROWS) {
 Deno.test("a kept connection that its server has closed is not used again", async () => {
   const ended = Promise.withResolvers<void>();
   await using server = serveScript(async (connection, _request, nth) => {
-    await say(connection, OK);
+    await sendText(connection, OK);
     if (nth > 1) return;
     connection.close();
     ended.resolve();
@@ -205,7 +205,7 @@ Deno.test("a kept connection that its server has closed is not used again", asyn
 
 Deno.test("a request is not repeated when its kept connection ends", async () => {
   await using server = serveScript((connection, _request, nth) =>
-    nth === 1 ? say(connection, OK) : connection.close()
+    nth === 1 ? sendText(connection, OK) : connection.close()
   );
   const calls = openHttpCalls();
   try {
@@ -219,7 +219,7 @@ Deno.test("a request is not repeated when its kept connection ends", async () =>
 
 Deno.test("an unrequested answer is never used for the next request", async () => {
   const forged = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged";
-  await using server = serveScript((connection) => say(connection, OK + forged));
+  await using server = serveScript((connection) => sendText(connection, OK + forged));
   const calls = openHttpCalls();
   try {
     for (let n = 0; n < 3; n++) {
@@ -233,7 +233,7 @@ Deno.test("an unrequested answer is never used for the next request", async () =
 
 Deno.test("a connection that may not be reused is closed after its answer", async () => {
   const says = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-  await using server = serveScript((connection) => say(connection, says));
+  await using server = serveScript((connection) => sendText(connection, says));
   const calls = openHttpCalls();
   try {
     for (let n = 0; n < 2; n++) assert.equal(await outcome(calls.call(requestTo(server))), "200 ");
@@ -244,7 +244,7 @@ Deno.test("a connection that may not be reused is closed after its answer", asyn
 });
 
 Deno.test("concurrent requests use a connection each, and share them afterwards", async () => {
-  await using server = serveScript((connection) => say(connection, OK));
+  await using server = serveScript((connection) => sendText(connection, OK));
   const calls = openHttpCalls();
   try {
     for (let round = 0; round < 3; round++) {
@@ -296,7 +296,7 @@ for (
 }
 
 Deno.test("a header with a line break is not sent", async () => {
-  await using server = serveScript((connection) => say(connection, OK));
+  await using server = serveScript((connection) => sendText(connection, OK));
   const calls = openHttpCalls();
   const headers = { authorization: "Bearer x\r\nhost: other" };
   await assert.rejects(calls.call(requestTo(server, { headers })), TypeError);
@@ -340,7 +340,7 @@ for (
 ) {
   Deno.test(`a connection is not reused after ${JSON.stringify(says)}`, async () => {
     await using server = serveScript((connection, _request, nth) =>
-      say(connection, nth === 1 ? says : `0\r\n\r\n${OK}`)
+      sendText(connection, nth === 1 ? says : `0\r\n\r\n${OK}`)
     );
     const calls = openHttpCalls();
     try {

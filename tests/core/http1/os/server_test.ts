@@ -14,7 +14,7 @@ import { type Http1Deps, type Http1Request, serveHttp1 } from "core/http1/os/ser
 import type { Listener } from "core/ports/sockets.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
-import { bytesOf, END_MS_MAX, hear, say } from "tests/support/wire.ts";
+import { bytesOf, END_MS_MAX, receiveText, sendText } from "tests/support/wire.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 300);
 const QUICK = { headersMsMax: 100, requestMsMax: 100, keepAliveMs: 100, checkMs: 20 };
@@ -42,7 +42,7 @@ function closeQuietly(peer: Deno.Conn): void {
 
 /** Reads one answer that has a `Content-Length`. */
 async function readOne(from: Deno.Conn): Promise<string> {
-  return await hear(from, (text) => {
+  return await receiveText(from, (text) => {
     const [, head, length] = /^([^]*?content-length: (\d+)[^]*?\r\n\r\n)/.exec(text) ?? [];
     return head !== undefined && text.length >= head.length + Number(length);
   });
@@ -81,8 +81,8 @@ function test(
           say: async (...pieces) => {
             const peer = await open();
             try {
-              for (const piece of pieces) await say(peer, piece);
-              return await hear(peer);
+              for (const piece of pieces) await sendText(peer, piece);
+              return await receiveText(peer);
             } finally {
               closeQuietly(peer);
             }
@@ -195,10 +195,10 @@ test(
   "an unread body is skipped if it has arrived, else the connection ends",
   async (scene) => {
     const peer = await scene.open();
-    await say(peer, `POST /1 HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`);
+    await sendText(peer, `POST /1 HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`);
     await readOne(peer);
-    await say(peer, `POST /2 HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nabc`);
-    const answer = await hear(peer);
+    await sendText(peer, `POST /2 HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nabc`);
+    const answer = await receiveText(peer);
     assert.match(answer, /connection: close\r\n/);
     peer.close();
     assert.deepEqual(scene.seen, ["POST /1", "POST /2"]);
@@ -215,7 +215,7 @@ Deno.test("the sender of a refused body gets the whole refusal while it still wr
   const piece = new Uint8Array(64 * 1024);
   const one = async () => {
     const peer = await Deno.connect(listener.address);
-    await say(peer, `POST / HTTP/1.1\r\n${HOST}Content-Length: 8000000\r\n\r\n`);
+    await sendText(peer, `POST / HTTP/1.1\r\n${HOST}Content-Length: 8000000\r\n\r\n`);
     const writing = (async () => {
       for (let sent = 0; sent < 8_000_000;) {
         sent += await peer.write(piece.subarray(0, 8_000_000 - sent));
@@ -223,7 +223,7 @@ Deno.test("the sender of a refused body gets the whole refusal while it still wr
     })();
     // Reads only after it has sent everything. Many clients give up when a write fails.
     await writing;
-    const answer = await hear(peer);
+    const answer = await receiveText(peer);
     peer.close();
     assert.equal(statusOf(answer), 413);
     assert.ok(answer.endsWith(text), `${answer.length} bytes came`);
@@ -238,12 +238,12 @@ Deno.test("the sender of a refused body gets the whole refusal while it still wr
 test("a client that waits gets 100 Continue, unless its body is not wanted", async (scene) => {
   const peer = await scene.open();
   const head = `POST /x HTTP/1.1\r\n${CLOSE}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`;
-  await say(peer, head);
+  await sendText(peer, head);
   const buffer = new Uint8Array(1024);
   const read = await peer.read(buffer) ?? 0;
   assert.equal(new TextDecoder().decode(buffer.subarray(0, read)), "HTTP/1.1 100 Continue\r\n\r\n");
-  await say(peer, "ok");
-  assert.match(await hear(peer), /^HTTP\/1\.1 200 [^]*\r\n\r\nok$/);
+  await sendText(peer, "ok");
+  assert.match(await receiveText(peer), /^HTTP\/1\.1 200 [^]*\r\n\r\nok$/);
   peer.close();
 });
 
@@ -305,7 +305,7 @@ test("an idle connection ends, a slow answer does not", async (scene) => {
 
 test("a client that does not read its answer is disconnected", async (scene) => {
   const peer = await scene.open();
-  await say(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
+  await sendText(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
   const timer = setTimeout(() => cancelled.reject(new Error("it waits for ever")), END_MS_MAX);
   try {
     await cancelled.promise;
@@ -328,12 +328,12 @@ test("a client that does not read its answer is disconnected", async (scene) => 
 test("a close completes the answer in progress, and accepts no further request", async (scene) => {
   const peer = await scene.open();
   const idle = await scene.open();
-  await say(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
+  await sendText(peer, `GET / HTTP/1.1\r\n${HOST}\r\n`);
   await asked.promise;
   const closed = scene.listener.close(60_000);
-  assert.equal(await hear(idle).catch(() => ""), "");
+  assert.equal(await receiveText(idle).catch(() => ""), "");
   release.resolve();
-  assert.match(await hear(peer), /connection: close\r\n\r\ndone$/);
+  assert.match(await receiveText(peer), /connection: close\r\n\r\ndone$/);
   await closed;
   peer.close();
   idle.close();

@@ -20,7 +20,7 @@ import type { Listener } from "core/ports/sockets.ts";
 import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { fakeProcesses } from "tests/fakes/processes.ts";
-import { bytesOf, END_MS_MAX, hear, say } from "tests/support/wire.ts";
+import { bytesOf, END_MS_MAX, receiveText, sendText } from "tests/support/wire.ts";
 
 const LOOPBACK = { hostname: "127.0.0.1", port: 0 };
 const NOTHING: Answer = { status: 204, headers: [], body: null };
@@ -79,14 +79,14 @@ Deno.test("a body that is read during its answer arrives complete or fails", asy
   try {
     // The first request is still in progress, so the listener reads the second one ahead.
     const head = "POST /second HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n";
-    await say(peer, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${head}abc`);
+    await sendText(peer, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${head}abc`);
     first.resolve();
     await soon(here.promise, "the first piece");
-    await say(peer, "defghi");
+    await sendText(peer, "defghi");
     // Several turns of the loop, so that the bytes have been read ahead.
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
     answered.resolve();
-    await hear(peer, (text) => text.endsWith("early"));
+    await receiveText(peer, (text) => text.endsWith("early"));
     heard.resolve();
     const text = await soon(told.promise, "the end of the body");
     assert.match(text, /^(?:abcdefghi|abc, then .*)$/);
@@ -111,8 +111,8 @@ Deno.test("a client whose body is not read is noticed, too, when it disconnects"
   });
   const peer = await Deno.connect(listener.address);
   try {
-    await say(peer, "GET /events HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
-    await hear(peer, (text) => text.includes("silence follows"));
+    await sendText(peer, "GET /events HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+    await receiveText(peer, (text) => text.includes("silence follows"));
     peer.close();
     await soon(cancelled.promise, "the end of the answer");
   } finally {
@@ -142,8 +142,8 @@ Deno.test("an invalid host in an absolute target is refused, and moves no path",
   try {
     for (const target of ["http://a\\icons/api", "http://a,b/api", "http://[/api", "a:1", "*"]) {
       const peer = await Deno.connect(listener.address);
-      await say(peer, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-      assert.match(await hear(peer), /^HTTP\/1\.1 400 /, target);
+      await sendText(peer, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      assert.match(await receiveText(peer), /^HTTP\/1\.1 400 /, target);
       peer.close();
     }
     assert.deepEqual(seen, []);
@@ -193,7 +193,7 @@ Deno.test("a body that differs from its stated length closes its upstream connec
         body: new Blob([sent]).stream(),
       }).then(() => "answered", () => abortHandle.reason ?? "failed");
       const connection = await server.accept();
-      const text = await hear(connection);
+      const text = await receiveText(connection);
       connection.close();
       assert.equal(await sending, "failed");
       clearTimeout(late);
@@ -224,16 +224,16 @@ Deno.test("what was sent through a tunnel before it ended arrives", async () => 
   const peer = await Deno.connect(listener.address);
   const sent = "z".repeat(3_000_000);
   try {
-    await say(
+    await sendText(
       peer,
       "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
     );
     const behind = await server.accept();
-    await hear(behind, (text) => text.endsWith("\r\n\r\n"));
-    await say(behind, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n");
-    await hear(peer, (text) => text.endsWith("\r\n\r\n"));
-    const heard = hear(behind);
-    await say(peer, sent);
+    await receiveText(behind, (text) => text.endsWith("\r\n\r\n"));
+    await sendText(behind, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n");
+    await receiveText(peer, (text) => text.endsWith("\r\n\r\n"));
+    const heard = receiveText(behind);
+    await sendText(peer, sent);
     await peer.closeWrite();
     assert.equal((await heard).length, sent.length);
     await soon(over.promise, "the end of the tunnel");
@@ -253,8 +253,8 @@ Deno.test("a refused upgrade is read by a client that has sent more than is kept
     for (let round = 0; round < 3; round++) {
       const peer = await Deno.connect(listener.address);
       // The client sends far more than is read ahead, before it reads any of the answer.
-      await say(peer, head + "z".repeat(4_000_000));
-      const answer = await hear(peer);
+      await sendText(peer, head + "z".repeat(4_000_000));
+      const answer = await receiveText(peer);
       peer.close();
       assert.match(answer, /^HTTP\/1\.1 403 [^]*n{3000}$/);
     }
@@ -289,8 +289,8 @@ Deno.test("HTTP/1.0: a truncated answer never looks complete", async () => {
   });
   const asked = async (target: string) => {
     const peer = await Deno.connect(listener.address);
-    await say(peer, `GET ${target} HTTP/1.0\r\n\r\n`);
-    const answer = await hear(peer);
+    await sendText(peer, `GET ${target} HTTP/1.0\r\n\r\n`);
+    const answer = await receiveText(peer);
     peer.close();
     return answer;
   };
@@ -321,11 +321,11 @@ Deno.test("HTTP/1.0: an event stream is passed at once, and ends with its client
   });
   try {
     const peer = await Deno.connect(listener.address);
-    await say(peer, "GET /events HTTP/1.0\r\n\r\n");
-    await soon(hear(peer, (text) => text.includes("data: first")), "the first event");
+    await sendText(peer, "GET /events HTTP/1.0\r\n\r\n");
+    await soon(receiveText(peer, (text) => text.includes("data: first")), "the first event");
     peer.close();
     const other = await Deno.connect(listener.address);
-    await say(other, "GET /plain HTTP/1.0\r\n\r\n");
+    await sendText(other, "GET /plain HTTP/1.0\r\n\r\n");
     other.close();
     await soon(cancelled.promise, "the end of the body");
   } finally {

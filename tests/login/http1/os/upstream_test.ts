@@ -16,7 +16,7 @@ import {
   serveScript,
 } from "tests/core/http1/os/scripted_server.ts";
 import { settlesAtOnce } from "tests/support/turns.ts";
-import { END_MS_MAX, say } from "tests/support/wire.ts";
+import { END_MS_MAX, sendText } from "tests/support/wire.ts";
 
 const text = new TextEncoder();
 
@@ -74,7 +74,7 @@ async function faultOf(sent: Promise<unknown>): Promise<string> {
 for (const length of [2_500, 4_096, 16_384, 20_000]) {
   test(
     `a head of ${length} bytes arrives unchanged, even if not all are ASCII`,
-    async (connection) => await say(connection, "HTTP/1.1 204 No Content\r\n\r\n"),
+    async (connection) => await sendText(connection, "HTTP/1.1 204 No Content\r\n\r\n"),
     async ({ upstream, requests }) => {
       const value = "\xe9".repeat(100) + "y".repeat(length);
       const abortHandle = new AbortHandle();
@@ -91,7 +91,7 @@ for (const length of [2_500, 4_096, 16_384, 20_000]) {
 test(
   "a compressed body arrives byte for byte, with its headers",
   (connection) =>
-    say(
+    sendText(
       connection,
       "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\n\x8b\0\xff\x03",
     ),
@@ -104,7 +104,7 @@ test(
 
 test(
   "one connection serves request after request",
-  (connection) => say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+  (connection) => sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
   async ({ upstream, connections }) => {
     for (let round = 0; round < 5; round++) assert.equal(await bytesOf(await get(upstream)), "ok");
     assert.equal(connections(), 1);
@@ -117,10 +117,10 @@ const dropped = Promise.withResolvers<void>();
 test(
   "unrequested bytes on a kept connection are not the next answer",
   async (connection, _, nth) => {
-    await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    await sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     if (nth > 1) return;
     await unasked.promise;
-    await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad");
+    await sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad");
     said.resolve();
     if (await connection.read(new Uint8Array(1)) === null) dropped.resolve();
   },
@@ -137,7 +137,7 @@ test(
 test(
   "interim answers are skipped, and endless ones are refused",
   (connection, request) =>
-    say(
+    sendText(
       connection,
       request.startsWith("GET /endless")
         ? "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(20)
@@ -152,9 +152,9 @@ test(
 test(
   "a stream passes piece by piece, and its end frees the connection",
   async (connection) => {
-    await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-    await say(connection, "3\r\nabc\r\n");
-    await say(connection, "2\r\nde\r\n0\r\n\r\n");
+    await sendText(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+    await sendText(connection, "3\r\nabc\r\n");
+    await sendText(connection, "2\r\nde\r\n0\r\n\r\n");
   },
   async ({ upstream, connections }) => {
     const ends: number[] = [];
@@ -178,7 +178,7 @@ const CUT: readonly (readonly [string, string])[] = [
 ];
 for (const [name, answer] of CUT) {
   test(`${name} fails, and never looks complete`, async (connection) => {
-    await say(connection, answer);
+    await sendText(connection, answer);
     connection.close();
   }, async ({ upstream }) => {
     assert.equal(await faultOf(get(upstream).then(bytesOf)), "malformed");
@@ -202,7 +202,7 @@ const MALFORMED: readonly string[] = [
 ];
 for (const answer of MALFORMED) {
   test(`${JSON.stringify(answer).slice(0, 50)} is a fault`, async (connection) => {
-    await say(connection, answer);
+    await sendText(connection, answer);
     connection.close();
   }, async ({ upstream }) => {
     assert.equal(await faultOf(get(upstream)), "malformed");
@@ -212,7 +212,7 @@ for (const answer of MALFORMED) {
 test(
   "bytes after an answer are never the answer to the next request",
   (connection) =>
-    say(
+    sendText(
       connection,
       "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n" +
         "content-length: 4\r\n\r\nevil",
@@ -226,7 +226,7 @@ test(
 test(
   "a kept connection that the server closed is replaced once, for repeatable requests",
   async (connection) => {
-    await say(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    await sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     connection.close();
   },
   async ({ upstream, requests }) => {
@@ -246,7 +246,7 @@ test("a server that closes without an answer is unreachable", (connection) => {
 });
 
 test("an abort drops the connection before and during an answer", async (connection) => {
-  await say(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n");
+  await sendText(connection, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n");
 }, async ({ upstream }) => {
   const during = new AbortHandle();
   const answer = await get(upstream, { abortHandle: during });
@@ -261,7 +261,7 @@ test("an abort drops the connection before and during an answer", async (connect
 });
 
 test("bodies go up with their length, or in chunks", (connection) => {
-  return say(connection, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+  return sendText(connection, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
 }, async ({ upstream, requests }) => {
   const body = () => new Blob(["abc"]).stream();
   await get(upstream, { method: "PUT", body: body(), bodyBytes: 3 });
