@@ -121,7 +121,7 @@ export async function benchCalls(): Promise<void> {
   }
   console.log("| a call | p50 ms | p99 ms |\n|---|---|---|");
   for (
-    const [name, at] of [["straight over stdio", "direct"], ["through ours", "gated"]] as const
+    const [name, at] of [["straight over stdio", "direct"], ["through fleetctl", "gated"]] as const
   ) {
     const [p50, p99] = [0.5, 0.99].map((part) => quantile(times[at], part).toFixed(3));
     console.log(`| ${name} | ${p50} | ${p99} |`);

@@ -1,6 +1,6 @@
 /**
- * The table of docs/teamchat.md as a test: every hostile delivery, sent to our gateway and to three
- * SDKs of the vendor in one run. Our column must have the required values, and match the document.
+ * The table of docs/teamchat.md as a test: every hostile delivery, sent to the gateway and to three
+ * SDKs of the vendor in one run. The gateway's column must have the required values, and match the document.
  * The SDKs show which cases have a real effect.
  *
  * @module
@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { runTable, type Table } from "tests/teamchat/sdks/table.ts";
 import { TREE } from "tests/support/module_graph.ts";
 
-/** Returns our cells of the document, by case. */
+/** Returns the gateway's cells of the document, by case. */
 async function documented(): Promise<ReadonlyMap<string, string>> {
   const text = await Deno.readTextFile(`${TREE}docs/teamchat.md`);
   const [, part = ""] = text.split("\n## Beside three SDKs of the vendor\n");

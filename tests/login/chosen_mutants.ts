@@ -15,7 +15,7 @@ export const ALWAYS: readonly string[] = [
   "the expiry of a token",
   "the row of a session",
   "the password behind a session",
-  "our cookies on the way to the cockpit",
+  "the proxy's cookies in requests to the cockpit",
   "an identity that the cockpit says",
   "names in Connection",
   "forwarding headers of strangers",

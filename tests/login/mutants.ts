@@ -127,14 +127,14 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [SESSIONS],
   },
   {
-    check: "our cookies on the way to the cockpit",
+    check: "the proxy's cookies in requests to the cockpit",
     file: "login/cookies.ts",
     from: "filter((pair) => !isOwnCookie(pair.name));",
     to: "filter(() => true);",
     tests: [APP],
   },
   {
-    check: "our cookies on the way from the cockpit",
+    check: "the proxy's cookies in answers of the cockpit",
     file: "login/proxy/headers.ts",
     from: 'if (name === "set-cookie" && !isUpstreamCookie(value)) continue;',
     to: "",
@@ -240,7 +240,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [APP, RAW],
   },
   {
-    check: "hosts that are not ours",
+    check: "hosts other than the proxy's own",
     file: "login/caller.ts",
     from: "name === publicUrl.hostname ||",
     to: "name.length > 0 ||",

@@ -1,5 +1,5 @@
 /**
- * Which origins count as ours, with and without an https address of the site.
+ * Which origins count as the site's own, with and without an https address of the site.
  *
  * @module
  */

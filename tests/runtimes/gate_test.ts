@@ -1,6 +1,6 @@
 /**
- * A server that a real agent program reaches without our proxy: the program requests approval of
- * its calls. Claude Code only: other programs declare tools in other ways. Calls behind our proxy
+ * A server that a real agent program reaches without fleetctl's proxy: the program requests approval of
+ * its calls. Claude Code only: other programs declare tools in other ways. Calls through the proxy
  * are in `tests/runtimes/asked_once_test.ts`.
  *
  * @module
@@ -27,7 +27,7 @@ async function call({ model, turn }: ProgramScene, tool: string): Promise<SeenRe
 
 testPrograms(
   [CLAUDE_CODE.name],
-  "asks about a call without our proxy by MCP and tool",
+  "asks about a call without the proxy by MCP and tool",
   async () => {
     await using hub = markedHub();
     const url = `${hub.url}?key=${encodeURIComponent(KEY)}`;

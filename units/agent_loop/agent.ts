@@ -37,7 +37,7 @@ export interface RuntimeAgent {
   close(): Promise<void>;
 }
 
-/** JSON-RPC error code of a failed turn; `data` contains our own code, reason and hints. */
+/** JSON-RPC error code of a failed turn; `data` contains fleetctl's code, reason and hints. */
 const TURN_FAILED = -32000;
 const INVALID_PARAMS = -32602;
 

@@ -3,7 +3,7 @@
  *
  * | State | Input | Next | Effects |
  * |---|---|---|---|
- * | opening | opened, our subprotocol | greeting | – |
+ * | opening | opened, known subprotocol | greeting | – |
  * | opening | opened, another or no subprotocol | registering | register without proof |
  * | greeting | challenge | proving | sign the nonce |
  * | proving | signed | registering | register with proof |

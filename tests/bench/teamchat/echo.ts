@@ -1,7 +1,7 @@
 /**
  * The second part of the team-chat bench: every message is answered with its own text in one
  * message, and a conversation waits for its answer. The peer does this in its own process with one
- * request. Our gateway sends the turn to an agent over a WebSocket, stores each step, and shows a
+ * request. The gateway of fleetctl sends the turn to an agent over a WebSocket, stores each step, and shows a
  * line of progress that the answer then replaces: two requests.
  *
  * @module
@@ -25,7 +25,7 @@ import type { World } from "tests/teamchat/sdks/world.ts";
 
 const ROUNDS = 3;
 /**
- * Concurrent conversations: enough that the platform's rate limit for one, which ours respects,
+ * Concurrent conversations: enough that the platform's rate limit for one, which fleetctl respects,
  * does not bind.
  */
 const CONVERSATIONS = 400;

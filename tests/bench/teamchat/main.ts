@@ -1,7 +1,7 @@
 /**
- * `./dev bench teamchat`: our gateway and the vendor's own host, `@microsoft/agents-hosting` on
+ * `./dev bench teamchat`: fleetctl's gateway and the vendor's own host, `@microsoft/agents-hosting` on
  * Express, in one run. Measures accepting, echoing through the connector, relaying to WebSocket
- * agents at a steady pace, and the memory of 5,000 agents. Our gateway writes to disk before it
+ * agents at a steady pace, and the memory of 5,000 agents. Fleetctl's gateway writes to disk before it
  * accepts; the peer writes nothing.
  *
  * @module
@@ -27,11 +27,11 @@ async function run(...parts: readonly Part[]): Promise<void> {
 
 /** Runs the bench. */
 export const benchTeamchat = () => run(accepting, echoing, relaying, registering);
-/** Accepting only, our gateway and the peer. */
+/** Accepting only, fleetctl's gateway and the peer. */
 export const benchTeamchatAccept = () => run(accepting);
-/** Echoing only, our gateway and the peer. */
+/** Echoing only, fleetctl's gateway and the peer. */
 export const benchTeamchatEcho = () => run(echoing);
-/** Relaying at a steady pace only, our gateway and the peer. */
+/** Relaying at a steady pace only, fleetctl's gateway and the peer. */
 export const benchTeamchatRelay = () => run(relaying);
 /** Only the last part: how fast many agents connect, and the cost of each. */
 export const benchTeamchatAgents = () => run(registering);

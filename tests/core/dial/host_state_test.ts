@@ -1,6 +1,6 @@
 /**
  * The state of an agent on its host: every row of the table in `core/dial/host_state.ts`, and state
- * files that our dial units do not write.
+ * files that dial units do not write.
  *
  * @module
  */

@@ -295,7 +295,7 @@ Deno.test("new keys are fetched once when one is unknown, not for each stranger"
   }
   assert.equal(fetched(), 2, "throttled");
   delete rig.provider.lies.header;
-  assert.equal((await rig.browser().signIn()).status, 303, "the keys we had are kept");
+  assert.equal((await rig.browser().signIn()).status, 303, "the loaded keys are kept");
 });
 
 Deno.test("one key may lack a kid (rp-id_token-kid-absent-single-jwks)", async () => {

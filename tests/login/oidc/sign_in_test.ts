@@ -31,7 +31,7 @@ test("a person is led to the provider, and back to where they wanted", async () 
   const page = await browser.ask("/agents/ada?tab=1");
   assert.equal(page.status, 200);
   assert.equal(rig.seen.at(-1)?.asserted, "ada@example.org");
-  assert.equal(rig.seen.at(-1)?.headers.get("cookie"), null, "no cookie of ours goes on");
+  assert.equal(rig.seen.at(-1)?.headers.get("cookie"), null, "no cookie of the proxy is forwarded");
 });
 
 test("the cookies of a sign-in have exactly the documented attributes", async () => {

@@ -44,7 +44,7 @@ export async function namespaces(scene: DaemonScene): Promise<void> {
   const [own] = await scene.askThrough(["unshare", "-m", "--"], [{ argv: ["agents", "list"] }]);
   assert.equal(answerOf(own), "exit 0", "a mount namespace changes nothing about who root is");
   const abstract = await scene.must("cat", "/proc/net/unix");
-  assert.doesNotMatch(abstract, /@.*fleetctl/, "no socket of ours is abstract");
+  assert.doesNotMatch(abstract, /@.*fleetctl/, "no socket of fleetctl is abstract");
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The subjects of the team-chat table and of its bench: our gateway as a process, and three SDKs of
+ * The subjects of the team-chat table and of its bench: the gateway as a process, and three SDKs of
  * the vendor on Node. The preparation step or the first use installs them from npm; the product
  * never does.
  *
@@ -69,13 +69,13 @@ export async function startSdk(
   });
 }
 
-/** Our gateway, with what its agents need. */
+/** The gateway, with what its agents need. */
 export interface OwnSubject extends Subject {
   readonly register: string;
   readonly keyOf: (agent: string) => DialKey | undefined;
 }
 
-/** Starts our gateway for some owners. */
+/** Starts the gateway for some owners. */
 export async function startOwn(
   world: World,
   owners: Readonly<Record<string, string>> = { [BEA_OWNER]: "bea" },

@@ -1,8 +1,8 @@
 /**
- * `./dev bench teamchat-table`: hostile deliveries to our gateway and to three SDKs of the vendor,
+ * `./dev bench teamchat-table`: hostile deliveries to the gateway and to three SDKs of the vendor,
  * side by side. A cell is the HTTP status and the number of replies that reached the connector.
  * **ET** means that an outside host received the bot's bearer token. Exits with 1 when a cell of
- * our own column differs from the expectation.
+ * the gateway's column differs from the expectation.
  *
  * @module
  */
@@ -28,7 +28,7 @@ const MINUTE = 60;
 /** One hostile delivery: how it differs from a good one. */
 interface Case {
   readonly name: string;
-  /** The required start of our own cell. */
+  /** The required start of the gateway's cell. */
   readonly own: string;
   readonly claims?: (at: Facts) => Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
@@ -162,7 +162,7 @@ const CASES: readonly Case[] = [
   { name: "same id delivered 5 times at once", own: "202/1", times: 5 },
 ];
 
-/** One row, a cell for each subject, ours first. */
+/** One row, a cell for each subject, the gateway's first. */
 export interface TableRow {
   readonly name: string;
   readonly cells: readonly string[];
@@ -172,11 +172,11 @@ export interface TableRow {
 export interface Table {
   readonly subjects: readonly string[];
   readonly rows: readonly TableRow[];
-  /** Cells of our column that differ from the expectation, one line each. */
+  /** Cells of the gateway's column that differ from the expectation, one line each. */
   readonly wrong: readonly string[];
 }
 
-/** Runs the table, prints it, and sets exit code 1 when our column is wrong. */
+/** Runs the table, prints it, and sets exit code 1 when the gateway's column is wrong. */
 export async function benchTeamchatTable(): Promise<void> {
   await installSdks(console.log);
   const { subjects, rows, wrong } = await runTable();
@@ -184,11 +184,11 @@ export async function benchTeamchatTable(): Promise<void> {
   console.log(`|---|${"---|".repeat(subjects.length)}`);
   for (const { name, cells } of rows) console.log(`| ${name} | ${cells.join(" | ")} |`);
   if (wrong.length === 0) return;
-  console.error(`our column is not as it must be:\n${wrong.join("\n")}`);
+  console.error(`the gateway's column differs from the expectation:\n${wrong.join("\n")}`);
   Deno.exitCode = 1;
 }
 
-/** Runs every case on our gateway and on the SDKs, which must be installed. */
+/** Runs every case on the gateway and on the SDKs, which must be installed. */
 export async function runTable(): Promise<Table> {
   await using world = await startWorld();
   const at: Facts = {
@@ -267,7 +267,7 @@ async function cellOf(one: Case, subject: Subject, at: Facts): Promise<string> {
   const body = one.body ?? JSON.stringify(activity);
   const post = () => postTo(subject, body, authorization);
   const statuses = await Promise.all(Array.from({ length: one.times ?? 1 }, post));
-  // The SDKs answer the platform after their reply, our gateway before it.
+  // The SDKs answer the platform after their reply, the gateway before it.
   const isTaken = "register" in subject && statuses.some((status) => status.startsWith("2"));
   for (let waited = 0; isTaken && waited < 2_000 && world.messages() === 0; waited += 25) {
     await new Promise((resolve) => setTimeout(resolve, 25));

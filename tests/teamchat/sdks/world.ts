@@ -97,7 +97,7 @@ export async function startWorld(): Promise<World> {
 }
 
 /**
- * Returns a metadata document with the other addresses: the connector's, our own, or an identity
+ * Returns a metadata document with the other addresses: the connector's, this world's, or an identity
  * provider tenant's.
  */
 function metadata(pathname: string, origin: string): unknown {

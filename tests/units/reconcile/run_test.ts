@@ -121,7 +121,7 @@ test("reconcile() deletes every file of a removed agent and a removed MCP", asyn
   const report = await rig.done(facts({ ada: ["git"] }), { restartAgents: true });
   const after = { ...await rig.snapshot() };
   const config = "/r/home/bea/.runtime-b/agent/mcp.json";
-  // The file in the home stays, without an entry of ours.
+  // The file in the home stays, without an entry of fleetctl.
   assert.deepEqual(JSON.parse(after[config]?.slice(4) ?? ""), { mcpServers: {} });
   delete after[config];
   assert.deepEqual(after, before);

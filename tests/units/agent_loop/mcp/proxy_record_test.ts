@@ -1,5 +1,5 @@
 /**
- * Which stderr lines of a server are records of our proxy.
+ * Which stderr lines of a server are records of the MCP proxy.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * ACP updates of all kinds of agents are converted to our events, in order and within their size
+ * ACP updates of all kinds of agents are converted to events, in order and within their size
  * limits.
  *
  * @module

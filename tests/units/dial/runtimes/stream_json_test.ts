@@ -331,9 +331,9 @@ Deno.test("the program gets its MCPs by a file, and may call proxied ones", asyn
           git: { ...git, exposure: "direct" },
           pages: { type: "http", url: "https://pages.example/mcp" },
           own: { command: "/opt/own", env: { A: "b" } },
-          // This entry has a name of ours but does not start our proxy.
+          // This entry has a known name but does not start fleetctl's proxy.
           tracker: git,
-          // These start our proxy, but with settings that could select another gate.
+          // These start fleetctl's proxy, but with settings that could select another gate.
           rooted: { ...proxied("rooted"), env: { FLEETCTL_ROOT: "/home/ada/x" } },
           loaded: { ...proxied("loaded"), env: { LD_PRELOAD: "/home/ada/x.so" } },
           wired: { command: proxy, args: ["proxy", "wired", "--socket", "/home/ada/x.sock"] },

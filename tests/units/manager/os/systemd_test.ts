@@ -105,7 +105,7 @@ const LISTED = [
   ["mcp-git-ada.socket", "loaded", "failed"],
   ["mcp-git-bob.socket", "loaded", "active"],
   ["broken.service", "bad-setting", "inactive"],
-  // Not one of ours, so not queried.
+  // Not a unit of fleetctl, so not queried.
   ["fleetctl-gateway-of-others.service", "loaded", "active"],
 ];
 

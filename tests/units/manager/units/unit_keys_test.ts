@@ -1,5 +1,5 @@
 /**
- * The unit parser understands every key and value in the units that our renderers print.
+ * The unit parser understands every key and value in the units that the renderers print.
  *
  * @module
  */
