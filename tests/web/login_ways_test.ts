@@ -128,7 +128,11 @@ test("a real OpenID provider, and a logout", async ({ browser, url }) => {
   await page.getByRole("button", { name: "Continue" }).click();
   await page.waitForURL(`${url}/agents/ada?tab=1`);
   assert.equal(await whoIs(page), "ada@example.org");
-  assert.equal(await page.locator("#cookies").innerText(), "none", "no cookie of the proxy is forwarded");
+  assert.equal(
+    await page.locator("#cookies").innerText(),
+    "none",
+    "no cookie of the proxy is forwarded",
+  );
   const cookies = await page.context().cookies(url);
   assert.ok(
     cookies.every(({ httpOnly, secure, sameSite }) => httpOnly && secure && sameSite === "Lax"),

@@ -5,36 +5,36 @@
  */
 
 import { type Difference, differingFields, isMessage } from "tests/core/http1/os/differences.ts";
-import type { OurAnswer } from "tests/core/http1/os/our_reading.ts";
+import type { OwnAnswer } from "tests/core/http1/os/own_reading.ts";
 import type { Message, Reading } from "tests/core/http1/os/reading.ts";
 
-/** Hop-by-hop headers, which our client removes. */
+/** Hop-by-hop headers, which the client removes. */
 const OF_CONNECTION =
   /^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|trailer)$/;
 
 /** Returns the difference in the final answer or in its end; undefined if both readings agree. */
 export function answerDifference(
-  ours: OurAnswer,
-  theirs: Reading,
+  own: OwnAnswer,
+  llhttp: Reading,
   text: string,
 ): Difference | undefined {
-  const found = theirs.messages.findIndex(({ status, isKept }) =>
+  const found = llhttp.messages.findIndex(({ status, isKept }) =>
     status < 100 || status > 199 || status === 101 || !isKept
   );
-  const index = found === -1 ? theirs.messages.length : found;
-  const a = ours.messages[0] ?? ours.ending;
-  const b = theirs.messages[index] ?? theirs.ending;
-  const at = { text, start: 0, before: theirs.messages[index - 1] };
+  const index = found === -1 ? llhttp.messages.length : found;
+  const a = own.messages[0] ?? own.ending;
+  const b = llhttp.messages[index] ?? llhttp.ending;
+  const at = { text, start: 0, before: llhttp.messages[index - 1] };
   if (!isMessage(a) || !isMessage(b)) {
     const isSame = !isMessage(a) && !isMessage(b) && a.kind === b.kind;
-    return isSame ? undefined : { ours: a, theirs: b, fields: "", ...at };
+    return isSame ? undefined : { own: a, llhttp: b, fields: "", ...at };
   }
   const fields = differingFields(a, { ...b, minor: 0, headers: ofMessage(b) });
-  const rest = text.slice(theirs.starts[index + 1] ?? text.length);
-  // For a chunked body, our client reports only whether extra bytes came with it.
-  const isRest = ours.isExact ? rest === ours.rest : rest.endsWith(ours.rest) && rest !== ours.rest;
+  const rest = text.slice(llhttp.starts[index + 1] ?? text.length);
+  // For a chunked body, the client reports only whether extra bytes came with it.
+  const isRest = own.isExact ? rest === own.rest : rest.endsWith(own.rest) && rest !== own.rest;
   if (fields === "" && isRest) return undefined;
-  return { ours: a, theirs: b, fields: fields === "" ? "rest" : fields, ...at };
+  return { own: a, llhttp: b, fields: fields === "" ? "rest" : fields, ...at };
 }
 
 function ofMessage({ headers }: Message): Message["headers"] {

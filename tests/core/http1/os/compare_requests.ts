@@ -5,28 +5,28 @@
  */
 
 import { type Difference, differingFields, isMessage } from "tests/core/http1/os/differences.ts";
-import type { OurRequests } from "tests/core/http1/os/our_reading.ts";
+import type { OwnRequests } from "tests/core/http1/os/own_reading.ts";
 import type { Ending, Message, Reading } from "tests/core/http1/os/reading.ts";
 
 /** Returns the first difference; undefined if both readings agree. */
 export function requestDifference(
-  ours: OurRequests,
-  theirs: Reading,
+  own: OwnRequests,
+  llhttp: Reading,
   text: string,
 ): Difference | undefined {
   for (let index = 0;; index++) {
-    const before = ours.messages[index - 1];
-    const a = ours.messages[index] ?? ours.ending;
-    const b = theirs.messages[index] ?? plain(theirs.ending, before);
+    const before = own.messages[index - 1];
+    const a = own.messages[index] ?? own.ending;
+    const b = llhttp.messages[index] ?? plain(llhttp.ending, before);
     const fields = isMessage(a) && isMessage(b) ? differingFields(a, b) : "";
     if (isMessage(a) && isMessage(b) && fields === "") continue;
     if (!isMessage(a) && !isMessage(b) && isSame(a, b)) return undefined;
-    const start = theirs.starts[index] ?? text.length;
-    return { ours: a, theirs: b, fields, text: text.slice(start), start, before };
+    const start = llhttp.starts[index] ?? text.length;
+    return { own: a, llhttp: b, fields, text: text.slice(start), start, before };
   }
 }
 
-/** Our listener reports neither an incomplete head nor what follows the last message. */
+/** The listener reports neither an incomplete head nor what follows the last message. */
 function plain(ending: Ending, before: Message | undefined): Ending {
   if (ending.kind === "ended" && before?.isKept === false) return { kind: "closed" };
   return ending.kind === "cut" && ending.stage === "head" ? { kind: "ended" } : ending;

@@ -9,8 +9,8 @@ import type { Ending, Message } from "tests/core/http1/os/reading.ts";
 
 /** Two readings of the first message on which the readers disagree. */
 export interface Difference {
-  readonly ours: Message | Ending;
-  readonly theirs: Message | Ending;
+  readonly own: Message | Ending;
+  readonly llhttp: Message | Ending;
   /** Names of the fields that differ in a message that both accept. */
   readonly fields: string;
   /** The text from the start of the message; other messages may precede it. */
@@ -23,7 +23,10 @@ export interface Difference {
 /** A known difference, and the reason for it. */
 export interface Known {
   readonly name: string;
-  readonly we: "are stricter" | "are looser" | "refuse later";
+  readonly verdict:
+    | "stricter than llhttp"
+    | "less strict than llhttp"
+    | "refused later than by llhttp";
   readonly why: string;
   /** Section of a standard. */
   readonly section: string;
@@ -32,7 +35,7 @@ export interface Known {
   readonly isIt: (difference: Difference) => boolean;
   /** Rewrites the text so that both readers agree on this point. They must agree on the rest. */
   readonly mend?: (text: string) => string;
-  /** Our reader ends the connection here. Both must agree on what follows, on a new connection. */
+  /** The listener ends the connection here. On a new one, both must agree on what follows. */
   readonly isEnd?: true;
 }
 
@@ -42,9 +45,9 @@ export function isMessage(one: Message | Ending): one is Message {
 }
 
 /** Names of the parts in which two messages differ. */
-export function differingFields(ours: Message, theirs: Message): string {
+export function differingFields(own: Message, llhttp: Message): string {
   const names = ["method", "target", "status", "headers", "body", "isKept", "isUpgrade"] as const;
-  return names.filter((name) => JSON.stringify(ours[name]) !== JSON.stringify(theirs[name])).join();
+  return names.filter((name) => JSON.stringify(own[name]) !== JSON.stringify(llhttp[name])).join();
 }
 
 /** Returns why a reader refused; empty if it did not. */

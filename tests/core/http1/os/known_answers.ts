@@ -1,5 +1,5 @@
 /**
- * Answers that our client and `llhttp` read differently, each with the reason. A difference that is
+ * Answers that the client and `llhttp` read differently, each with the reason. A difference that is
  * not listed here fails the test.
  *
  * @module
@@ -26,10 +26,10 @@ const LENGTH = "content-length";
 const NO_STATUS_LINE = /^its first line is not a status line$/;
 const INTERIM = /^nothing may follow its interim answer$/;
 
-/** Matches when our client refuses with `reason` and the other reader accepts. */
+/** Matches when the client refuses with `reason` and `llhttp` accepts. */
 function refuses(reason: RegExp, about: (text: string) => boolean): Known["isIt"] {
-  return ({ ours, theirs, text }) =>
-    reason.test(reasonOf(ours)) && reasonOf(theirs) === "" && about(text);
+  return ({ own, llhttp, text }) =>
+    reason.test(reasonOf(own)) && reasonOf(llhttp) === "" && about(text);
 }
 
 /** Splits off the interim answers. The last element is the final answer and everything after it. */
@@ -64,47 +64,47 @@ function statusOf(text: string): number {
 export const KNOWN_ANSWERS: readonly Known[] = [
   {
     name: "a head that is not complete yet",
-    we: "refuse later",
-    why: "It is judged when it is whole; its size is bounded until then.",
+    verdict: "refused later than by llhttp",
+    why: "The client checks it when it is complete; until then its size is bounded.",
     section: "RFC 9112, 2.2",
     example: `${OK}no colon\r\n`,
-    isIt: ({ ours, theirs, text }) =>
-      !isMessage(ours) && ours.kind === "cut" && reasonOf(theirs) !== "" &&
+    isIt: ({ own, llhttp, text }) =>
+      !isMessage(own) && own.kind === "cut" && reasonOf(llhttp) !== "" &&
       !headOfFinal(text).isWhole,
   },
   {
     name: "a line of a chunked body that is not complete yet",
-    we: "refuse later",
-    why: "It is judged when it is whole; it has 4 KiB at most.",
+    verdict: "refused later than by llhttp",
+    why: "The client checks it when it is complete; it has 4 KiB at most.",
     section: "RFC 9112, 7.1",
     example: `${CHUNKED}x`,
-    isIt: ({ ours, theirs }) =>
-      !isMessage(ours) && ours.kind === "cut" && ours.stage === "body" && !isMessage(theirs) &&
-      theirs.kind === "refused" && theirs.stage === "body",
+    isIt: ({ own, llhttp }) =>
+      !isMessage(own) && own.kind === "cut" && own.stage === "body" && !isMessage(llhttp) &&
+      llhttp.kind === "refused" && llhttp.stage === "body",
   },
   {
     name: "Proxy-Connection",
-    we: "are looser",
+    verdict: "less strict than llhttp",
     why: "It is not an HTTP header, so it does not affect the connection.",
     section: "RFC 9112, C.2.2",
     example: `${OK}Proxy-Connection: close\r\nContent-Length: 0\r\n\r\n`,
-    isIt: ({ theirs, text }) =>
-      isMessage(theirs) && !theirs.isKept &&
+    isIt: ({ llhttp, text }) =>
+      isMessage(llhttp) && !llhttp.isKept &&
       answersOf(text).some((one) => valuesOf(headOf(one), "proxy-connection").length > 0),
     mend: (text) => text.replace(/^proxy-connection:/gim, "x-proxy-connection:"),
   },
   {
     name: "an empty line before an answer",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "Only a server may skip empty lines, and only before a request.",
     section: "RFC 9112, 2.2",
     example: `\r\n${OK}Content-Length: 0\r\n\r\n`,
-    isIt: ({ ours, theirs, text }) =>
-      !isMessage(ours) && /^[\r\n]/.test(answersOf(text).at(-1) ?? "") && reasonOf(theirs) === "",
+    isIt: ({ own, llhttp, text }) =>
+      !isMessage(own) && /^[\r\n]/.test(answersOf(text).at(-1) ?? "") && reasonOf(llhttp) === "",
   },
   {
     name: "a version other than HTTP/1.0 and HTTP/1.1",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "Other versions have another message format.",
     section: "RFC 9112, 2.3",
     example: "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -112,7 +112,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a status below 100 or above 599",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "They have no class, so nothing says whether a body follows.",
     section: "RFC 9110, 15",
     example: "HTTP/1.1 600 X\r\nContent-Length: 0\r\n\r\n",
@@ -123,17 +123,17 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a status line that ends with two carriage returns",
-    we: "are stricter",
-    why: "The other reader takes them for the end of the line; for us a line ends in CR LF.",
+    verdict: "stricter than llhttp",
+    why: "`llhttp` reads them as the end of the line; for the client a line ends in CR LF.",
     section: "RFC 9112, 2.2",
     example: "HTTP/1.1 200 OK\r\rContent-Length: 0\r\n\r\n",
-    isIt: ({ ours, theirs, text }) =>
-      !isMessage(ours) && reasonOf(theirs) === "" && /^HTTP\/1\.[01] [^\r\n]*\r\r/m.test(text),
+    isIt: ({ own, llhttp, text }) =>
+      !isMessage(own) && reasonOf(llhttp) === "" && /^HTTP\/1\.[01] [^\r\n]*\r\r/m.test(text),
   },
   {
     name: "a control character in the reason of a status",
-    we: "are stricter",
-    why: "It is visible text, and goes into logs.",
+    verdict: "stricter than llhttp",
+    why: "It must be visible text, because it is logged.",
     section: "RFC 9112, 4",
     example: "HTTP/1.1 200 \0\r\nContent-Length: 0\r\n\r\n",
     isIt: refuses(
@@ -143,7 +143,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a change of protocol",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "The client requested none. Where the proxy does, other code reads the answer.",
     section: "RFC 9110, 7.8",
     example: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
@@ -151,7 +151,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "an interim answer without a final answer",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "The answer that it announces cannot come.",
     section: "RFC 9110, 15.2",
     example: "HTTP/1.0 100 Continue\r\n\r\n",
@@ -166,20 +166,20 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "an interim answer with a body",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "It has no body; bytes after it could be read as the final answer.",
     section: "RFC 9112, 6.3",
     example: "HTTP/1.1 103 Early Hints\r\nContent-Length: 3\r\n\r\n",
-    isIt: ({ ours, text }) =>
-      INTERIM.test(reasonOf(ours)) &&
+    isIt: ({ own, text }) =>
+      INTERIM.test(reasonOf(own)) &&
       interimsOf(text).some((head) =>
         head.headers.some(([name]) => name === CODING || name === LENGTH)
       ),
   },
   {
     name: "a transfer coding besides chunked",
-    we: "are stricter",
-    why: "We do not decode it, and readers differ on where that body ends.",
+    verdict: "stricter than llhttp",
+    why: "The client does not decode it, and readers differ on where that body ends.",
     section: "RFC 9112, 6.3",
     example: `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
     isIt: refuses(
@@ -193,7 +193,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "Content-Length with an empty Transfer-Encoding",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "A message has one framing.",
     section: "RFC 9112, 6.3",
     example: `${OK}Transfer-Encoding:\r\nContent-Length: 1\r\n\r\na`,
@@ -208,8 +208,8 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a tab around a transfer coding",
-    we: "are stricter",
-    why: "The other reader treats a tab after the coding as part of its name, and reads to the " +
+    verdict: "stricter than llhttp",
+    why: "`llhttp` treats a tab after the coding as part of its name, and reads to the " +
       "end of the connection.",
     section: "RFC 9110, 5.6.3",
     example: `${OK}Transfer-Encoding: chunked\t\r\n\r\n0\r\n\r\n`,
@@ -220,7 +220,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a Content-Length that begins with 0 or has more than 15 digits",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "Some readers read it as octal, and JavaScript numbers are not exact above 15 digits.",
     section: "RFC 9110, 8.6",
     example: `${OK}Content-Length: 03\r\n\r\nabc`,
@@ -231,7 +231,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a chunk extension without a name or a value",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "The grammar requires both, and no peer needs the short forms.",
     section: "RFC 9112, 7.1.1",
     example: `${CHUNKED}3;a=\r\nabc\r\n0\r\n\r\n`,
@@ -242,7 +242,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a chunk size of more than 12 digits",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "JavaScript numbers are not exact above 13, and no server sends so many zeros.",
     section: "RFC 9112, 7.1",
     example: `${CHUNKED}0000000000003\r\nabc\r\n0\r\n\r\n`,
@@ -250,7 +250,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "a trailer that frames the message",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "It comes too late to say where the body ends.",
     section: "RFC 9110, 6.5.1",
     example: `${CHUNKED}0\r\nTransfer-Encoding: chunked\r\n\r\n`,
@@ -262,29 +262,29 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "204 or 304 with a chunked body",
-    we: "are stricter",
-    why: "It has no body. We read none, and do not reuse the connection.",
+    verdict: "stricter than llhttp",
+    why: "It has no body. The client reads none, and does not reuse the connection.",
     section: "RFC 9112, 6.3",
     example: `HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-    isIt: ({ ours, text }) =>
-      isMessage(ours) && !ours.isKept && ours.body === "" &&
-      /^(?:204|304)$/.test(`${ours.status}`) &&
+    isIt: ({ own, text }) =>
+      isMessage(own) && !own.isKept && own.body === "" &&
+      /^(?:204|304)$/.test(`${own.status}`) &&
       values(text, CODING).length > 0,
   },
   {
     name: "204 with a Content-Length",
-    we: "are stricter",
-    why: "It has no body. We read none, and do not reuse the connection.",
+    verdict: "stricter than llhttp",
+    why: "It has no body. The client reads none, and does not reuse the connection.",
     section: "RFC 9110, 8.6",
     example: "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n",
-    isIt: ({ ours, fields, text }) =>
-      isMessage(ours) && !ours.isKept && ours.status === 204 && fields === "isKept" &&
+    isIt: ({ own, fields, text }) =>
+      isMessage(own) && !own.isKept && own.status === 204 && fields === "isKept" &&
       values(text, LENGTH).length > 0,
   },
   {
     name: "Connection in a trailer",
-    we: "are looser",
-    why: "A trailer does not affect the connection. The other reader obeys its options.",
+    verdict: "less strict than llhttp",
+    why: "A trailer does not affect the connection. `llhttp` obeys its options.",
     section: "RFC 9110, 6.5.1",
     example: `${CHUNKED}0\r\nConnection: close\r\n\r\n`,
     isIt: ({ fields, text }) => fields === "isKept" && CONNECTION_TRAILER.test(text),
@@ -292,8 +292,8 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "white space before a comma or at the end of Connection",
-    we: "are looser",
-    why: "It is allowed there; the other reader does not recognize the option then.",
+    verdict: "less strict than llhttp",
+    why: "It is allowed there; `llhttp` does not recognize the option then.",
     section: "RFC 9110, 5.6.1",
     example: `${OK}Connection: close\t\r\nContent-Length: 0\r\n\r\n`,
     isIt: ({ fields, text }) => fields !== "" && SPACED_OPTION.test(text),
@@ -301,12 +301,12 @@ export const KNOWN_ANSWERS: readonly Known[] = [
   },
   {
     name: "HTTP/1.0 with keep-alive",
-    we: "are stricter",
+    verdict: "stricter than llhttp",
     why: "A connection of that version ends with its answer.",
     section: "RFC 9112, 9.3",
     example: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
-    isIt: ({ ours, fields, text }) =>
-      isMessage(ours) && !ours.isKept && fields === "isKept" &&
+    isIt: ({ own, fields, text }) =>
+      isMessage(own) && !own.isKept && fields === "isKept" &&
       headOfFinal(text).first.startsWith("HTTP/1.0"),
   },
 ];

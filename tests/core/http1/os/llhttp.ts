@@ -1,6 +1,6 @@
 /**
  * Reads HTTP/1.1 with `llhttp`, the parser of Node and undici, in its strict mode: the second
- * reader, for comparison with ours. undici ships it as WebAssembly.
+ * reader, for comparison with fleetctl. undici ships it as WebAssembly.
  * @module
  */
 

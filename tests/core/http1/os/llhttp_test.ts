@@ -1,5 +1,5 @@
 /**
- * Our listener and our client against `llhttp`, the parser of Node. The same bytes, split anywhere,
+ * The listener and the client against `llhttp`, the parser of Node. The same bytes, split anywhere,
  * must give the same messages with the same ends. Exceptions are listed with their reason
  * (`known_requests.ts`, `known_answers.ts`). `FLEETCTL_ROUNDS` sets how many connections each side
  * reads, `FLEETCTL_SEED` which ones.
@@ -22,11 +22,11 @@ import {
   type Stream,
 } from "tests/core/http1/os/message_arbitrary.ts";
 import {
-  type OurListener,
-  type OurRequests,
-  readOurAnswer,
+  type OwnListener,
+  type OwnRequests,
+  readOwnAnswer,
   withListener,
-} from "tests/core/http1/os/our_reading.ts";
+} from "tests/core/http1/os/own_reading.ts";
 import { bytesOf } from "tests/support/wire.ts";
 
 const numRuns = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 10_000);
@@ -60,26 +60,26 @@ async function explain(
   throw new Error(`explained too often: ${JSON.stringify(text)}`);
 }
 
-function unexplained({ text, ours, theirs, fields }: Difference): string {
+function unexplained({ text, own, llhttp, fields }: Difference): string {
   return [
     `read in two ways${fields === "" ? "" : `, by ${fields}`}: ${JSON.stringify(text)}`,
-    `we:     ${JSON.stringify(ours)}`,
-    `llhttp: ${JSON.stringify(theirs)}`,
+    `fleetctl: ${JSON.stringify(own)}`,
+    `llhttp:   ${JSON.stringify(llhttp)}`,
   ].join("\n");
 }
 
 /** Compares how both readers read requests. */
-function requestsOf(listener: OurListener): Compare {
+function requestsOf(listener: OwnListener): Compare {
   return async (stream) => {
     const pieces = piecesOf(stream);
-    const ours = await listener.read(pieces);
-    const theirs = readByLlhttp(pieces, { type: "request" });
-    const difference = requestDifference(ours, theirs, stream.text);
-    if (difference?.before !== undefined && difference.ours === ours.ending && isClosed(ours)) {
-      const last = ours.messages.length - 1;
-      // Our listener dropped what followed the message. The other reader knows where that began, so
+    const own = await listener.read(pieces);
+    const llhttp = readByLlhttp(pieces, { type: "request" });
+    const difference = requestDifference(own, llhttp, stream.text);
+    if (difference?.before !== undefined && difference.own === own.ending && isClosed(own)) {
+      const last = own.messages.length - 1;
+      // The listener dropped what followed the message. `llhttp` knows where that began, so
       // the message is read again without it, and must be the same.
-      const message = stream.text.slice(theirs.starts[last], theirs.starts[last + 1]);
+      const message = stream.text.slice(llhttp.starts[last], llhttp.starts[last + 1]);
       const alone = await listener.read([bytesOf(message)]);
       assert.deepEqual(alone.messages, [difference.before], JSON.stringify(message));
       const ending = difference.before.isKept ? "ended" : "closed";
@@ -89,7 +89,7 @@ function requestsOf(listener: OurListener): Compare {
   };
 }
 
-function isClosed({ ending }: OurRequests): boolean {
+function isClosed({ ending }: OwnRequests): boolean {
   return ending.kind === "closed";
 }
 
@@ -97,9 +97,9 @@ function isClosed({ ending }: OurRequests): boolean {
 function answersTo(method: "GET" | "HEAD"): Compare {
   return async (stream) => {
     const pieces = piecesOf(stream);
-    const ours = await readOurAnswer(pieces, method);
-    const theirs = readByLlhttp(pieces, { type: "answer", isHead: method === "HEAD" });
-    return answerDifference(ours, theirs, stream.text);
+    const own = await readOwnAnswer(pieces, method);
+    const llhttp = readByLlhttp(pieces, { type: "answer", isHead: method === "HEAD" });
+    return answerDifference(own, llhttp, stream.text);
   };
 }
 
@@ -124,8 +124,8 @@ Deno.test("answers are parsed as llhttp parses them, or the difference is listed
   );
 });
 
-for (const { name, we, example } of KNOWN_REQUESTS) {
-  Deno.test(`requests: fleetctl ${we}: ${name}`, async () => {
+for (const { name, verdict, example } of KNOWN_REQUESTS) {
+  Deno.test(`requests: ${verdict}: ${name}`, async () => {
     await withListener(async (listener) => {
       const rows = await explain(
         { text: example, cuts: WHOLE },
@@ -137,8 +137,8 @@ for (const { name, we, example } of KNOWN_REQUESTS) {
   });
 }
 
-for (const { name, we, example } of KNOWN_ANSWERS) {
-  Deno.test(`answers: fleetctl ${we}: ${name}`, async () => {
+for (const { name, verdict, example } of KNOWN_ANSWERS) {
+  Deno.test(`answers: ${verdict}: ${name}`, async () => {
     const rows = await explain({ text: example, cuts: WHOLE }, KNOWN_ANSWERS, answersTo("GET"));
     assert.deepEqual(rows, [name]);
   });
@@ -157,11 +157,11 @@ Deno.test("no listed difference explains input that should have been refused", a
   const odd = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
   const compare: Compare = async (stream) => {
     const pieces = piecesOf(stream);
-    const ours = await readOurAnswer(pieces, "GET");
+    const own = await readOwnAnswer(pieces, "GET");
     // Simulate a client that takes one byte too few, which then starts the next answer.
-    const [message] = ours.messages;
+    const [message] = own.messages;
     assert.ok(message !== undefined);
-    const short = { ...ours, messages: [{ ...message, body: "ab" }], rest: "c" };
+    const short = { ...own, messages: [{ ...message, body: "ab" }], rest: "c" };
     return answerDifference(short, readByLlhttp(pieces, { type: "answer" }), stream.text);
   };
   await assert.rejects(explain({ text: odd, cuts: [] }, KNOWN_ANSWERS, compare), /by body/);

@@ -10,7 +10,7 @@ import { createChunkDecoder } from "core/http1/chunked.ts";
 import { HEADERS_MAX } from "core/http1/messages.ts";
 import { WIRE_LIMITS } from "core/http1/wire_limits.ts";
 import { HTTP_LIMITS, UPSTREAM_LIMITS } from "core/limits/http.ts";
-import { type OurRequests, readOurAnswer, withListener } from "tests/core/http1/os/our_reading.ts";
+import { type OwnRequests, readOwnAnswer, withListener } from "tests/core/http1/os/own_reading.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { bytesOf } from "tests/support/wire.ts";
 
@@ -33,9 +33,9 @@ function codeIn(cell: string, nth = 0): string {
   return JSON.parse(`"${code.replaceAll("\\0", "\\u0000").replaceAll('"', '\\"')}"`);
 }
 
-/** Reads requests with our listener. After a refusal, the next request must not be read. */
-async function read(text: string): Promise<OurRequests> {
-  let reading: OurRequests | undefined;
+/** Reads requests with the listener. After a refusal, the next request must not be read. */
+async function read(text: string): Promise<OwnRequests> {
+  let reading: OwnRequests | undefined;
   await withListener(async (listener) => {
     reading = await listener.read([bytesOf(text)]);
   });
@@ -71,7 +71,7 @@ for (const [what = "", chunks = ""] of rowsBelow("Bodies in chunks that are refu
 
 for (const [what = "", answer = ""] of rowsBelow("Answers that are refused")) {
   Deno.test(`refused as an answer: ${what}`, async () => {
-    const { messages, ending } = await readOurAnswer([bytesOf(codeIn(answer))], "GET");
+    const { messages, ending } = await readOwnAnswer([bytesOf(codeIn(answer))], "GET");
     assert.deepEqual(messages, []);
     assert.match(ending.kind, /^(?:refused|cut)$/);
   });

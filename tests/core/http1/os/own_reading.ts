@@ -19,13 +19,13 @@ import type { Ending, Message } from "tests/core/http1/os/reading.ts";
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /** How the listener read a connection. */
-export interface OurRequests {
+export interface OwnRequests {
   readonly messages: readonly Message[];
   readonly ending: Ending;
 }
 
 /** How the client read a connection. */
-export interface OurAnswer extends OurRequests {
+export interface OwnAnswer extends OwnRequests {
   /** Bytes after the answer that were not consumed with its body. */
   readonly rest: string;
   /** Whether the client consumed exactly the body. */
@@ -105,7 +105,7 @@ async function textOf(body: AsyncIterable<Uint8Array>, into: { body: string }): 
 }
 
 /** A listener whose connections come from the test. */
-export class OurListener {
+export class OwnListener {
   #accept = Promise.withResolvers<Connection>();
   #messages: Message[] = [];
   #ending: Ending | undefined;
@@ -134,7 +134,7 @@ export class OurListener {
   );
 
   /** Reads all requests of a connection, and then its end. */
-  async read(pieces: readonly Bytes[]): Promise<OurRequests> {
+  async read(pieces: readonly Bytes[]): Promise<OwnRequests> {
     const peer = new Peer(pieces, false);
     this.#messages = [];
     this.#ending = undefined;
@@ -176,8 +176,8 @@ export class OurListener {
 }
 
 /** Runs with a listener, and fails if the listener has logged anything. */
-export async function withListener(run: (listener: OurListener) => Promise<void>): Promise<void> {
-  const listener = new OurListener();
+export async function withListener(run: (listener: OwnListener) => Promise<void>): Promise<void> {
+  const listener = new OwnListener();
   try {
     await run(listener);
   } finally {
@@ -202,8 +202,8 @@ function endingOf(told: string): Ending {
   return { kind: connection === "close" ? "closed" : "ended" };
 }
 
-/** Reads the answer to one request with our client, and then the end of the connection. */
-export async function readOurAnswer(pieces: readonly Bytes[], method: string): Promise<OurAnswer> {
+/** Reads the answer to one request with the client, and then the end of the connection. */
+export async function readOwnAnswer(pieces: readonly Bytes[], method: string): Promise<OwnAnswer> {
   const link = linkOf(new Peer(pieces, true));
   const read = { body: "" };
   const messages: Message[] = [];
