@@ -112,12 +112,12 @@ async function problemsOf(
   return leftMs <= 0
     ? [refusal(
       "certificate-expired",
-      `The certificate of ${at} ended ${ends} UTC, must be renewed: browsers refuse it`,
+      `The certificate of ${at} expired at ${ends} UTC, must be renewed: browsers refuse it`,
       more,
     )]
     : [refusal(
       "certificate-ends-soon",
-      `The certificate of ${at} ends ${ends} UTC, in ${Math.ceil(leftMs / HOUR_MS)} hours, ` +
+      `The certificate of ${at} expires at ${ends} UTC, in ${Math.ceil(leftMs / HOUR_MS)} hours, ` +
         "must be renewed",
       more,
     )];
@@ -139,7 +139,7 @@ async function renewal({ ports, paths }: VerbContext, { host, port }: Front, isH
   return {
     details: [
       `It is served by ${name}${unit === undefined ? "" : ` of ${unit}`} on this host, ` +
-      "which may still have an older file than the disk",
+      "which may still use an older file than the one on disk",
     ],
     hints: [
       ...(isCertbots ? ["certbot renew"] : []),

@@ -9,7 +9,7 @@
  * @module
  */
 
-/** A cut before this share of the room is worse than one inside a line. */
+/** Better cut inside a line than before this share, which would make a short message. */
 const EARLIEST_SHARE = 0.5;
 const FENCE = /^(`{3,12}|~{3,12})([^\n`]*)$/;
 

@@ -95,8 +95,8 @@ async function judgeLine(
   const caller = await whoIs(deps.ports, deps.paths, subject);
   if (!caller.ok) {
     return ABOUT_THE_CALLER.includes(caller.error.code) || peer.uid === 0
-      ? refused("caller not settled", caller.error)
-      : refused("caller not settled", daemonFailed(deps.paths), caller.error.message);
+      ? refused("caller not identified", caller.error)
+      : refused("caller not identified", daemonFailed(deps.paths), caller.error.message);
   }
   const addressed = addressFor(invocation, caller.value);
   if (!addressed.ok) return { ...refused("no target", addressed.error), caller: caller.value };

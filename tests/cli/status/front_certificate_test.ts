@@ -50,7 +50,7 @@ Deno.test("a certificate is a problem in its last tenth, and a fault once expire
   assert.equal((await problems(8))[0]?.code, "certificate-ends-soon");
   const [expired] = await problems(-2);
   assert.equal(expired?.code, "certificate-expired");
-  assert.match(expired?.message ?? "", /^The certificate of https:\/\/fleet\.example\.org ended/);
+  assert.match(expired?.message ?? "", /^The certificate of https:\/\/fleet\.example\.org expired/);
   assert.match(expired?.details.join() ?? "", /served by nginx of nginx\.service on this host/);
   assert.deepEqual(expired?.hints, ["systemctl reload-or-restart nginx.service"]);
 });

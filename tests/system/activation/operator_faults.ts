@@ -111,7 +111,7 @@ const FAULTS: readonly OperatorFault[] = [
     name: "the certificate of the front was renewed, and its server never read it",
     inject: `${certificate(-1)}; systemctl reload-or-restart nginx.service; ${certificate(90)}`,
     code: "certificate-expired",
-    says: /^The certificate of https:\/\/fleet\.example\.org ended.*\n.*nginx of nginx\.service/,
+    says: /^The certificate of https:\/\/fleet\.example\.org expired.*\n.*nginx of nginx\.service/,
   },
   {
     name: "the disk of the state is full",

@@ -84,7 +84,7 @@ const CASES: readonly Case[] = [
     claims: () => ({ iss: "https://api.botframework.us" }),
   },
   {
-    name: "Entra foreign tenant, appid = ours",
+    name: "Entra foreign tenant, appid of the bot",
     own: "401/0",
     claims: () => ({ iss: entra(FOREIGN_TENANT), tid: FOREIGN_TENANT, ver: "1.0", appid: APP_ID }),
   },

@@ -19,7 +19,7 @@ const ROWS: readonly [argv: readonly string[], as: string | undefined, want: str
   [["agents", "list"], undefined, "not for the gateway"],
   [["secret", "get", "KEY", "--agent=ada"], undefined, "not for the gateway"],
   [["apply"], undefined, "not for the gateway"],
-  [["agents", "restart", "ada"], "ada", "caller not settled"],
+  [["agents", "restart", "ada"], "ada", "caller not identified"],
 ];
 for (const [argv, as, want] of ROWS) {
   Deno.test(`judge() answers "${want}" to the gateway: ${argv.slice(0, 4).join(" ")}`, async () => {

@@ -24,7 +24,7 @@ for (let chunk = await wire.read(); chunk !== undefined; chunk = await wire.read
   for (const line of lines) {
     const [number, size] = line.split(" ");
     const bytes = encoder.encode(number + " " + "x".repeat(Number(size)) + "\\n");
-    // Nobody waits for a write here: order and wholeness are the wire's own.
+    // The program does not wait for writes: the wire keeps them complete and in order.
     if (!wire.writeNow(bytes)) void wire.write(bytes).catch(() => {});
   }
 }
