@@ -79,8 +79,8 @@ async function present(
         { address, port, name: host },
         ANSWER_MS_MAX,
       );
-      const isOurs = certificate?.names.some((name) => isNameOf(name, host)) ?? false;
-      if (certificate !== undefined && (isOurs || address !== LOOPBACK)) {
+      const coversHost = certificate?.names.some((name) => isNameOf(name, host)) ?? false;
+      if (certificate !== undefined && (coversHost || address !== LOOPBACK)) {
         return { certificate, isHere: address === LOOPBACK };
       }
     } catch {

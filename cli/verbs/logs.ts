@@ -102,8 +102,8 @@ function namesRequest(text: string, id: string): boolean {
 }
 
 function textOf({ unit, atMs, text }: LogLine, units: readonly string[]): string {
-  const isOurs = text.startsWith('{"at":"');
-  const time = isOurs || atMs === undefined ? "" : `${new Date(atMs).toISOString()} `;
+  const isOwnFormat = text.startsWith('{"at":"');
+  const time = isOwnFormat || atMs === undefined ? "" : `${new Date(atMs).toISOString()} `;
   const [only = ""] = units;
   const who = units.length === 1 && !only.includes("@.") ? "" : `${unit} `;
   return `${time}${who}${safeText(text)}`;

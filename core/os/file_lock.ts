@@ -88,12 +88,12 @@ function heldLock(file: Deno.FsFile, leave: () => void): Lock {
 async function tryOnce(path: string): Promise<Deno.FsFile | undefined> {
   try {
     const file = await openLockFile(path);
-    let isOurs = false;
+    let isLocked = false;
     try {
-      isOurs = await file.tryLock(true) && await isStillThere(file, path);
-      return isOurs ? file : undefined;
+      isLocked = await file.tryLock(true) && await isStillThere(file, path);
+      return isLocked ? file : undefined;
     } finally {
-      if (!isOurs) file.close();
+      if (!isLocked) file.close();
     }
   } catch (thrown) {
     throw fileFault("lock", path, thrown);

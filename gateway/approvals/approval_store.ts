@@ -96,12 +96,12 @@ export type ApplyToApproval = (
 /** Opens the approval store of a prepared database, and its hook for agents' events. */
 export function openApprovalStore(
   db: Database,
-): { readonly book: ApprovalStore; readonly applyToApproval: ApplyToApproval } {
+): { readonly store: ApprovalStore; readonly applyToApproval: ApplyToApproval } {
   const sql = statements(db);
   const find = (id: string) => readRow(sql.find.get(id));
   return {
     applyToApproval: (agent, event) => applyEvent(sql, agent, event),
-    book: {
+    store: {
       openOf: async (agents, now) =>
         sql.open.all(JSON.stringify(agents), Math.trunc(now)).flatMap((row) => readRow(row) ?? []),
       unconfirmedOf: async (agent) =>

@@ -106,11 +106,11 @@ export function createHostRegistry(deps: HostRegistryDeps): HostRegistry {
 class ConnectedHosts implements HostRegistry {
   readonly #deps: HostRegistryDeps;
   readonly #open = new Map<string, OpenJob>();
-  readonly #book;
+  readonly #jobs;
 
   constructor(deps: HostRegistryDeps) {
     this.#deps = deps;
-    this.#book = openJobStore(deps.clock, (host) => this.#tell(host));
+    this.#jobs = openJobStore(deps.clock, (host) => this.#tell(host));
   }
 
   readonly router: SessionRouter = {
@@ -143,7 +143,7 @@ class ConnectedHosts implements HostRegistry {
       if (!isOfJob || job?.host !== host) {
         return log.warning("frame of a host dropped", { host, type: frame.type });
       }
-      if (frame.type === "job_progress") return this.#book.note(frame.id, frame.text);
+      if (frame.type === "job_progress") return this.#jobs.note(frame.id, frame.text);
       job.end(ok(frame));
     },
   };
@@ -171,7 +171,7 @@ class ConnectedHosts implements HostRegistry {
           version: session?.version ?? null,
           since: session?.since ?? registry.lastSeen(name)?.at ?? null,
           is_revoked: own?.length === 0,
-          jobs: this.#book.of(host).map(cardOf),
+          jobs: this.#jobs.of(host).map(cardOf),
         };
       }),
     );
@@ -179,7 +179,7 @@ class ConnectedHosts implements HostRegistry {
   }
 
   jobs(host: string): readonly JobEntry[] {
-    return this.#book.of(host);
+    return this.#jobs.of(host);
   }
 
   async run(host: string, order: JobOrder): Promise<Result<JobOutcome>> {
@@ -194,7 +194,7 @@ class ConnectedHosts implements HostRegistry {
   begin(host: string, order: JobOrder): Result<JobCard> {
     const isFree = this.#isFree(host);
     if (!isFree.ok) return isFree;
-    const same = this.#book.of(host).find(({ ended, job, agent }) =>
+    const same = this.#jobs.of(host).find(({ ended, job, agent }) =>
       ended === null && job === order.job && agent === (order.agent ?? null)
     );
     if (same !== undefined) return err(running(host, same));
@@ -205,7 +205,7 @@ class ConnectedHosts implements HostRegistry {
   }
 
   #note(id: string, host: string, { job, agent, by }: JobOrder): JobCard {
-    return this.#book.begin({ id, host, job, agent: agent ?? null, by });
+    return this.#jobs.begin({ id, host, job, agent: agent ?? null, by });
   }
 
   #isFree(host: string): Result<void> {
@@ -235,7 +235,7 @@ class ConnectedHosts implements HostRegistry {
     this.#open.delete(id);
     const outcome = ended.ok ? outcomeOf(host, ended.value) : ended;
     log.info("job of a host ended", { host, id, result: outcome.ok ? "ok" : outcome.error.code });
-    this.#book.end(id, outcome);
+    this.#jobs.end(id, outcome);
     return outcome;
   }
 

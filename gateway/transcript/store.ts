@@ -28,7 +28,7 @@ export async function openGatewayStore(
   const db = await databases.open(path);
   const epoch = prepareSchema(db, newEpoch);
   const insert = insertInto(db);
-  const { book: turns, applyToTurn } = openTurnStore(db, insert);
+  const { store: turns, applyToTurn } = openTurnStore(db, insert);
   const approvals = openApprovalStore(db);
   const usage = openUsage(db, agentBytesMax);
   const memories = db.prepare("select * from agents");
@@ -41,7 +41,7 @@ export async function openGatewayStore(
     }),
     usage,
     retention: openRetention(db),
-    approvals: approvals.book,
+    approvals: approvals.store,
     turns,
     keys: openKeyStore(db),
     memories: () => Promise.resolve(memories.all().map(readMemory)),

@@ -32,9 +32,9 @@ const NOT_STORED_YET: ReadonlySet<TurnState> = new Set(["queued", "sent"]);
 export function openTurnStore(
   db: Database,
   insert: InsertEvent,
-): { readonly book: TurnStore; readonly applyToTurn: ApplyToTurn } {
+): { readonly store: TurnStore; readonly applyToTurn: ApplyToTurn } {
   const turns = new SqliteTurnStore(db, insert);
-  return { book: turns, applyToTurn: (agent, event) => turns.applyEvent(agent, event) };
+  return { store: turns, applyToTurn: (agent, event) => turns.applyEvent(agent, event) };
 }
 
 class SqliteTurnStore implements TurnStore {

@@ -9,17 +9,17 @@
 import { z } from "zod";
 
 /** Where the platform accepts the bytes, and its name and address of the file. */
-export interface UploadPlace {
+export interface UploadTarget {
   readonly uploadUrl: string;
   readonly contentUrl: string;
   readonly uniqueId: string;
   readonly fileType: string;
 }
 
-/** An owner's answer to an offered file; declined without a place. */
+/** An owner's answer to an offered file; without an upload target, the owner declined. */
 export interface FileConsent {
   readonly fileId: string;
-  readonly upload: UploadPlace | undefined;
+  readonly upload: UploadTarget | undefined;
 }
 
 const invoke = z.object({
@@ -67,11 +67,11 @@ export function consentCard(
 }
 
 /** The card that shows the uploaded file. */
-export function fileCard(name: string, place: UploadPlace): Attachment {
+export function fileCard(name: string, target: UploadTarget): Attachment {
   return {
     contentType: "application/vnd.microsoft.teams.card.file.info",
     name,
-    contentUrl: place.contentUrl,
-    content: { uniqueId: place.uniqueId, fileType: place.fileType },
+    contentUrl: target.contentUrl,
+    content: { uniqueId: target.uniqueId, fileType: target.fileType },
   };
 }

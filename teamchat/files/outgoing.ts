@@ -1,6 +1,6 @@
 /**
- * Files from agents to owners: received in pieces, offered by a card, uploaded to the platform's
- * place after the owner's consent, then shown. A consent counts once. It is valid only from the
+ * Files from agents to owners: received in pieces, offered by a card, uploaded to the platform
+ * after the owner's consent, then shown. A consent counts once. It is valid only from the
  * file's owner, in the conversation of the card, within a day.
  *
  * @module

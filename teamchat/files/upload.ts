@@ -14,7 +14,7 @@ import { FILE_LIMITS } from "core/limits/file.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { HttpClient } from "core/ports/http_client.ts";
-import type { UploadPlace } from "teamchat/files/file_consent.ts";
+import type { UploadTarget } from "teamchat/files/file_consent.ts";
 import { checkFileUrl } from "core/net/file_url.ts";
 import { withinTime } from "core/concurrency/time_limit.ts";
 import { retryAfterMs } from "teamchat/reply/retry_after.ts";
@@ -37,11 +37,13 @@ const TRIES_MAX = 5;
 
 /** Uploads the bytes; never rejects. */
 export async function uploadFile(
-  place: UploadPlace,
+  target: UploadTarget,
   bytes: Uint8Array<ArrayBuffer>,
   { http, origins, clock, signal }: UploadDeps,
 ): Promise<Uploaded> {
-  const [to, shown] = [place.uploadUrl, place.contentUrl].map((url) => checkFileUrl(url, origins));
+  const [to, shown] = [target.uploadUrl, target.contentUrl].map((url) =>
+    checkFileUrl(url, origins)
+  );
   if (to?.ok !== true || shown?.ok !== true) {
     return { ok: false, why: "the upload URL is on a host that is not in TEAMS_FILE_HOSTS" };
   }

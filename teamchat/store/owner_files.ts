@@ -4,7 +4,7 @@
  * | State | Meaning | Leaves by |
  * |---|---|---|
  * | offered | the card is, or may be, in the conversation | the owner's answer, its expiry |
- * | accepted | the owner accepted, and the platform named a place | the upload |
+ * | accepted | the owner accepted, and the platform named an upload URL | the upload |
  * | closed | no further change | deletion a day later |
  *
  * A consent counts once: the change of state is the check.
@@ -16,7 +16,7 @@ import { FILE_LIMITS } from "core/limits/file.ts";
 import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
-import type { FileConsent, UploadPlace } from "teamchat/files/file_consent.ts";
+import type { FileConsent, UploadTarget } from "teamchat/files/file_consent.ts";
 import type { Row } from "teamchat/store/schema.ts";
 import type { ReplyContext } from "teamchat/store/turn.ts";
 
@@ -32,7 +32,7 @@ export interface OwnerFile {
   readonly size: number;
   readonly expires: number;
   readonly state: "offered" | "accepted" | "closed";
-  readonly upload: UploadPlace | undefined;
+  readonly upload: UploadTarget | undefined;
 }
 
 /** The person who pressed, and the conversation. */
@@ -142,6 +142,6 @@ function readFile(row: Row | undefined): OwnerFile | undefined {
     size: Number(row.size),
     expires: Number(row.expires),
     state: String(row.state) as OwnerFile["state"],
-    upload: row.upload === null ? undefined : JSON.parse(String(row.upload)) as UploadPlace,
+    upload: row.upload === null ? undefined : JSON.parse(String(row.upload)) as UploadTarget,
   };
 }

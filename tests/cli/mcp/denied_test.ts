@@ -129,11 +129,11 @@ Deno.test("a server reaches the host, file and variable of its grant, and no oth
   assert.equal(file.isError, true);
   assert.equal(file.lines.length, 1);
   // A grant applies to every agent, so it names no agent's home.
-  const [told] = deniedIn(
+  const [denial] = deniedIn(
     { mcp: "reach", version: "1.0.0", home: host.paths.home(ADA) },
     file.text,
   );
-  assert.deepEqual(told?.hints, [
+  assert.deepEqual(denial?.hints, [
     "fleetctl mcp catalog upgrade reach --to 1.0.0 --grant 'read={home}/secret.txt'",
   ]);
   assert.equal((await call(host, "variable", "CANARY")).text, "undefined");

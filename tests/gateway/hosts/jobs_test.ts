@@ -254,17 +254,17 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
 
 Deno.test("the job store keeps the newest jobs of a host and the newest reports", () => {
   const changed: string[] = [];
-  const book = openJobStore(fakeClock(), (host) => changed.push(host));
+  const jobs = openJobStore(fakeClock(), (host) => changed.push(host));
   const hosts = Array.from({ length: 9 }, (_, n) => `h${n}`);
   const { jobsKeptPerHost, jobReportsKept } = DIAL_LIMITS;
   for (const host of hosts) {
     for (let n = 0; n < jobsKeptPerHost + 3; n++) {
       const id = `${host}-${n}`;
-      book.begin({ id, host, job: "apply", agent: null, by: "a" });
-      book.end(id, ok({ exit: 0, report: { n } }));
+      jobs.begin({ id, host, job: "apply", agent: null, by: "a" });
+      jobs.end(id, ok({ exit: 0, report: { n } }));
     }
   }
-  const all = hosts.map((host) => book.of(host));
+  const all = hosts.map((host) => jobs.of(host));
   assert.ok(all.every((jobs) => jobs.length <= jobsKeptPerHost + 1));
   assert.equal(all[0]?.[0]?.id, `h0-${jobsKeptPerHost + 2}`);
   assert.equal(all.flat().filter(({ report }) => report !== null).length, jobReportsKept);
