@@ -1,7 +1,7 @@
 /**
  * The table of docs/teamchat.md as a test: every hostile delivery, sent to the gateway and to three
- * SDKs of the vendor in one run. The gateway's column must have the required values, and match the document.
- * The SDKs show which cases have a real effect.
+ * SDKs of the vendor in one run. The gateway's column must have the required values, and match the
+ * document. The SDKs show which cases have a real effect.
  *
  * @module
  */

@@ -97,8 +97,7 @@ test("A11: cookies that only a lenient parser would accept are ignored", async (
       `wv_session=${good},`,
       `wv%5fsession=${good}`,
       `a=b,wv_session=${good}`,
-      // U+2000 before the name, as bytes. A reader that trims Unicode would accept it as the proxy's
-      // cookie.
+      // U+2000 before the name, as bytes. A reader that trims Unicode would accept it.
       `\xe2\x80\x80wv_session=${good}`,
       `wv_session=${good}; __Host-wv_session=${good}; wv_session=${good}`,
     ]

@@ -1,7 +1,7 @@
 /**
- * A server that a real agent program reaches without fleetctl's proxy: the program requests approval of
- * its calls. Claude Code only: other programs declare tools in other ways. Calls through the proxy
- * are in `tests/runtimes/asked_once_test.ts`.
+ * A server that a real agent program reaches without the MCP proxy: the program requests approval
+ * of its calls. Claude Code only: other programs declare tools in other ways. Calls through the
+ * proxy are in `tests/runtimes/asked_once_test.ts`.
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
  * The second part of the team-chat bench: every message is answered with its own text in one
  * message, and a conversation waits for its answer. The peer does this in its own process with one
- * request. The gateway of fleetctl sends the turn to an agent over a WebSocket, stores each step, and shows a
- * line of progress that the answer then replaces: two requests.
+ * request. Fleetctl's gateway sends the turn to an agent over a WebSocket, stores each step, and
+ * shows a line of progress that the answer then replaces: two requests.
  *
  * @module
  */

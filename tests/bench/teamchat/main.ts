@@ -1,8 +1,8 @@
 /**
- * `./dev bench teamchat`: fleetctl's gateway and the vendor's own host, `@microsoft/agents-hosting` on
+ * `./dev bench teamchat`: fleetctl's gateway and the vendor's host, `@microsoft/agents-hosting` on
  * Express, in one run. Measures accepting, echoing through the connector, relaying to WebSocket
- * agents at a steady pace, and the memory of 5,000 agents. Fleetctl's gateway writes to disk before it
- * accepts; the peer writes nothing.
+ * agents at a steady pace, and the memory of 5,000 agents. Fleetctl's gateway writes to disk before
+ * it accepts; the peer writes nothing.
  *
  * @module
  */

@@ -220,7 +220,7 @@ repoTest(
     const { commit } = promised.value;
     await git("update-ref", "HEAD", old);
     await Deno.writeTextFile(`${paths.repo}/.git/fleetctl.pending`, `${commit}\n`);
-    // Another git moves the head to the same commit, between fleetctl's read of the head and its update.
+    // Another git moves the head to the same commit, between fleetctl's read and update.
     const spawn: LedgerPorts["processes"]["spawn"] = async (spec) => {
       if (spec.args.includes("--stdin")) await git("update-ref", "HEAD", commit);
       return await host.processes.spawn(spec);

@@ -97,8 +97,8 @@ export async function startWorld(): Promise<World> {
 }
 
 /**
- * Returns a metadata document with the other addresses: the connector's, this world's, or an identity
- * provider tenant's.
+ * Returns a metadata document with the other addresses: the connector's, this world's, or those of
+ * a tenant at the identity provider.
  */
 function metadata(pathname: string, origin: string): unknown {
   const tenant = pathname.split("/")[1] ?? "";
