@@ -12,6 +12,7 @@ const COUNTERS = {
   turns: "Turns queued.",
   messages: "Messages between agents by result.",
   approvals: "Decisions about approvals by result.",
+  questions: "Answers to questions by result.",
   requests: "Cockpit requests by route and status.",
   streams: "Event streams by what happened: opened, closed, lagged.",
   previews: "Previews to clients by result: sent, dropped.",

@@ -16,6 +16,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "route-unknown": 404,
   "turn-unknown": 404,
   "approval-unknown": 404,
+  "question-unknown": 404,
   "method-not-allowed": 405,
   "turn-key-reused": 409,
   "host-unknown": 421,

@@ -12,6 +12,7 @@ import { AGENT_ROUTES } from "gateway/cockpit/routes/agents.ts";
 import { HOST_ROUTES } from "gateway/cockpit/routes/hosts.ts";
 import { MODEL_ROUTES } from "gateway/cockpit/routes/models.ts";
 import { APPROVAL_ROUTES } from "gateway/cockpit/routes/approvals.ts";
+import { QUESTION_ROUTES } from "gateway/cockpit/routes/questions.ts";
 import { PROCESS_ROUTES } from "gateway/cockpit/routes/process.ts";
 import { STREAM_ROUTES } from "gateway/cockpit/routes/streams.ts";
 import { TURN_ROUTES } from "gateway/cockpit/routes/turns.ts";
@@ -35,6 +36,7 @@ export const ROUTES: readonly Route[] = [
   ...MODEL_ROUTES,
   ...TURN_ROUTES,
   ...APPROVAL_ROUTES,
+  ...QUESTION_ROUTES,
   ...STREAM_ROUTES,
   ...WEB_ROUTES,
 ];

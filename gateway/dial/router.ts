@@ -19,6 +19,7 @@ import { createKeyedQueue, type KeyedQueue } from "core/concurrency/keyed_queue.
 import type { GatewayDecision, StoredApproval } from "gateway/approvals/approval_store.ts";
 import type { Messages } from "gateway/dial/messages.ts";
 import type { GatewayStore, NewTurn, StoredEvent, Turn } from "gateway/transcript/event_log.ts";
+import type { GatewayAnswer, StoredQuestion } from "gateway/questions/question_store.ts";
 import type { Hub } from "gateway/transcript/hub.ts";
 import type { Metrics } from "gateway/metrics.ts";
 
@@ -39,6 +40,8 @@ export interface Router extends SessionRouter {
   cancelTurn(turn: Turn): Promise<Result<Turn>>;
   /** Stores a decision about an approval and sends it to its agent. */
   decideApproval(decision: GatewayDecision): Promise<Result<StoredApproval>>;
+  /** Stores an answer to a question and sends it to its agent. */
+  answerQuestion(given: GatewayAnswer): Promise<Result<StoredQuestion>>;
   /** Resolves when no work is in flight. */
   settled(): Promise<void>;
 }
@@ -169,6 +172,15 @@ class AgentRouter implements Router {
     return decided;
   }
 
+  async answerQuestion(given: GatewayAnswer): Promise<Result<StoredQuestion>> {
+    const { store, registry, metrics } = this.#deps;
+    const answered = await store.questions.answer(given);
+    metrics.count("questions", { result: answered.ok ? given.action : answered.error.code });
+    const session = registry.get(given.agent);
+    if (answered.ok && session !== undefined) sendAnswer(session, answered.value);
+    return answered;
+  }
+
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all([...this.#pending]);
   }
@@ -238,6 +250,9 @@ class AgentRouter implements Router {
     for (const decided of await store.approvals.unconfirmedOf(session.agent)) {
       sendDecision(session, decided);
     }
+    for (const answered of await store.questions.unconfirmedOf(session.agent)) {
+      sendAnswer(session, answered);
+    }
     await this.#deliver(session.agent);
   }
 
@@ -282,6 +297,19 @@ function sendDecision(session: DialSession, approval: StoredApproval): void {
     by: by ?? "somebody",
     surface: surface ?? "page",
     ...defined({ reason }),
+  });
+}
+
+function sendAnswer(session: DialSession, { id, answer }: StoredQuestion): void {
+  if (answer === undefined) return;
+  const { action, by, surface, values } = answer;
+  session.send({
+    type: "question_answer",
+    question_id: id,
+    action,
+    by,
+    surface,
+    ...defined({ values }),
   });
 }
 

@@ -9,6 +9,7 @@
  */
 
 import type { ApprovalStore } from "gateway/approvals/approval_store.ts";
+import type { QuestionStore } from "gateway/questions/question_store.ts";
 import type { DurableEvent } from "core/dial/event.ts";
 import type { Result } from "core/result.ts";
 import type { Retention } from "core/store/transcript_retention.ts";
@@ -249,6 +250,7 @@ export interface GatewayStore {
   readonly turns: TurnStore;
   readonly keys: KeyStore;
   readonly approvals: ApprovalStore;
+  readonly questions: QuestionStore;
   readonly usage: UsageStore;
   readonly retention: Retention;
   /** The last state that each agent reported. */

@@ -11,6 +11,7 @@ import { err, type Result } from "core/result.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import type { ApplyToApproval } from "gateway/approvals/approval_store.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
+import type { ApplyToQuestion } from "gateway/questions/question_store.ts";
 import type { Appended, EventLog, StoredEvent } from "gateway/transcript/event_log.ts";
 import { readEvent, withinPage } from "gateway/transcript/event_rows.ts";
 import { openTurnPages } from "gateway/transcript/turn_pages.ts";
@@ -79,6 +80,7 @@ interface EventLogDeps {
   readonly insert: InsertEvent;
   readonly applyToTurn: ApplyToTurn;
   readonly applyToApproval: ApplyToApproval;
+  readonly applyToQuestion: ApplyToQuestion;
   readonly hasRoom: (agent: string) => boolean;
 }
 
@@ -150,7 +152,7 @@ class AgentEvents {
    * without that turn, or dropped if it means nothing without one.
    */
   #storeOne(agent: string, agentEpoch: string, event: DurableEvent) {
-    const { insert, applyToTurn, applyToApproval } = this.#deps;
+    const { insert, applyToTurn, applyToApproval, applyToQuestion } = this.#deps;
     const { kind, payload } = readAgentEvent(event);
     const turn = applyToTurn(agent, { kind, turnId: event.turn_id, at: event.at });
     const { isForeign } = turn;
@@ -163,7 +165,9 @@ class AgentEvents {
       this.#sql.remember.run(agent, state.state, state.reason ?? null, since);
     }
     const turnId = isForeign ? undefined : event.turn_id;
-    applyToApproval(agent, { kind, turnId, at: event.at, payload });
+    const applied = { kind, turnId, at: event.at, payload };
+    applyToApproval(agent, applied);
+    applyToQuestion(agent, applied);
     const draft = { agent, at: event.at, turnId, kind, payload };
     const source = { epoch: agentEpoch, seq: event.seq };
     return { added: [...turn.before, insert({ ...draft, source })], isForeign };

@@ -7,6 +7,7 @@
 
 import { APPROVAL_TABLES } from "gateway/approvals/approval_store.ts";
 import type { Database, SqlValue } from "core/ports/databases.ts";
+import { QUESTION_TABLES } from "gateway/questions/question_store.ts";
 import { noteEnds } from "core/store/transcript_retention.ts";
 import { prepareTurnCounts } from "gateway/transcript/turn_counts.ts";
 import { prepareUsage } from "gateway/transcript/usage.ts";
@@ -82,6 +83,7 @@ export function prepareSchema(db: Database, newEpoch: string): string {
     addEndOfTurns(db);
     db.exec(TABLES);
     db.exec(APPROVAL_TABLES);
+    db.exec(QUESTION_TABLES);
     prepareUsage(db);
     prepareTurnCounts(db);
     db.exec(`pragma user_version = ${SCHEMA_VERSION}`);

@@ -7,6 +7,7 @@
 
 import { openApprovalStore } from "gateway/approvals/approval_store.ts";
 import type { Database, Databases } from "core/ports/databases.ts";
+import { openQuestionStore } from "gateway/questions/question_store.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import { openRetention } from "core/store/transcript_retention.ts";
 import type { AgentMemory, GatewayStore, KeyStore } from "gateway/transcript/event_log.ts";
@@ -30,6 +31,7 @@ export async function openGatewayStore(
   const insert = insertInto(db);
   const { store: turns, applyToTurn } = openTurnStore(db, insert);
   const approvals = openApprovalStore(db);
+  const questions = openQuestionStore(db);
   const usage = openUsage(db, agentBytesMax);
   const memories = db.prepare("select * from agents");
   return {
@@ -37,11 +39,13 @@ export async function openGatewayStore(
       insert,
       applyToTurn,
       applyToApproval: approvals.applyToApproval,
+      applyToQuestion: questions.applyToQuestion,
       hasRoom: usage.hasRoom,
     }),
     usage,
     retention: openRetention(db),
     approvals: approvals.store,
+    questions: questions.store,
     turns,
     keys: openKeyStore(db),
     memories: () => Promise.resolve(memories.all().map(readMemory)),

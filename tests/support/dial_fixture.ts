@@ -4,12 +4,14 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Host } from "core/ports/host.ts";
 import { systemClock } from "core/os/clock.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { type DialUnit, startDialUnit } from "units/dial/app.ts";
 import { createMcpStates } from "units/dial/mcp_states.ts";
+import type { QuestionEndpoint } from "units/dial/question_endpoint.ts";
 import { readDialConfig } from "units/dial/config.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
@@ -32,6 +34,8 @@ export async function startTestDial(options: {
   readonly host?: Host;
   readonly env?: Readonly<Record<string, string>>;
   readonly idleMs?: number;
+  /** Asks a person for the runtime. */
+  readonly asks?: QuestionEndpoint;
 }): Promise<DialUnit> {
   const config = readDialConfig({
     FLEETCTL_ROOT: "/r",
@@ -49,6 +53,7 @@ export async function startTestDial(options: {
     idleMs: options.idleMs,
     hostname: "atlas",
     version: "1.2.3",
+    ...defined({ asks: options.asks }),
   });
   if (!unit.ok) throw new Error(unit.error.message);
   return unit.value;

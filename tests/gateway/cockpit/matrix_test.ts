@@ -110,6 +110,11 @@ const REQUESTS: Readonly<
     body: { agent: "mia", approval_id: "none", digest: "d", decision: "approved" },
     status: 404,
   },
+  "GET /api/questions": { query: "?agent=mia", status: 200 },
+  "POST /api/questions/answer": {
+    body: { agent: "mia", question_id: "none", action: "declined" },
+    status: 404,
+  },
   "POST /api/turns/cancel": { body: { agent: "mia", turn_id: "none" }, status: 404 },
   "GET /events": { query: "?topics=transcript:mia", status: 200 },
   "GET /api/transcript": { query: "?agent=mia", status: 200 },
