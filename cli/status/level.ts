@@ -23,6 +23,7 @@ const ATTENTION: ReadonlySet<string> = new Set([
   "disk-nearly-full",
   "host-differs",
   "restart-pending",
+  "runtime-memory-low",
 ]);
 
 /** Returns the level of a problem. An unknown code counts as a fault. */

@@ -6,6 +6,7 @@
  */
 
 import { cachedStatus } from "cli/cached_status.ts";
+import { programWarnings } from "cli/agents/program_warnings.ts";
 import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionsOf } from "cli/connection.ts";
@@ -108,6 +109,9 @@ export async function observeHost(outer: VerbContext, gathered: Gathered): Promi
     ...roles.flatMap((line) => roleProblem(line, problemContext)),
     ...(isHost ? hostKeyProblem(context, gathered) : []),
     ...await fronts,
+    ...(await Promise.all(
+      agents.map((agent) => programWarnings(context.ports.files, gathered.facts, agent)),
+    )).flat(),
     ...lines.flatMap((line) => isManaged ? agentProblem(line, problemContext) : []),
     ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, problemContext)),
     ...lines.flatMap(({ agent, connection: { storage } }) =>

@@ -7,6 +7,7 @@
 
 import { readLimitOptions, withEdit } from "cli/agents/limit_options.ts";
 import { ownerWarnings } from "cli/agents/owner_warnings.ts";
+import { programWarnings } from "cli/agents/program_warnings.ts";
 import { readTextOptions, type TextFields, textOption } from "cli/agents/text_options.ts";
 import { checkWorkspace } from "cli/agents/workspace_option.ts";
 import type { VerbContext } from "cli/context.ts";
@@ -131,7 +132,10 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         ...loginLines(options, made.value),
       ],
     });
-    return ok({ ...plan, warnings: [...plan.warnings ?? [], ...ownerWarnings(record)] });
+    const { files } = context.ports;
+    const { facts } = gathered.value;
+    const warnings = [...ownerWarnings(record), ...await programWarnings(files, facts, record)];
+    return ok({ ...plan, warnings: [...plan.warnings ?? [], ...warnings] });
   });
 }
 
