@@ -48,4 +48,19 @@ for (const program of wantedPrograms()) {
       assert.ok(sightOf(first).userTexts.some((each) => each.includes("say something")));
     });
   });
+
+  Deno.test(`${program.name} knows its conversation after a planned end`, async () => {
+    await withProgram(program, async ({ model, turn, session, restart }) => {
+      model.script({ kind: "answer", text: "noted" }, { kind: "answer", text: "violet" });
+      assert.deepEqual((await turn("the colour is violet")).outcome, { outcome: "completed" });
+      await session.close(10_000);
+      assert.match(await session.ended, /^the runtime ended with exit code 0/);
+      await restart();
+      assert.deepEqual((await turn("which colour?")).outcome, { outcome: "completed" });
+      const last = model.requests.at(-1);
+      assert.ok(last !== undefined);
+      const texts = sightOf(last).userTexts;
+      assert.ok(texts.some((each) => each.includes("the colour is violet")), texts.join("\n"));
+    });
+  });
 }

@@ -41,6 +41,8 @@ export interface OpenedConversation {
   /** Whether the program offers to resume it. */
   readonly isResumable: boolean;
   readonly usage: UsageSource;
+  /** Whether the program offers `session/close`. */
+  readonly isClosable: boolean;
 }
 
 /** Performs the handshake, then resumes the conversation or begins one. */
@@ -59,13 +61,19 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   }
   opening.versions.report(peer.agentInfo?.version ?? "");
   const mcpServers = serversFor(peer, opening);
+  const isClosable = Boolean(peer.agentCapabilities?.sessionCapabilities?.close);
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
   const resumed = stored === undefined
     ? undefined
     : await resumeConversation(opening, { peer, stored, mcpServers });
   if (stored !== undefined && resumed !== undefined) {
     await enterMode(opening, stored);
-    return { sessionId: stored, isResumable: true, usage: usageSourceOf(peer, resumed) };
+    return {
+      sessionId: stored,
+      isResumable: true,
+      isClosable,
+      usage: usageSourceOf(peer, resumed),
+    };
   }
   const opened = await connection.agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
@@ -77,7 +85,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   await rememberSession(ports.files, sessionFile, { runtime: launch.runtime, sessionId });
   const { sessionCapabilities, loadSession } = peer.agentCapabilities ?? {};
   const isResumable = Boolean(sessionCapabilities?.resume) || loadSession === true;
-  return { sessionId, isResumable, usage: usageSourceOf(peer, opened) };
+  return { sessionId, isResumable, isClosable, usage: usageSourceOf(peer, opened) };
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */

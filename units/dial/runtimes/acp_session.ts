@@ -39,6 +39,8 @@ export interface AcpSessionDeps {
   readonly isResumable: boolean;
   readonly leftRunning: LeftRunning;
   readonly usage: UsageSource;
+  /** Whether the program offers `session/close`. */
+  readonly isClosable: boolean;
   readonly slot: TurnSlot;
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
@@ -102,14 +104,31 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
     ended: supervised.exited.then((ended) => supervised.sentence(ended)),
     async close(graceMs) {
       if (exit !== undefined) return;
+      const stopTimer = ports.clock.after(graceMs, () => supervised.child.kill("SIGKILL"));
+      await closeConversation(deps, graceMs / 2);
       // An ACP agent ends when its input ends.
       void deps.endInput();
-      const stopTimer = ports.clock.after(graceMs, () => supervised.child.kill("SIGKILL"));
       await supervised.exited;
       stopTimer();
       connection.close(new Error(RUNTIME_GONE));
     },
   };
+}
+
+/** Lets the program store the conversation and end its servers, for at most `limitMs`. */
+async function closeConversation(deps: AcpSessionDeps, limitMs: number): Promise<void> {
+  const { connection, sessionId, supervised, ports } = deps;
+  if (!deps.isClosable) return;
+  const answered = new AbortController();
+  await Promise.race([
+    connection.agent.request(methods.agent.session.close, { sessionId }).catch((error) => {
+      // The program is ended in any case.
+      ports.log.info("conversation not closed", { session: sessionId, reason: errorText(error) });
+    }),
+    supervised.exited,
+    ports.clock.sleep(limitMs, answered.signal),
+  ]);
+  answered.abort();
 }
 
 async function runPrompt(

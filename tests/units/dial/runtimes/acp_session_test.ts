@@ -196,6 +196,39 @@ Deno.test("start() rejects with the reason: no program, early end, silence, vers
   await assert.rejects(withTime(future.host, future.driver.start()), /speaks ACP version 9/);
 });
 
+type Fields = Readonly<Record<string, unknown>>;
+const CLOSES: readonly (readonly [string, Fields, () => Fields | Promise<Fields>, RegExp])[] = [
+  ["closes it", { sessionCapabilities: { close: {} } }, () => ({}), /^s-new, exit code 0$/],
+  ["does not offer it", {}, () => ({}), /^, exit code 0$/],
+  ["refuses", { sessionCapabilities: { close: {} } }, () => {
+    throw new RequestError(-32603, "busy");
+  }, /^s-new, exit code 0$/],
+  [
+    "does not answer",
+    { sessionCapabilities: { close: {} } },
+    () => new Promise<Fields>(() => {}),
+    /^s-new, exit code 0$/,
+  ],
+];
+for (const [what, capabilities, answer, wanted] of CLOSES) {
+  Deno.test(`close() asks to close the conversation; a program that ${what} ends`, async () => {
+    const closed: string[] = [];
+    const { driver, host } = setUp((call) =>
+      serve(
+        call,
+        plainAgent(capabilities).onRequest(methods.agent.session.close, ({ params }) => {
+          closed.push(params.sessionId);
+          return answer();
+        }),
+      )
+    );
+    const session = await driver.start();
+    await withTime(host, session.close(5_000));
+    const ended = (await session.ended).replace("the runtime ended with ", "");
+    assert.match(`${closed}, ${ended}`, wanted);
+  });
+}
+
 Deno.test("close() kills a runtime that does not end", async () => {
   const { driver, host } = setUp(async (call) => {
     void serve(call, plainAgent());
