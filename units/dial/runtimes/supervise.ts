@@ -11,6 +11,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Child, ProcessExit } from "core/ports/processes.ts";
 import { explainingLine } from "core/text/stderr_summary.ts";
+import { createStderrLog } from "units/dial/runtimes/stderr_log.ts";
 import { readLines } from "core/text/lines.ts";
 
 /** Maximum size of a line of stderr that is kept and logged, in bytes. */
@@ -39,6 +40,7 @@ export function superviseChild(
   runtime: string,
 ): SupervisedChild {
   let last: readonly string[] = [];
+  const stderrLog = createStderrLog({ ...ports, runtime });
   const drained = drain();
 
   async function drain(): Promise<void> {
@@ -47,11 +49,12 @@ export function superviseChild(
         if (line.trim() === "") continue;
         const useful = explainingLine(line);
         if (useful !== undefined) last = [...last, useful].slice(-LAST_LINES);
-        ports.log.info("runtime", { runtime, line });
+        stderrLog.add(line);
       }
     } catch (error) {
       ports.log.warning("runtime stderr unreadable", { runtime, reason: errorText(error) });
     }
+    stderrLog.end();
   }
 
   function stderrTail(): string {
