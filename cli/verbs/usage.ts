@@ -80,7 +80,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     blocks: [
       {
         kind: "table",
-        title: `Usage from ${iso(period.since)} to ${iso(period.until)}`,
+        title: `Usage from ${shortTime(period.since)} to ${shortTime(period.until)} UTC`,
         columns: [by, "turns", "in", "out", "cached read", "cached write", "cost (USD)"],
         rows: [...rows, ...(rows.length > 1 ? [total] : [])].map((row) => cellsOf(row)),
         empty: emptyText(target, found.value),
@@ -101,6 +101,11 @@ function emptyText(target: Target, { usage, unread }: FoundUsage): string {
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** Prints the minute of a time: `2026-11-22 18:09`. */
+function shortTime(ms: number): string {
+  return iso(ms).slice(0, 16).replace("T", " ");
 }
 
 function jsonOf(row: UsageRow) {

@@ -10,9 +10,11 @@ import { usageOf } from "cli/usage/read.ts";
 import { defined } from "core/defined.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 import { openHost } from "core/os/host.ts";
+import { FileFault } from "core/ports/files.ts";
 import { DAY_MS } from "core/text/duration.ts";
 import type { ModelUsage } from "units/dial/runtimes/driver.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
+import { createUsageReader } from "units/dial/usage_reader.ts";
 import { openUsageTable, USAGE_TABLE } from "units/dial/usage_table.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -187,6 +189,44 @@ test("the largest figures add up exactly", async (_open, databases) => {
   assert.ok(Number.isSafeInteger(USAGE_LIMITS.rowsKept * most));
   // The sum of three fields of one row, too.
   assert.equal(sum?.largest_input_tokens, 3 * most);
+});
+
+Deno.test("an answer with more rows than its limit is refused", async () => {
+  const rows = (count: number) => ({
+    sum: (_period: unknown, rowsMax: number) => ({
+      days: [],
+      models: Array.from({ length: Math.min(count, rowsMax) }, () => ({
+        day: "2026-11-22",
+        turns: 1,
+        partial_turns: 0,
+        largest_input_tokens: 1,
+        ...modelRow("m", [1, 0, 0, 0]),
+      })),
+    }),
+  });
+  const sum = async (counts: readonly [number, number]) => {
+    const open = new Map([["dial.db", rows(counts[0])], ["teamchat.db", rows(counts[1])]] as const);
+    const files = { stat: () => Promise.resolve(undefined) };
+    const reader = createUsageReader({ files, databases: memoryDatabases(), folder: "/d", open });
+    const found = await reader.sum(ALWAYS);
+    return found.ok ? found.value.models.length : found.error.code;
+  };
+  const max = USAGE_LIMITS.answerRowsMax;
+  assert.equal(await sum([max - 1, 1]), max);
+  assert.equal(await sum([max + 7, 0]), "usage-too-long");
+  assert.equal(await sum([max, 1]), "usage-too-long");
+});
+
+Deno.test("a store that cannot be opened refuses the answer", async () => {
+  const fault = new FileFault("EACCES", "/d/dial.db", "permission denied");
+  const reader = createUsageReader({
+    files: { stat: () => Promise.resolve({} as never) },
+    databases: { open: () => Promise.reject(fault) },
+    folder: "/d",
+    open: new Map(),
+  });
+  const found = await reader.sum(ALWAYS);
+  assert.ok(!found.ok && found.error.code === "usage-unreadable");
 });
 
 const FIGURES: ModelUsage = {

@@ -128,6 +128,13 @@ Deno.test("events without a turn are asides, and unknown kinds are skipped", () 
   assert.deepEqual(turns.map(({ kind }) => kind), ["aside", "aside"]);
 });
 
+Deno.test("the tokens of a turn are no step of it", () => {
+  const models = [{ model: "m", input_tokens: 1, output_tokens: 1 }];
+  const [turn] = turnsOf([asked(), event("usage", { models }), event("turn_ended")]);
+  assert.deepEqual(turn?.steps, []);
+  assert.equal(turn?.state, "ended");
+});
+
 Deno.test("payloads of the wrong shape never throw", () => {
   for (
     const kind of ["turn_queued", "message", "tool_call", "tool_result", "turn_ended", "notice"]
