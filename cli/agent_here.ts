@@ -41,7 +41,7 @@ export async function agentHere(
   return err(refusal(
     "agent-elsewhere",
     `Cannot reach agent "${name}" from host "${ports.hostname}": it runs on "${runOn}", ` +
-      `must be asked there`,
+      `must be called on that host`,
     { hints: [commandOn(runOn, context.typed)] },
   ));
 }

@@ -226,7 +226,7 @@ async function whyOffline(context: VerbContext, agent: AgentRecord): Promise<Con
     return { state, reason: "its dial keys are all revoked, must have one", key };
   }
   if (dialKeys !== undefined && key !== undefined && !dialKeys.includes(key)) {
-    return { state, reason: "its dial key is not enrolled, must be", key };
+    return { state, reason: "its dial key is not enrolled", key };
   }
   return { state, reason: "its dial unit must be" };
 }

@@ -118,7 +118,7 @@ export function revokeKey<Name extends string>(
         // valid.
         return err(refusal(
           "dial-key-unknown",
-          `Cannot revoke dial keys of ${holderText}: it never had one, must be one that is listed`,
+          `Cannot revoke dial keys of ${holderText}: it never had one, must be in the list`,
           { hints: [listing(name)] },
         ));
       }
@@ -126,8 +126,8 @@ export function revokeKey<Name extends string>(
       if (keys?.includes(key)) return ok(keys.filter((one) => one !== key));
       return err(refusal(
         "dial-key-unknown",
-        `Cannot revoke dial key "${key}" of ${holderText}: it is not enrolled, must be one that ` +
-          "is listed",
+        `Cannot revoke dial key "${key}" of ${holderText}: it is not enrolled, must be in the ` +
+          "list",
         { hints: [listing(name)] },
       ));
     },

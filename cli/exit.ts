@@ -63,7 +63,7 @@ function fileRefusal(fault: FileFault, doing: string): Refusal {
       });
     case "EACCES":
     case "EPERM":
-      return refusal("file-not-permitted", `${at} is not open to this user, must be`, {
+      return refusal("file-not-permitted", `${at} is not accessible to this user`, {
         hints: [`ls -ld ${fault.path}`],
       });
     case "EROFS":

@@ -79,7 +79,7 @@ function noteEnd(
 function unwritable(paths: Paths, found: string): Refusal {
   return refusal(
     "audit-unwritable",
-    `Cannot record the decision: ${found}, and nothing is changed unrecorded`,
+    `Cannot record the decision: ${found}, and no verb runs without a record`,
     { hints: [`df -h ${paths.role("daemon")}`, logHint(paths, "fleetctl-daemon.service")] },
   );
 }

@@ -47,7 +47,7 @@ function unitProblems(
 ): readonly Refusal[] {
   if (unit?.active === "active") return [];
   const state = unit === undefined
-    ? "not to be asked for: no service manager answers"
+    ? "unknown: no service manager answers"
     : unit.load === "not-found"
     ? "not installed"
     : unit.active;
@@ -67,7 +67,7 @@ function joinProblems(
   if (receiver?.active === "active") {
     return [refusal(
       "teams-receiver-left",
-      `Unit "${TEAMCHAT_RECEIVER_UNIT}" is active, must be gone: roles.yaml names one ` +
+      `Unit "${TEAMCHAT_RECEIVER_UNIT}" is active, must be removed: roles.yaml names one ` +
         `address for messages and agents, ${teamchat?.registerListen}`,
       { hints: ["fleetctl apply"] },
     )];

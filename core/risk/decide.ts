@@ -152,8 +152,8 @@ function keyRefused(call: ToolCall, key: string): Refusal {
 function otherPin(gate: Gate, call: ToolCall): Refusal {
   return refusal(
     "pin-moved",
-    `Cannot call tool ${toolText(call)}: it was requested at ${call.mcp}@${call.version}, the ` +
-      `gate is that of ${gate.mcp}@${gate.version}`,
+    `Cannot call tool ${toolText(call)}: it was requested for ${call.mcp}@${call.version}, the ` +
+      `gate is for ${gate.mcp}@${gate.version}`,
     { kind: "denied", hints: ["fleetctl apply"] },
   );
 }

@@ -270,7 +270,7 @@ function outcomeOf(host: string, result: HostJobResult): Result<JobOutcome> {
 function offline(host: string) {
   return refusal(
     "host-offline",
-    `Cannot run the job on host "${host}": it is not connected, must be`,
+    `Cannot run the job on host "${host}": it is not connected`,
     { hints: [`ssh ${host} fleetctl status`, `ssh ${host} fleetctl logs role:host`] },
   );
 }

@@ -132,7 +132,7 @@ class SqliteSpool implements Spool {
     if (this.#length + body.length <= spoolLengthMax) return undefined;
     return err(refusal(
       "storage-failed",
-      "Cannot store the message: too much waits for the sender, must be less",
+      "Cannot store the message: too many messages wait for the sender, must be fewer",
     ));
   }
 

@@ -248,7 +248,7 @@ function noAudit(paths: Paths): Refusal {
   return refusal(
     "audit-unwritable",
     `Cannot accept the request: the audit log in "${paths.role("daemon")}" cannot be written, ` +
-      `and nothing runs as root unrecorded`,
+      `and no verb runs as root without a record`,
     { hints: [`df -h ${paths.role("daemon")}`, logHint(paths, "fleetctl-daemon.service")] },
   );
 }

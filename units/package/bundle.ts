@@ -75,8 +75,8 @@ export async function bundleProgram(
   if (faults.length > 0) {
     return err(refusal(
       "bundle-incomplete",
-      `Cannot ship the bundle of "${program.name}": it needs ${faults.length} things outside ` +
-        "itself",
+      `Cannot ship the bundle of "${program.name}": it needs ${faults.length} items outside ` +
+        "the bundle",
       { details: faults },
     ));
   }

@@ -158,7 +158,7 @@ async function checkLogin(target: CheckTarget, provider: string): Promise<Result
   if (isFilled.value) return ok(`signed in to ${provider}`);
   return err(refusal(
     "needs-login",
-    `Agent "${agent.name}" is not signed in to "${provider}", must be`,
+    `Agent "${agent.name}" is not signed in to "${provider}", must sign in`,
     {
       details: ["this version has no sign-in yet: what is in that folder was put there by hand"],
       hints: [`ls -la ${quoteShell(folder)}`, `fleetctl mcp remove ${target.mcp} ${agent.name}`],

@@ -23,7 +23,7 @@ export function checkReview({ name, heldBack, heldTools = [] }: Manifest): Resul
   const command = `fleetctl mcp catalog review ${name}`;
   if (!heldTools.includes(EVERY_TOOL)) {
     const what = heldTools.length === 0
-      ? "permissions that it asked for are"
+      ? "permissions that it requested are"
       : `${heldTools.length} of its tools (${heldTools.slice(0, SHOWN_MAX).join(", ")}) are`;
     return ok(`${what} held back${since}: ${command}`);
   }
@@ -55,8 +55,8 @@ export async function checkListed(
   if (other.length > 0) {
     return err(refusal(
       "tool-unreviewed",
-      `MCP "${name}" lists ${other.length} tools differently than accepted, and they are ` +
-        `held back: ${shown(other)}`,
+      `MCP "${name}" lists ${other.length} tools that differ from the accepted ones, and they ` +
+        `are held back: ${shown(other)}`,
       { kind: "denied", hints: [reviewCommand({ mcp: name, agent })] },
     ));
   }

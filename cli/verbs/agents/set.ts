@@ -56,7 +56,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   if (options["run-on"] === "") faults.push("--run-on: is empty, must name a host");
   if (options.runtime === "") faults.push("--runtime: is empty, must name a runtime");
   if (name.ok && changed.length === 0) {
-    faults.push("nothing to set is named, must be an option of it");
+    faults.push("no field is given, must be at least one option");
   }
   if (!name.ok || faults.length > 0) return err(badOptions(faults));
   return ok({

@@ -69,8 +69,8 @@ export async function run(context: VerbContext, { mcp }: Options): Promise<Resul
     ...(failed === undefined ? {} : {
       faults: [refusal(
         "mcp-unhealthy",
-        `Cannot use MCP "${mcp}" as agent "${agent.value.name}": step "${failed.step}" does ` +
-          "not hold",
+        `Cannot use MCP "${mcp}" as agent "${agent.value.name}": step "${failed.step}" ` +
+          "fails",
         { details: failed.reason.details, hints: failed.reason.hints },
       )],
     }),

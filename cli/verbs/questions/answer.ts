@@ -92,7 +92,7 @@ function notAnswered({ id, fields }: QuestionView) {
   const option = fields.length === 0 ? "--accept" : "--set";
   return refusal(
     "answer-missing",
-    `Cannot answer question "${id}": no answer was given on a terminal, must be one or ${option}`,
+    `Cannot answer question "${id}": it has no answer, must get one on a terminal or by ${option}`,
     { kind: "usage", hints: [`fleetctl questions show ${id}`] },
   );
 }

@@ -85,7 +85,7 @@ function needed(key: KeyName) {
   )?.[0];
   return refusal(
     "key-needed",
-    `Cannot unset "${key}": the roles of this host need it, a new one can take its place`,
+    `Cannot unset "${key}": the roles of this host need it, must be replaced by a new one`,
     { hints: [`fleetctl secret rotate ${what} --revoke`] },
   );
 }

@@ -77,9 +77,9 @@ function headLines(state: string, teams: TeamsState, agents: number): readonly C
       `messages  ${teamchat.listen}/api/messages, ${modeOf(teams)} mode, cloud ${teamchat.cloud}`,
       `register  ${teamchat.registerListen}/register`,
     ]),
-    `agents    ${agents} in the ledger it was given` +
+    `agents    ${agents} in its settings` +
     (running?.connected === undefined ? "" : `, ${running.connected} connected`) +
-    (running?.isWatched === false ? ", as they were when it started" : ""),
+    (running?.isWatched === false ? ", unchanged since its start" : ""),
     `marker    ${markers.teamsGateway ?? "none: this host is its own gateway"}`,
   ];
 }

@@ -120,8 +120,8 @@ const TRUST_WORDS = {
 export function headerIsUnsigned(): Refusal {
   return refusal(
     "trust-is-header",
-    "The cockpit believes the header X-User-Email of any local process: for a site whose own " +
-      "proxy signs users in and alone reaches the cockpit",
+    "The cockpit accepts the header X-User-Email from any local process: safe only if your own " +
+      "proxy signs users in and nothing else can reach the cockpit",
     { hints: ["fleetctl webview-gateway install --trust assertion"] },
   );
 }

@@ -34,7 +34,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   const { login } = roles.value;
   const url = options.publicUrl ?? login?.settings?.WEBVIEW_URL;
   const problems = login === undefined
-    ? [refusal("login-not-installed", "The login proxy is not installed here, must be", {
+    ? [refusal("login-not-installed", "The login proxy is not installed on this host", {
       hints: ["fleetctl webview-login install"],
     })]
     : url === undefined
@@ -125,7 +125,7 @@ export function frontProblems(
   if (!headers.has("strict-transport-security")) {
     problems.push(refusal(
       "login-front-scheme",
-      `The login proxy is not informed that ${base} is https, must get X-Forwarded-Proto from a ` +
+      `The login proxy does not know that ${base} is https, must get X-Forwarded-Proto from a ` +
         "proxy in WEBVIEW_TRUSTED_PROXIES",
       { hints },
     ));

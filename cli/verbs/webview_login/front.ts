@@ -36,7 +36,7 @@ export async function run(
   if (login === undefined) {
     return err(refusal(
       "login-not-installed",
-      "Cannot print an HTTPS front: the login proxy is not installed here, must be",
+      "Cannot print an HTTPS front: the login proxy is not installed on this host",
       { hints: ["fleetctl webview-login install --help"] },
     ));
   }

@@ -135,7 +135,7 @@ Deno.test("doctor reports why and since when a whole MCP is held, and what to ru
     /review +failed +MCP "mail" is held back as a whole since 20\d\d-\S+Z, because its code names the new address "phan@giftshop\.club"/,
   );
   assert.match(held.stdout, /key +not tried/);
-  assert.match(held.stderr, /step "review" does not hold/);
+  assert.match(held.stderr, /step "review" fails/);
   assert.match(held.stderr, /^hint: fleetctl mcp catalog review mail$/m);
   await Deno.mkdir(host.paths.mcpRun, { recursive: true });
   await Deno.writeTextFile(host.paths.agentMcpSocket("mail", "ada"), "");

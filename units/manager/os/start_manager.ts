@@ -257,7 +257,7 @@ function leftoversAlive(paths: Paths, pids: readonly number[]) {
   return refusal(
     "leftovers-alive",
     `Cannot start services under ${JSON.stringify(paths.root)}: ` +
-      `processes ${pids.join(", ")} of an earlier run do not end, must be gone`,
+      `processes ${pids.join(", ")} of an earlier run are still running, must end first`,
     { hints: [`kill -9 ${pids.join(" ")}`] },
   );
 }
