@@ -7,6 +7,7 @@
  */
 
 import { z } from "zod";
+import { conversationName } from "core/dial/conversation.ts";
 import { durableEvent, previewEvent } from "core/dial/event.ts";
 import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";
 import { questionValues } from "core/dial/question_wire.ts";
@@ -143,6 +144,11 @@ export const serverFrame = z.discriminatedUnion("type", [
     text: z.string(),
     origin: z.string(),
     created: z.number(),
+    /**
+     * Conversation of the turn; absent for the default one. Only to clients with the capability
+     * `conversations`.
+     */
+    conversation: conversationName.optional(),
     /**
      * The turn's files. Each was sent before this frame in `file` frames, or has a `fault` that
      * says why it is missing.

@@ -26,6 +26,8 @@ export interface ScriptedRuntime extends RuntimeDriver {
   /** Turns that have begun, in order. */
   readonly begun: readonly string[];
   readonly starts: () => number;
+  /** The conversation of each start, in order; "default" for the default one. */
+  readonly opened: readonly string[];
   /** Ends the running process as `kill -9` would. */
   kill(reason?: string): void;
   /** Makes further starts fail; undefined lets them succeed again. */
@@ -49,8 +51,8 @@ export function scriptedRuntime(
 
 class Scripted implements ScriptedRuntime {
   readonly begun: string[] = [];
+  readonly opened: string[] = [];
   readonly #script: (stage: TurnStage) => Promise<TurnOutcome>;
-  #starts = 0;
   #failure: string | undefined;
   #unfinished: string | undefined;
   #lastOutputMs = 0;
@@ -62,7 +64,7 @@ class Scripted implements ScriptedRuntime {
     this.#script = script;
   }
 
-  starts = () => this.#starts;
+  starts = () => this.opened.length;
 
   kill(reason = "signal SIGKILL"): void {
     this.#end(reason);
@@ -92,8 +94,8 @@ class Scripted implements ScriptedRuntime {
     this.#lastOutputMs = ms;
   }
 
-  async start(signal?: AbortSignal): Promise<RuntimeSession> {
-    this.#starts++;
+  async start(signal?: AbortSignal, conversation = "default"): Promise<RuntimeSession> {
+    this.opened.push(conversation);
     const ended = new Promise<void>((done) => signal?.addEventListener("abort", () => done()));
     await Promise.race([this.#heldStart, ended]);
     if (signal?.aborted === true) throw new Error("it is no longer needed");

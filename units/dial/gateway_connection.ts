@@ -8,6 +8,7 @@
  */
 
 import { defined } from "core/defined.ts";
+import { namedConversation } from "core/dial/conversation.ts";
 import type { InboundFrame } from "units/dial/client_session.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
@@ -206,7 +207,8 @@ function handleFrame(frame: InboundFrame, context: FrameContext): void {
       const { turn_id: turnId, origin } = frame;
       const lines = deps.turnFiles?.linesOf(turnId, frame.files ?? []) ?? [];
       const text = [frame.text, ...lines].filter((line) => line !== "").join("\n");
-      const accepted = store.accept({ turnId, text, origin });
+      const conversation = namedConversation(frame.conversation);
+      const accepted = store.accept({ turnId, text, origin, conversation });
       if (!accepted.ok) {
         log.error("turn not stored", { turn: turnId, code: accepted.error.code });
         return link.reconnect(CLOSE.tryAgainLater, "storage");

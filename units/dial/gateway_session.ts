@@ -58,7 +58,7 @@ export type Outbox = Pick<
   "epoch" | "last" | "dropped" | "openTurns" | "read" | "acknowledge" | "renumber"
 >;
 
-const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages", "files"];
+const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages", "files", "conversations"];
 
 /** Dependencies of a session. */
 export interface SessionDeps {

@@ -8,12 +8,14 @@
  * | a turn uses the program, or something else needs it | it stays |
  * | its end would lose something (`RuntimeSession.unfinished`) | it stays, and the log says why |
  * | it is idle for `idleMs` | its whole process group ends: it sleeps |
+ * | the next turn is of another conversation | it ends, and starts with that one |
  * | it sleeps, or is ending to sleep | the next use waits, and gets the newly started one |
  *
  * @module
  */
 
 import { backoffMs } from "core/concurrency/backoff.ts";
+import { DEFAULT_CONVERSATION } from "core/dial/conversation.ts";
 import type { AgentState } from "core/dial/event.ts";
 import { DIAL_BACKOFF } from "units/dial/backoff.ts";
 import { errorText } from "core/errors.ts";
@@ -27,10 +29,14 @@ import type { RuntimeDriver, RuntimeSession } from "units/dial/runtimes/driver.t
 /** The supervised runtime. */
 export interface SupervisedRuntime {
   /**
-   * Runs `work` with the running session, which does not sleep meanwhile. If there is none, waits
-   * for the next start; `work` gets the session or the reason why it failed.
+   * Runs `work` with a session of the conversation, which does not sleep meanwhile; one call at a
+   * time. If the program has another conversation, ends it. If there is none, waits for the next
+   * start. `work` gets the session or the reason why it failed.
    */
-  use<T>(work: (session: Result<RuntimeSession, string>) => Promise<T>): Promise<T>;
+  use<T>(
+    conversation: string | undefined,
+    work: (session: Result<RuntimeSession, string>) => Promise<T>,
+  ): Promise<T>;
   /** Ends the runtime and does not restart it. */
   close(graceMs: number): Promise<void>;
 }
@@ -50,8 +56,8 @@ export interface RuntimeDeps {
   readonly isNeeded: () => boolean;
 }
 
-/** Time limit for a program to end when it goes to sleep. */
-const SLEEP_GRACE_MS = 10_000;
+/** Time limit for a program to end when it goes to sleep, or when its conversation changes. */
+const LEAVE_GRACE_MS = 10_000;
 /** Pause before a program that had to stay is looked at again. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -68,13 +74,16 @@ class Supervisor implements SupervisedRuntime {
   readonly #deps: RuntimeDeps;
   readonly #stop = new AbortController();
   #current: RuntimeSession | undefined;
+  /** Conversation of the next start, and of the program that starts or runs. */
+  #wanted: string | undefined;
+  #conversation: string | undefined;
   #waiters: ((outcome: Result<RuntimeSession, string>) => void)[] = [];
   /** Cuts short the wait before the next start. */
   #startNow = new AbortController();
   /** Number of callers that use the session or wait for one. */
   #users = 0;
   #stopIdleTimer = () => {};
-  /** The session that was ended to sleep, until the next start. */
+  /** The session that was ended on purpose, until the next start. */
   #leaving: RuntimeSession | undefined;
   /** Why the program last stayed awake. */
   #stayed: string | undefined;
@@ -88,11 +97,14 @@ class Supervisor implements SupervisedRuntime {
     this.#done = this.#supervise();
   }
 
-  async use<T>(work: (session: Result<RuntimeSession, string>) => Promise<T>): Promise<T> {
+  async use<T>(
+    conversation: string | undefined,
+    work: (session: Result<RuntimeSession, string>) => Promise<T>,
+  ): Promise<T> {
     this.#users++;
     this.#stopIdleTimer();
     try {
-      return await work(await this.#session());
+      return await work(await this.#sessionOf(conversation));
     } finally {
       this.#users--;
       this.#startIdleTimer(this.#deps.idleMs);
@@ -104,6 +116,32 @@ class Supervisor implements SupervisedRuntime {
     this.#stopIdleTimer();
     await (this.#current ?? this.#leaving)?.close(graceMs);
     await this.#done;
+  }
+
+  async #sessionOf(conversation: string | undefined): Promise<Result<RuntimeSession, string>> {
+    this.#wanted = conversation;
+    while (true) {
+      const session = await this.#session();
+      if (!session.ok || this.#conversation === conversation) return session;
+      this.#changeConversation();
+    }
+  }
+
+  /** Ends the program; the caller waits for the next start, which opens the wanted conversation. */
+  #changeConversation(): void {
+    const session = this.#current;
+    if (session === undefined) return;
+    this.#deps.log.info("runtime changes its conversation", {
+      from: this.#conversation ?? DEFAULT_CONVERSATION,
+      to: this.#wanted ?? DEFAULT_CONVERSATION,
+    });
+    this.#leave(session);
+  }
+
+  #leave(session: RuntimeSession): void {
+    this.#leaving = session;
+    this.#current = undefined;
+    void session.close(LEAVE_GRACE_MS);
   }
 
   #session(): Promise<Result<RuntimeSession, string>> {
@@ -147,10 +185,11 @@ class Supervisor implements SupervisedRuntime {
   async #runOnce(): Promise<{ readonly ranMs: number; readonly reason: string }> {
     const { driver, clock, onState } = this.#deps;
     this.#leaving = undefined;
+    this.#conversation = this.#wanted;
     onState("starting");
     let session: RuntimeSession;
     try {
-      session = await driver.start(this.#stop.signal);
+      session = await driver.start(this.#stop.signal, this.#conversation);
     } catch (thrown) {
       return { ranMs: 0, reason: errorText(thrown) };
     }
@@ -201,10 +240,8 @@ class Supervisor implements SupervisedRuntime {
       return this.#startIdleTimer(Math.min(idleMs, LOOK_AGAIN_MS));
     }
     this.#stayed = undefined;
-    this.#leaving = session;
-    this.#current = undefined;
     onLeaving();
     log.info("runtime goes to sleep", { idle_s: Math.round(idleMs / 1_000) });
-    void session.close(SLEEP_GRACE_MS);
+    this.#leave(session);
   }
 }

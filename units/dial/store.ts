@@ -53,7 +53,8 @@ create table if not exists turns (
   text text not null,
   origin text not null,
   state text not null,
-  end_seq integer
+  end_seq integer,
+  conversation text
 ) strict;
 `;
 
@@ -70,6 +71,8 @@ export interface AcceptedTurn {
   readonly turnId: string;
   readonly text: string;
   readonly origin: string;
+  /** Its conversation; absent for the default one. */
+  readonly conversation?: string | undefined;
 }
 
 /** A state change of a turn, stored together with its events. */
@@ -133,6 +136,7 @@ export async function openDialStore(
   const db = await databases.open(path);
   db.transaction(() => {
     db.exec(TABLES);
+    addConversationOfTurns(db);
     db.exec(APPROVAL_TABLE);
     db.exec(QUESTION_TABLE);
     db.exec(NOTE_TABLE);
@@ -142,6 +146,13 @@ export async function openDialStore(
     put.run("last", "0");
   });
   return new SqliteDialStore(db);
+}
+
+/** Adds the column to a store of an older version, whose turns are of the default conversation. */
+function addConversationOfTurns(db: Database): void {
+  const columns = db.prepare("select name from pragma_table_info('turns')").all();
+  if (columns.some(({ name }) => name === "conversation")) return;
+  db.exec("alter table turns add column conversation text");
 }
 
 class SqliteDialStore implements DialStore {
@@ -242,7 +253,8 @@ class SqliteDialStore implements DialStore {
 
   accept(turn: AcceptedTurn, askedEvent?: EventDraft): Result<"new" | "known"> {
     const written = writeSql(this.#db, "the turn", () => {
-      const { changes } = this.#sql.accept.run(turn.turnId, turn.text, turn.origin);
+      const { turnId, text, origin, conversation = null } = turn;
+      const { changes } = this.#sql.accept.run(turnId, text, origin, conversation);
       if (changes !== 1 || askedEvent === undefined) return { isNew: changes === 1, bytes: 0 };
       const bytes = this.#insert([askedEvent]);
       this.#sql.setMeta.run(String(this.#last + 1), "last");
@@ -273,6 +285,7 @@ class SqliteDialStore implements DialStore {
       turnId: String(row.turn_id),
       text: String(row.text),
       origin: String(row.origin),
+      ...(row.conversation === null ? {} : { conversation: String(row.conversation) }),
     };
   }
 
@@ -337,7 +350,8 @@ function statements(db: Database) {
     drop: db.prepare("delete from outbox where seq <= ?"),
     read: db.prepare("select * from outbox where seq between ? and ? order by seq"),
     accept: db.prepare(
-      "insert or ignore into turns (turn_id, text, origin, state) values (?, ?, ?, 'accepted')",
+      "insert or ignore into turns (turn_id, text, origin, conversation, state) " +
+        "values (?, ?, ?, ?, 'accepted')",
     ),
     next: db.prepare("select * from turns where state = 'accepted' order by place limit 1"),
     state: db.prepare("select state from turns where turn_id = ?"),

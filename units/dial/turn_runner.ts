@@ -141,7 +141,7 @@ class SerialRunner implements TurnRunner {
     if (this.#isOver(turnId) || this.#isClosed) return await this.#ending.get(turnId);
     const running: Running = { turnId };
     this.#running = running;
-    await runtime.use((session) => this.#runIn(session, turn, running));
+    await runtime.use(turn.conversation, (session) => this.#runIn(session, turn, running));
   }
 
   /** Runs a turn in the session that the runtime supplied for it. */

@@ -49,7 +49,7 @@ class Scene {
   async use(): Promise<HeldUse> {
     const over = Promise.withResolvers<void>();
     let got: string | undefined;
-    const done = this.#runtime.use(async (session: Result<RuntimeSession, string>) => {
+    const done = this.#runtime.use(undefined, async (session: Result<RuntimeSession, string>) => {
       got = session.ok ? "ready" : session.error;
       await over.promise;
     });

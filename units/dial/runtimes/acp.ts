@@ -34,6 +34,8 @@ import {
   spawnRuntime,
 } from "units/dial/runtimes/launch.ts";
 import { createLeftRunning } from "units/dial/runtimes/left_running.ts";
+import { withLossNotice } from "units/dial/runtimes/lost_conversation.ts";
+import { openSessionFile } from "units/dial/runtimes/session_file.ts";
 import { jsonLineWriter, parseJsonLine } from "core/text/json_lines.ts";
 import { readLines } from "core/text/lines.ts";
 import { proxiedOf } from "core/runtimes/mcp_entries.ts";
@@ -47,12 +49,27 @@ export function acpDriver(
   ports: DriverPorts,
   options: DriverOptions,
 ): RuntimeDriver {
-  // Kept across restarts: these are denials that the model has not seen yet.
-  const denials = createPendingDenials();
+  // Kept across restarts: these are denials that the model has not seen yet. Those of another
+  // conversation are dropped: they would reveal its calls.
+  let denials = createPendingDenials();
+  let last: string | undefined;
   const { runtime, known } = launch;
   const versions = createVersionWatch({ runtime, known, log: ports.log });
   return {
-    start: (signal) => startSession({ launch, ports, options, denials, versions, signal }),
+    async start(signal, conversation) {
+      if (conversation !== last) denials = createPendingDenials();
+      last = conversation;
+      const sessionFile = await openSessionFile(ports, options.sessionFile, conversation);
+      return await startSession({
+        launch,
+        ports,
+        options,
+        denials,
+        versions,
+        signal,
+        sessionFile,
+      });
+    },
   };
 }
 
@@ -63,12 +80,14 @@ interface Starter {
   readonly denials: PendingDenials;
   readonly versions: VersionWatch;
   readonly signal: AbortSignal | undefined;
+  /** File that stores the id of the conversation. */
+  readonly sessionFile: string;
 }
 
 async function startSession(
-  { launch, ports, options, denials, versions, signal }: Starter,
+  { launch, ports, options, denials, versions, signal, sessionFile }: Starter,
 ): Promise<RuntimeSession> {
-  const { mcps, sessionFile } = options;
+  const { mcps } = options;
   const entries = mcps?.isInSession === true ? await mcps.read() : [];
   const servers = entries.map(({ name }) => name);
   const child = await spawnRuntime(launch, ports.processes);
@@ -106,7 +125,7 @@ async function startSession(
     const opening = { connection, launch, ports, sessionFile, entries, versions };
     const opened = await openConversation(opening);
     leftRunning.ready();
-    return acpSession({
+    const session = acpSession({
       connection,
       ...opened,
       leftRunning,
@@ -122,6 +141,7 @@ async function startSession(
         }),
       cancelMs: options.cancelMs ?? CANCEL_MS,
     });
+    return opened.lost === undefined ? session : withLossNotice(session, opened.lost);
   } catch (error) {
     child.kill("SIGKILL");
     const ended = await supervised.exited;

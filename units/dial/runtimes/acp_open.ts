@@ -13,6 +13,7 @@ import {
   PROTOCOL_VERSION,
 } from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
+import { err, ok, type Result } from "core/result.ts";
 import { claudeSettings } from "units/dial/runtimes/claude_settings.ts";
 import { type UsageSource, usageSourceOf } from "units/dial/runtimes/acp_usage.ts";
 import {
@@ -43,6 +44,8 @@ export interface OpenedConversation {
   readonly usage: UsageSource;
   /** Whether the program offers `session/close`. */
   readonly isClosable: boolean;
+  /** Why the stored conversation was lost; undefined when it goes on, or when there was none. */
+  readonly lost: string | undefined;
 }
 
 /** Performs the handshake, then resumes the conversation or begins one. */
@@ -66,14 +69,10 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const resumed = stored === undefined
     ? undefined
     : await resumeConversation(opening, { peer, stored, mcpServers });
-  if (stored !== undefined && resumed !== undefined) {
+  if (stored !== undefined && resumed?.ok === true) {
     await enterMode(opening, stored);
-    return {
-      sessionId: stored,
-      isResumable: true,
-      isClosable,
-      usage: usageSourceOf(peer, resumed),
-    };
+    const usage = usageSourceOf(peer, resumed.value);
+    return { sessionId: stored, isResumable: true, isClosable, usage, lost: undefined };
   }
   const opened = await connection.agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
@@ -85,7 +84,8 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   await rememberSession(ports.files, sessionFile, { runtime: launch.runtime, sessionId });
   const { sessionCapabilities, loadSession } = peer.agentCapabilities ?? {};
   const isResumable = Boolean(sessionCapabilities?.resume) || loadSession === true;
-  return { sessionId, isResumable, isClosable, usage: usageSourceOf(peer, opened) };
+  const lost = resumed?.ok === false ? resumed.error : undefined;
+  return { sessionId, isResumable, isClosable, usage: usageSourceOf(peer, opened), lost };
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */
@@ -94,7 +94,7 @@ function claudeMeta({ ask }: RuntimeLaunch): { readonly _meta?: Record<string, u
   return settings === undefined ? {} : { _meta: { claudeCode: { options: { settings } } } };
 }
 
-/** Returns the program's answer; undefined when the conversation cannot be resumed. */
+/** Returns the program's answer, or the reason why the conversation is lost. */
 async function resumeConversation(
   { connection, launch, ports }: Opening,
   { peer, stored, mcpServers }: {
@@ -102,27 +102,24 @@ async function resumeConversation(
     readonly stored: string;
     readonly mcpServers: McpServer[];
   },
-): Promise<object | undefined> {
+): Promise<Result<object, string>> {
   const capabilities = peer.agentCapabilities;
   const params = { sessionId: stored, cwd: launch.cwd, mcpServers, ...claudeMeta(launch) };
   try {
     if (capabilities?.sessionCapabilities?.resume) {
-      return await connection.agent.request(methods.agent.session.resume, params) ?? {};
+      return ok(await connection.agent.request(methods.agent.session.resume, params) ?? {});
     }
     if (capabilities?.loadSession === true) {
       // The agent replays the conversation here. The updates are dropped: no turn is running, and
       // the log already contains them.
-      return await connection.agent.request(methods.agent.session.load, params) ?? {};
+      return ok(await connection.agent.request(methods.agent.session.load, params) ?? {});
     }
-    return undefined;
+    return err("it resumes no conversations");
   } catch (error) {
     if (connection.signal.aborted) throw error;
-    ports.log.warning("conversation lost", {
-      runtime: launch.runtime,
-      session: stored,
-      reason: errorText(error),
-    });
-    return undefined;
+    const reason = errorText(error);
+    ports.log.warning("conversation lost", { runtime: launch.runtime, session: stored, reason });
+    return err(reason);
   }
 }
 

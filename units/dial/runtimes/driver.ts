@@ -83,8 +83,8 @@ export interface RuntimeSession {
 /** Starts sessions of one runtime. */
 export interface RuntimeDriver {
   /**
-   * Starts the program and resumes the conversation, or begins one. Rejects with the reason.
-   * `signal` ends a start that is no longer needed.
+   * Starts the program and resumes the conversation, or begins one; without a name, the default
+   * conversation. Rejects with the reason. `signal` ends a start that is no longer needed.
    */
-  start(signal?: AbortSignal): Promise<RuntimeSession>;
+  start(signal?: AbortSignal, conversation?: string): Promise<RuntimeSession>;
 }

@@ -35,7 +35,7 @@ export interface RuntimeLaunch {
 
 /** What a driver needs besides the program. */
 export interface DriverOptions {
-  /** File that stores the id of the agent's conversation; written with mode 0600. */
+  /** File that stores the id of the default conversation; written with mode 0600. */
   readonly sessionFile: string;
   /** The agent's MCP entries, read again for each start of the program. */
   readonly mcps?: {

@@ -29,8 +29,10 @@ import {
 } from "units/dial/runtimes/launch.ts";
 import { createLeftRunning, type LeftRunning } from "units/dial/runtimes/left_running.ts";
 import { type Link, openLink } from "units/dial/runtimes/line_link.ts";
+import { withLossNotice } from "units/dial/runtimes/lost_conversation.ts";
 import type { Message } from "units/dial/runtimes/message.ts";
 import type { QuestionAsker } from "units/dial/runtimes/question.ts";
+import { openSessionFile } from "units/dial/runtimes/session_file.ts";
 import type { McpLoad } from "core/runtimes/mcp_load.ts";
 import { type McpEntry, printMcpServers, proxiedOf } from "core/runtimes/mcp_entries.ts";
 import { superviseChild, type SupervisedChild } from "units/dial/runtimes/supervise.ts";
@@ -126,10 +128,10 @@ export function lineDriver(
   // Kept across restarts: a version is shown only once.
   const versions = createVersionWatch({ runtime, known, log: ports.log });
   return {
-    async start(signal) {
-      const { sessionFile } = options;
+    async start(signal, conversation) {
+      const sessionFile = await openSessionFile(ports, options.sessionFile, conversation);
       const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
-      const starter = { protocol, launch, ports, options, versions, signal };
+      const starter = { protocol, launch, ports, options, versions, signal, sessionFile };
       if (stored === undefined) return await startSession(starter, undefined);
       try {
         return await startSession(starter, stored);
@@ -138,7 +140,7 @@ export function lineDriver(
         if (!(error instanceof ConversationGone)) throw error;
         const fields = { runtime: launch.runtime, session: stored, reason: error.message };
         ports.log.warning("conversation lost", fields);
-        return await startSession(starter, undefined);
+        return withLossNotice(await startSession(starter, undefined), error.message);
       }
     },
   };
@@ -151,6 +153,8 @@ interface Starter {
   readonly options: DriverOptions;
   readonly versions: VersionWatch;
   readonly signal: AbortSignal | undefined;
+  /** File that stores the id of the conversation. */
+  readonly sessionFile: string;
 }
 
 /** Writes the MCP entries to the file from which the program reads them. */
@@ -252,7 +256,7 @@ interface SessionKeeper {
 }
 
 function createSessionKeeper(of: Starter, known: string | undefined): SessionKeeper {
-  const { launch: { runtime }, ports, options } = of;
+  const { launch: { runtime }, ports, sessionFile } = of;
   let last = known;
   let stored = known;
   let written: Promise<void> = Promise.resolve();
@@ -262,7 +266,7 @@ function createSessionKeeper(of: Starter, known: string | undefined): SessionKee
       last = sessionId;
       written = written.then(async () => {
         try {
-          await rememberSession(ports.files, options.sessionFile, { runtime, sessionId });
+          await rememberSession(ports.files, sessionFile, { runtime, sessionId });
           stored = sessionId;
         } catch (error) {
           ports.log.error("conversation id not kept", { runtime, reason: errorText(error) });

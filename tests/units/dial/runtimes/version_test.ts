@@ -33,10 +33,11 @@ const PROGRAMS: Partial<Record<WireProtocol, (version: string) => FakeProgram>> 
       agent({ name: "fake" })
         .onRequest(methods.agent.initialize, () => ({
           protocolVersion: 1,
-          agentCapabilities: {},
+          agentCapabilities: { sessionCapabilities: { resume: {} } },
           agentInfo: { name: "fake", version },
         }))
         .onRequest(methods.agent.session.new, () => ({ sessionId: "s" }))
+        .onRequest(methods.agent.session.resume, () => ({}))
         .onRequest(methods.agent.session.prompt, () => ({ stopReason: "end_turn" })),
     ),
   stream_json: (version) =>
