@@ -167,7 +167,7 @@ Deno.test("doctor names the tools that wait for review, and the changed ones", a
   assert.ok(!other.ok && other.error.code === "tool-unreviewed");
   assert.match(
     other.error.message,
-    /lists 2 tools differently .* held back: a \(changed\), c \(new\)$/,
+    /lists 2 tools that differ .* held back: a \(changed\), c \(new\)$/,
   );
   assert.deepEqual(other.error.hints, ["fleetctl mcp catalog review wiki --from ada"]);
 });
