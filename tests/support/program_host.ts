@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { ApprovalView } from "core/dial/local_frames.ts";
+import type { ApprovalView, QuestionView } from "core/dial/local_frames.ts";
 import type { FakeModel } from "tests/fakes/model_endpoint.ts";
 import { poll } from "tests/support/booted_host.ts";
 import type { MarkedHub } from "tests/support/marked_hub.ts";
@@ -68,6 +68,15 @@ export class ProgramHost extends PackagedHost {
       "a call that waits",
       async () => (await this.approvals()).find(({ state }) => state === "asked"),
     );
+  }
+
+  /** Waits for a question of the program, and returns it. */
+  async untilQuestion(): Promise<QuestionView> {
+    return await poll("a question that waits", async () => {
+      const listed = await this.must("fleetctl", "questions", "list", "--json");
+      const { questions } = JSON.parse(listed) as { questions: readonly QuestionView[] };
+      return questions.find(({ state }) => state === "asked");
+    });
   }
 
   /** Marks tools of the hub in the catalog and exposes them; the agent's own entry is unchanged. */

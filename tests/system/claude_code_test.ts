@@ -180,6 +180,35 @@ async function ownToolsTellTheReason(scene: ClaudeScene): Promise<void> {
   assert.match(await scene.modeOf("/home/ada/workspace/made"), / ada:ada$/);
 }
 
+const DRINKS = [{
+  question: "Which drink?",
+  header: "Drink",
+  multiSelect: false,
+  options: [{ label: "Tea", description: "hot" }, { label: "Water", description: "cold" }],
+}];
+
+/** The program asks the person; root answers on the command line. */
+async function asksThePerson(scene: ClaudeScene): Promise<void> {
+  const before = await scene.questions();
+  const called = scene.call("AskUserQuestion", { questions: DRINKS });
+  const { id, fields } = await scene.untilQuestion();
+  const [drink] = fields;
+  assert.ok(drink !== undefined);
+  const listed = await scene.must("fleetctl", "questions", "list", "ada");
+  assert.match(listed, /Which drink\?/);
+  await scene.must("fleetctl", "questions", "answer", id, "--set", `${drink.name}=Water`);
+  const { text, isError } = await called;
+  assert.equal(isError, false, text);
+  assert.match(text, /"Which drink\?"="Water"/);
+  assert.equal(await scene.questions(), before, "a question is no approval");
+  const late = await scene.run(["fleetctl", "questions", "decline", id]);
+  assert.equal(late.code, 1, late.out);
+
+  const again = scene.call("AskUserQuestion", { questions: DRINKS });
+  await scene.must("fleetctl", "questions", "decline", (await scene.untilQuestion()).id);
+  assert.ok(!(await again).text.includes('="'), "no answer reached the model");
+}
+
 async function resumesWithTools(scene: ClaudeScene): Promise<void> {
   await scene.must("fleetctl", "agents", "restart", "ada");
   const { tools, userTexts } = await scene.say("and now?");
@@ -291,6 +320,7 @@ Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for i
       "the reason reaches the model for its own tools",
       () => ownToolsTellTheReason(scene),
     );
+    await step("its question is answered on the command line", () => asksThePerson(scene));
     await step("the first turn after a restart has its tools", () => resumesWithTools(scene));
     await step("the mode decides which built-in tools ask", () => modesDecide(scene));
     await step("the built-in runtime obeys the mode too", () => builtInObeys(scene));

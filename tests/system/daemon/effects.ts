@@ -114,6 +114,12 @@ const HOST: readonly Effect[] = [
     seen: ["ls /var/log/fleetctl", /^(?![^]*gone)/],
   },
   { line: "status", says: /^ada /m },
+  { line: "usage", says: /^ada +\d/m },
+  // tests/system/claude_code_test.ts answers and declines real questions on a host.
+  { line: "questions list", says: /No question waits for a person/ },
+  { line: "questions show 0123abcd", code: 1 },
+  { line: "questions answer 0123abcd --accept", code: 1 },
+  { line: "questions decline 0123abcd", code: 1 },
   {
     first: "mkdir -p /srv/up/var/lib/fleetctl && " +
       "cp -a /var/lib/fleetctl/vendor-cache /srv/up/var/lib/fleetctl/",
