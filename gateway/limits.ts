@@ -26,6 +26,15 @@ export const STREAM_LIMITS = {
   streamsPerViewerMax: 64,
 } as const;
 
+/** Conversations of one agent. */
+export const CONVERSATION_LIMITS = {
+  /** A person can find one among them, and a list is counted within a millisecond. */
+  perAgentMax: 10_000,
+  nameLengthMax: 100,
+  pageDefault: 100,
+  pageMax: 1_000,
+} as const;
+
 /** Requests from pages about models. Each one starts a program as root. */
 export const MODEL_LIMITS = {
   /** Open at the same time, for all agents of a gateway. */

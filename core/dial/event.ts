@@ -8,6 +8,7 @@
 import { FORM_SHAPE, isBounded, questionValues } from "core/dial/question_wire.ts";
 import { ANSWER_ACTIONS } from "core/questions/question.ts";
 import { z } from "zod";
+import { conversationName } from "core/dial/conversation.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 
 /** Agent process states. `offline` is never sent: the gateway derives it. */
@@ -51,11 +52,17 @@ export const EVENT_PAYLOADS = {
     origin: z.string(),
     /** Messages between agents that led to this turn; 0 if the owner wrote it. */
     hops: z.number().int().nonnegative().default(0),
+    /** Absent for the default conversation. */
+    conversation: conversationName.optional(),
   }),
   /** Gateway: the agent's dial unit has stored the turn; it runs at most once. */
   turn_delivered: z.object({}),
   /** Agent: a turn requested on its own host; `by` is the requester, as root stated it. */
-  turn_asked: z.object({ text: z.string(), by: z.string() }),
+  turn_asked: z.object({
+    text: z.string(),
+    by: z.string(),
+    conversation: conversationName.optional(),
+  }),
   /** Agent: the turn was passed to the runtime. */
   turn_started: z.object({}),
   /** Agent: a whole message of the assistant. */

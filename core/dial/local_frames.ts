@@ -8,6 +8,7 @@
 
 import { z } from "zod";
 import { defined } from "core/defined.ts";
+import { conversationName } from "core/dial/conversation.ts";
 import { previewEvent } from "core/dial/event.ts";
 import { FORM_SHAPE, questionValues } from "core/dial/question_wire.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
@@ -163,6 +164,8 @@ export const localRequest = z.discriminatedUnion("type", [
     agent: z.string().min(1).max(64),
     text: z.string(),
     by: z.string().min(1).max(128),
+    /** Absent for the default conversation; a new name begins one. */
+    conversation: conversationName.optional(),
   }),
   /**
    * From fleetctl's MCP proxy: the program has listed the tools of this MCP. Valid while the

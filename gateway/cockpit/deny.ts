@@ -17,6 +17,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "turn-unknown": 404,
   "approval-unknown": 404,
   "question-unknown": 404,
+  "conversation-unknown": 404,
   "method-not-allowed": 405,
   "turn-key-reused": 409,
   "host-unknown": 421,

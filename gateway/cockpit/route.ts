@@ -57,7 +57,7 @@ export type RouteRow<
   B extends Schema | undefined = undefined,
 > =
   & {
-    readonly method: "GET" | "POST";
+    readonly method: "GET" | "POST" | "PATCH";
     readonly path: string;
     readonly summary: string;
     readonly query?: Q;
@@ -74,7 +74,7 @@ export type RouteRow<
 
 /** A row with its types erased, as the application mounts it; schemas are checked at run time. */
 export interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PATCH";
   readonly path: string;
   readonly summary: string;
   readonly gate: Gate;

@@ -13,6 +13,7 @@ import { HOST_ROUTES } from "gateway/cockpit/routes/hosts.ts";
 import { MODEL_ROUTES } from "gateway/cockpit/routes/models.ts";
 import { APPROVAL_ROUTES } from "gateway/cockpit/routes/approvals.ts";
 import { QUESTION_ROUTES } from "gateway/cockpit/routes/questions.ts";
+import { CONVERSATION_ROUTES } from "gateway/cockpit/routes/conversations.ts";
 import { PROCESS_ROUTES } from "gateway/cockpit/routes/process.ts";
 import { STREAM_ROUTES } from "gateway/cockpit/routes/streams.ts";
 import { TURN_ROUTES } from "gateway/cockpit/routes/turns.ts";
@@ -35,6 +36,7 @@ export const ROUTES: readonly Route[] = [
   ...HOST_ROUTES,
   ...MODEL_ROUTES,
   ...TURN_ROUTES,
+  ...CONVERSATION_ROUTES,
   ...APPROVAL_ROUTES,
   ...QUESTION_ROUTES,
   ...STREAM_ROUTES,

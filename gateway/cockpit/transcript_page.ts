@@ -6,6 +6,7 @@
  */
 
 import { z } from "zod";
+import { conversationName } from "core/dial/conversation.ts";
 import { defined } from "core/defined.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import { formatCursor, parseCursor } from "gateway/cockpit/cursor.ts";
@@ -58,6 +59,8 @@ export const transcriptQuery = {
   ),
   /** Selects a page by turns, with this number of turns. */
   turns: z.coerce.number().int().min(1).max(STREAM_LIMITS.pageTurnsMax).optional(),
+  /** Selects the turns of one conversation; a stream contains all of them. */
+  conversation: conversationName.optional(),
   /** Selects one turn. */
   turn: z.string().min(1).max(64).optional(),
 };
@@ -69,6 +72,7 @@ export interface PageWish {
   readonly limit: number;
   readonly turns?: number | undefined;
   readonly turn?: string | undefined;
+  readonly conversation?: string | undefined;
 }
 
 /** Reads and formats the page. */
@@ -91,8 +95,11 @@ async function find(log: EventLog, { agent, limit, turns, turn, ...wish }: PageW
 }> {
   const before = wish.before === undefined ? undefined : parseCursor(wish.before)?.seq;
   if (turn !== undefined) return await log.turnPart({ agent, turnId: turn, before, limit });
-  if (turns !== undefined) return await log.turnPage({ agent, before, turns, limit });
-  const { events, hasMore } = await log.page({ agent, before, limit });
+  const { conversation } = wish;
+  if (turns !== undefined) {
+    return await log.turnPage({ agent, before, turns, limit, conversation });
+  }
+  const { events, hasMore } = await log.page({ agent, before, limit, conversation });
   return { events, before: hasMore ? events[0]?.seq : undefined };
 }
 

@@ -216,7 +216,18 @@ class AgentRouter implements Router {
     }
     this.#handed.set(session, turn.turnId);
     const { turnId, text, origin, created } = turn;
-    session.send({ type: "turn", turn_id: turnId, text, origin, created });
+    // A client that has only the default conversation runs the turn there.
+    const conversation = session.capabilities?.includes("conversations") === true
+      ? turn.conversation
+      : undefined;
+    session.send({
+      type: "turn",
+      turn_id: turnId,
+      text,
+      origin,
+      created,
+      ...defined({ conversation }),
+    });
     if (turn.isCancelRequested) session.send({ type: "cancel", turn_id: turnId });
   }
 

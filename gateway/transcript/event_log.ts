@@ -39,6 +39,12 @@ export interface Appended {
   readonly hasGap: boolean;
 }
 
+/**
+ * Selects the turns of one conversation, by its name or `default`, and no events outside of turns.
+ * Undefined selects everything.
+ */
+export type ConversationFilter = string | undefined;
+
 /** The durable log of everything that happened to every agent. */
 export interface EventLog {
   /** Identity of this log. When it changes, ids from before are invalid. */
@@ -80,6 +86,7 @@ export interface EventLog {
     readonly agent: string;
     readonly before: number | undefined;
     readonly limit: number;
+    readonly conversation?: ConversationFilter;
   }): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>;
   /**
    * The newest turns of an agent that began below `before`, each with at most its newest `limit`
@@ -91,6 +98,7 @@ export interface EventLog {
     readonly before: number | undefined;
     readonly turns: number;
     readonly limit: number;
+    readonly conversation?: ConversationFilter;
   }): Promise<TurnPage>;
   /**
    * The newest `limit` events of one turn, with its question. With `before`, only events below it
@@ -151,6 +159,8 @@ export interface Turn {
   readonly created: number;
   /** Sequence number of its `turn_queued` event. */
   readonly seq: number;
+  /** Absent for the default conversation. */
+  readonly conversation?: string;
 }
 
 /** A turn to queue. */
@@ -164,6 +174,8 @@ export interface NewTurn {
   readonly asker: string;
   readonly idempotencyKey: string;
   readonly at: number;
+  /** Absent for the default conversation. */
+  readonly conversation?: string | undefined;
 }
 
 /** A change of a turn and the events it produced. */
@@ -203,6 +215,38 @@ export interface TurnStore {
   ): Promise<Result<readonly StoredEvent[]>>;
   /** How many turns are in each state. */
   counts(): Promise<Readonly<Record<TurnState, number>>>;
+}
+
+/** A conversation of an agent, other than the default one. */
+export interface Conversation {
+  /** Its name in frames and requests. */
+  readonly conversation: string;
+  /** Its name for people. */
+  readonly name: string;
+  readonly created: number;
+  readonly isArchived: boolean;
+}
+
+/** The conversations of all agents. A turn that names a new one adds it. */
+export interface ConversationStore {
+  find(agent: string, conversation: string): Conversation | undefined;
+  /** Newest first, below the conversation `before`. */
+  list(query: {
+    readonly agent: string;
+    readonly before: string | undefined;
+    readonly limit: number;
+    readonly hasArchived: boolean;
+  }): { readonly conversations: readonly Conversation[]; readonly hasMore: boolean };
+  /** Whether the agent may have one more. */
+  hasRoom(agent: string): boolean;
+  /** Refuses `conversation-exists` and `conversation-limit`. */
+  begin(of: Conversation & { readonly agent: string }): Result<Conversation>;
+  /** Refuses `conversation-unknown`. */
+  change(
+    agent: string,
+    conversation: string,
+    to: Partial<Pick<Conversation, "name" | "isArchived">>,
+  ): Result<Conversation>;
 }
 
 /** What the gateway remembers about an agent between its connections. */
@@ -252,6 +296,7 @@ export interface GatewayStore {
   readonly approvals: ApprovalStore;
   readonly questions: QuestionStore;
   readonly usage: UsageStore;
+  readonly conversations: ConversationStore;
   readonly retention: Retention;
   /** The last state that each agent reported. */
   memories(): Promise<readonly AgentMemory[]>;

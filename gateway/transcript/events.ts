@@ -5,6 +5,7 @@
  * @module
  */
 
+import { namedConversation } from "core/dial/conversation.ts";
 import { type DurableEvent, readAgentEvent } from "core/dial/event.ts";
 import type { Database } from "core/ports/databases.ts";
 import { err, type Result } from "core/result.ts";
@@ -199,6 +200,12 @@ function openReads(
   const sizesOne = db.prepare(`${sizes} where agent = ? and seq > ? order by seq limit ?`);
   const sizesMany = db.prepare(`${sizes} where ${among} and seq > ? order by seq limit ?`);
   const sizesBelow = db.prepare(`${sizes} where agent = ? and seq < ? order by seq desc limit ?`);
+  const ofOne = "agent = ?1 and turn_id in " +
+    "(select turn_id from turn_counts where agent = ?1 and conversation is ?2)";
+  const sizesOfOne = db.prepare(`${sizes} where ${ofOne} and seq < ?3 order by seq desc limit ?4`);
+  const readOfOne = db.prepare(
+    `select * from events where ${ofOne} and seq between ?3 and ?4 order by seq`,
+  );
   const readOne = db.prepare(
     "select * from events where agent = ? and seq between ? and ? order by seq",
   );
@@ -223,12 +230,19 @@ function openReads(
     },
     countAfter: ({ agents, after, max }) =>
       Promise.resolve(Number(count.get(after, JSON.stringify(agents), max)?.n ?? 0)),
-    page: ({ agent, before, limit }) => {
+    page: ({ agent, before, limit, conversation }) => {
       const below = before ?? Number.MAX_SAFE_INTEGER;
-      const found = sizesBelow.all(agent, below, limit + 1);
+      const of = namedConversation(conversation) ?? null;
+      const found = conversation === undefined
+        ? sizesBelow.all(agent, below, limit + 1)
+        : sizesOfOne.all(agent, of, below, limit + 1);
       const kept = withinPage(found.slice(0, limit), STREAM_LIMITS.pageBytesMax);
       const first = kept.at(-1);
-      const rows = first === undefined ? [] : readOne.all(agent, Number(first.seq), below - 1);
+      const rows = first === undefined
+        ? []
+        : conversation === undefined
+        ? readOne.all(agent, Number(first.seq), below - 1)
+        : readOfOne.all(agent, of, Number(first.seq), below - 1);
       return Promise.resolve({
         events: rows.map(readEvent),
         hasMore: found.length > kept.length,

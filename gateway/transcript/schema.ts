@@ -9,6 +9,7 @@ import { APPROVAL_TABLES } from "gateway/approvals/approval_store.ts";
 import type { Database, SqlValue } from "core/ports/databases.ts";
 import { QUESTION_TABLES } from "gateway/questions/question_store.ts";
 import { noteEnds } from "core/store/transcript_retention.ts";
+import { prepareConversations } from "gateway/transcript/conversations.ts";
 import { prepareTurnCounts } from "gateway/transcript/turn_counts.ts";
 import { prepareUsage } from "gateway/transcript/usage.ts";
 
@@ -49,6 +50,7 @@ create table if not exists turns (
   created integer not null,
   seq integer not null,
   end_seq integer,
+  conversation text,
   unique (asker, idempotency_key)
 ) strict;
 create index if not exists turns_open on turns (agent, seq) where state <> 'ended';
@@ -81,11 +83,13 @@ export function prepareSchema(db: Database, newEpoch: string): string {
   }
   return db.transaction(() => {
     addEndOfTurns(db);
+    addConversationOfTurns(db);
     db.exec(TABLES);
     db.exec(APPROVAL_TABLES);
     db.exec(QUESTION_TABLES);
     prepareUsage(db);
     prepareTurnCounts(db);
+    prepareConversations(db);
     db.exec(`pragma user_version = ${SCHEMA_VERSION}`);
     db.prepare("insert or ignore into meta (name, value) values ('epoch', ?)").run(newEpoch);
     return String(db.prepare("select value from meta where name = 'epoch'").get()?.value);
@@ -103,6 +107,15 @@ function addEndOfTurns(db: Database): void {
     alter table turns add column end_seq integer;
     update turns set end_seq = seq where state = 'ended';
   `);
+}
+
+/**
+ * Adds the column for the conversation of a turn. Turns of older gateways are of the default one.
+ */
+function addConversationOfTurns(db: Database): void {
+  const columns = db.prepare("select name from pragma_table_info('turns')").all();
+  if (columns.length === 0 || columns.some(({ name }) => name === "conversation")) return;
+  db.exec("alter table turns add column conversation text");
 }
 
 /** A row as SQLite returns it. */

@@ -10,6 +10,7 @@ import type { Database, Databases } from "core/ports/databases.ts";
 import { openQuestionStore } from "gateway/questions/question_store.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import { openRetention } from "core/store/transcript_retention.ts";
+import { openConversations } from "gateway/transcript/conversations.ts";
 import type { AgentMemory, GatewayStore, KeyStore } from "gateway/transcript/event_log.ts";
 import { insertInto, openEventLog } from "gateway/transcript/events.ts";
 import { prepareSchema, type Row } from "gateway/transcript/schema.ts";
@@ -43,6 +44,7 @@ export async function openGatewayStore(
       hasRoom: usage.hasRoom,
     }),
     usage,
+    conversations: openConversations(db),
     retention: openRetention(db),
     approvals: approvals.store,
     questions: questions.store,

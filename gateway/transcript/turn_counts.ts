@@ -40,19 +40,26 @@ create table if not exists turn_counts (
   turn_id text not null,
   first_seq integer not null,
   question_seq integer,
+  conversation text,
   ${NAMES.map((name) => `${name} integer not null`).join(", ")},
   primary key (agent, turn_id)
 ) strict, without rowid;
 create index if not exists turn_counts_by_start on turn_counts (agent, first_seq);
+create index if not exists turn_counts_by_conversation
+  on turn_counts (agent, conversation, first_seq);
 create index if not exists events_of_turn on events (agent, turn_id) where turn_id is not null;
 create index if not exists events_outside_turns on events (agent, seq) where ${OUTSIDE_TURNS};
 `;
 const TRIGGERS = `
-create trigger if not exists turn_counted after insert on events when new.turn_id is not null begin
-  insert into turn_counts (agent, turn_id, first_seq, question_seq, ${NAMES.join(", ")})
+create trigger turn_counted after insert on events when new.turn_id is not null begin
+  insert into turn_counts
+    (agent, turn_id, first_seq, question_seq, conversation, ${NAMES.join(", ")})
     values (new.agent, new.turn_id, new.seq,
-      case when new.kind in ${QUESTIONS} then new.seq end, ${added("new")})
+      case when new.kind in ${QUESTIONS} then new.seq end,
+      case when new.kind in ${QUESTIONS} then new.payload ->> '$.conversation' end,
+      ${added("new")})
     on conflict do update set question_seq = coalesce(question_seq, excluded.question_seq),
+      conversation = coalesce(conversation, excluded.conversation),
       ${NAMES.map((name) => `${name} = ${name} + excluded.${name}`).join(", ")};
 end;
 create trigger if not exists turn_uncounted after delete on events
@@ -81,9 +88,19 @@ export function prepareTurnCounts(db: Database): void {
   const isThere = db.prepare(
     "select 1 from sqlite_schema where type = 'table' and name = 'turn_counts'",
   ).get() !== undefined;
+  if (isThere) addConversation(db);
   db.exec(TABLE);
   if (!isThere) db.exec(COUNT);
+  // The trigger of an older gateway does not note the conversation.
+  db.exec("drop trigger if exists turn_counted");
   db.exec(TRIGGERS);
+}
+
+/** Adds the conversation to counts of an older gateway, whose turns are of the default one. */
+function addConversation(db: Database): void {
+  const columns = db.prepare("select name from pragma_table_info('turn_counts')").all();
+  if (columns.some(({ name }) => name === "conversation")) return;
+  db.exec("alter table turn_counts add column conversation text");
 }
 
 /** Returns the counts without these events. */

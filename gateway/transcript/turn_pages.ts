@@ -6,6 +6,7 @@
  * @module
  */
 
+import { namedConversation } from "core/dial/conversation.ts";
 import type { Database } from "core/ports/databases.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import type {
@@ -56,8 +57,11 @@ class TurnPages {
     this.#sql = statements(db);
   }
 
-  page({ agent, before, turns, limit }: Parameters<EventLog["turnPage"]>[0]): TurnPage {
-    const { items, hasMore } = this.#itemsBelow(agent, before, turns, limit);
+  page(query: Parameters<EventLog["turnPage"]>[0]): TurnPage {
+    const { agent, before, limit, conversation } = query;
+    const { items, hasMore } = conversation === undefined
+      ? this.#itemsBelow(agent, before, query.turns, limit)
+      : this.#turnsOf(conversation, query);
     const parts: Part[] = [];
     let bytes = 0;
     let lowest = Number.MAX_SAFE_INTEGER;
@@ -72,7 +76,10 @@ class TurnPages {
       bytes += part.bytes;
       lowest = item.seq;
     }
-    if (before === undefined) parts.push(...this.#runningBelow(agent, lowest, limit));
+    if (before === undefined) {
+      const running = this.#runningBelow(agent, lowest, limit, conversation);
+      if (running !== undefined) parts.push(running);
+    }
     return {
       events: parts.flatMap(({ events }) => events).sort((one, other) => one.seq - other.seq),
       cuts: parts.flatMap(({ cut }) => cut ?? []),
@@ -125,18 +132,37 @@ class TurnPages {
     return { items: items.sort((one, other) => other.seq - one.seq), hasMore: floor > 0 };
   }
 
+  /** The newest turns of one conversation. */
+  #turnsOf(
+    conversation: string,
+    { agent, before, turns }: Parameters<EventLog["turnPage"]>[0],
+  ) {
+    const below = before ?? Number.MAX_SAFE_INTEGER;
+    const of = namedConversation(conversation) ?? null;
+    const rows = this.#sql.turnsOfBelow.all(agent, of, below, turns + 1);
+    const items = rows.slice(0, turns).map((turn) => ({ seq: Number(turn.first_seq), turn }));
+    return { items, hasMore: rows.length > turns };
+  }
+
   /**
    * Returns the running turn for the newest page, if the page lacks it because more turns are
    * queued after it than fit on the page.
    */
-  #runningBelow(agent: string, seq: number, limit: number): readonly Part[] {
+  #runningBelow(
+    agent: string,
+    seq: number,
+    limit: number,
+    conversation: string | undefined,
+  ): Part | undefined {
     const running = this.#sql.running.get(agent);
     const turn = running === undefined
       ? undefined
       : this.#sql.turn.get(agent, running.turn_id ?? null);
-    return turn === undefined || Number(turn.first_seq) >= seq
-      ? []
-      : [this.#newestOf(turn, limit, STREAM_LIMITS.turnBytesMax)];
+    const isOther = conversation !== undefined &&
+      (turn?.conversation ?? undefined) !== namedConversation(conversation);
+    return turn === undefined || isOther || Number(turn.first_seq) >= seq
+      ? undefined
+      : this.#newestOf(turn, limit, STREAM_LIMITS.turnBytesMax);
   }
 
   #newestOf(turn: Row, limit: number, bytesMax: number): Part {
@@ -181,6 +207,10 @@ function statements(db: Database) {
   return {
     turnsBelow: db.prepare(
       "select * from turn_counts where agent = ? and first_seq < ? order by first_seq desc limit ?",
+    ),
+    turnsOfBelow: db.prepare(
+      "select * from turn_counts where agent = ? and conversation is ? and first_seq < ? " +
+        "order by first_seq desc limit ?",
     ),
     turn: db.prepare("select * from turn_counts where agent = ? and turn_id = ?"),
     // Repeats the condition of the partial index `turns_open`, so that SQLite uses it.

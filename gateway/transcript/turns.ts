@@ -5,6 +5,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import type { Database } from "core/ports/databases.ts";
@@ -67,7 +68,9 @@ class SqliteTurnStore implements TurnStore {
   async queue(turn: NewTurn): Promise<Result<TurnChange & { readonly isNew: boolean }>> {
     const there = readTurn(this.#sql.byKey.get(turn.asker, turn.idempotencyKey));
     if (there !== undefined) {
-      return there.agent === turn.agent && there.text === turn.text
+      const isSame = there.agent === turn.agent && there.text === turn.text &&
+        there.conversation === turn.conversation;
+      return isSame
         ? ok({ turn: there, stored: [], isNew: false })
         : err(keyReused(turn.idempotencyKey));
     }
@@ -153,8 +156,8 @@ class SqliteTurnStore implements TurnStore {
   }
 
   #add(turn: NewTurn): TurnChange {
-    const { turnId, agent, text, origin, hops, asker, idempotencyKey, at } = turn;
-    const payload = { text, origin, hops };
+    const { turnId, agent, text, origin, hops, asker, idempotencyKey, at, conversation } = turn;
+    const payload = { text, origin, hops, ...defined({ conversation }) };
     const event = this.#insert({ agent, at, turnId, kind: "turn_queued", payload });
     this.#sql.insert.run(
       turnId,
@@ -166,6 +169,7 @@ class SqliteTurnStore implements TurnStore {
       idempotencyKey,
       Math.round(at),
       event.seq,
+      conversation ?? null,
     );
     const stored = this.#get(turnId);
     if (stored === undefined) throw new Error("the turn that was just stored is not there");
@@ -197,7 +201,7 @@ function statements(db: Database) {
     counts: db.prepare("select state, count(*) as n from turns group by state"),
     insert: db.prepare(
       "insert into turns (turn_id, agent, text, origin, hops, asker, idempotency_key, state, " +
-        "created, seq) values (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?)",
+        "created, seq, conversation) values (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?)",
     ),
     setState: db.prepare("update turns set state = ? where turn_id = ?"),
     markSent: db.prepare("update turns set state = 'sent' where turn_id = ? and state = 'queued'"),
@@ -217,6 +221,7 @@ function readTurn(row: Row | undefined): Turn | undefined {
     isCancelRequested: Number(row.cancel_requested) === 1,
     created: Number(row.created),
     seq: Number(row.seq),
+    ...(row.conversation === null ? {} : { conversation: String(row.conversation) }),
   };
 }
 

@@ -6,6 +6,8 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
+import { namedConversation } from "core/dial/conversation.ts";
 import { byteLength } from "core/text/cut_text.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { fitPayload } from "units/dial/fit_event.ts";
@@ -30,7 +32,7 @@ type WatcherEvent = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }
 export interface LocalTurns {
   /** Stores a turn; calls `show` with each of its events and previews, from the first one. */
   begin(
-    turn: { readonly text: string; readonly by: string },
+    turn: Pick<TurnRequest, "text" | "by" | "conversation">,
     show: (event: WatcherEvent) => void,
   ): Result<WatchedTurn>;
   /** Passes a preview to the watcher of its turn. */
@@ -73,15 +75,18 @@ export function createLocalTurns(
     }
   });
   return {
-    begin({ text, by }, show) {
+    begin({ text, by, ...of }, show) {
       const bytes = byteLength(text);
       if (text.trim() === "" || bytes > TURN_LIMITS.textBytesMax) return err(unfit(bytes));
       if (watchers.size >= WATCHED_TURNS_MAX) return err(tooMany());
       const turnId = random.uuid();
       watchers.set(turnId, show);
       const unwatch = () => void watchers.delete(turnId);
-      const askedEvent = { at: clock.now(), turnId, kind: "turn_asked", payload: { text, by } };
-      const accepted = connection.acceptTurn({ turnId, text, origin: `host:${by}` }, askedEvent);
+      const conversation = namedConversation(of.conversation);
+      const payload = { text, by, ...defined({ conversation }) };
+      const askedEvent = { at: clock.now(), turnId, kind: "turn_asked", payload };
+      const turn = { turnId, text, origin: `host:${by}`, conversation };
+      const accepted = connection.acceptTurn(turn, askedEvent);
       if (!accepted.ok) {
         unwatch();
         return accepted;

@@ -7,11 +7,13 @@
 
 import { z } from "zod";
 import { byteLength } from "core/text/cut_text.ts";
+import { conversationName, namedConversation } from "core/dial/conversation.ts";
 import { refusal } from "core/errors.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok } from "core/result.ts";
 import { formatCursor } from "gateway/cockpit/cursor.ts";
 import { json } from "gateway/cockpit/reply.ts";
+import { conversationFault } from "gateway/cockpit/routes/conversations.ts";
 import { type Route, route } from "gateway/cockpit/route.ts";
 
 const agent = z.string().min(1).max(64);
@@ -42,7 +44,7 @@ export const TURN_ROUTES: readonly Route[] = [
         "must be a key of printable characters without spaces, new for each turn",
       ),
     }),
-    body: z.object({ agent, text }),
+    body: z.object({ agent, text, conversation: conversationName.optional() }),
     answers: [{
       status: 202,
       description: "The turn is stored and will reach the agent exactly once",
@@ -53,6 +55,8 @@ export const TURN_ROUTES: readonly Route[] = [
       if (viewer.kind !== "owner") return err(noSuchAgent(body.agent));
       const isKnown = [...deps.roster.ledger.values()].some((name) => name === body.agent);
       if (!isKnown) return err(noSuchAgent(body.agent));
+      const fault = conversationFault(deps, body.agent, body.conversation);
+      if (fault !== undefined) return err(fault);
       const queued = await deps.router.queueTurn({
         turnId: deps.random.uuid(),
         agent: body.agent,
@@ -62,6 +66,7 @@ export const TURN_ROUTES: readonly Route[] = [
         asker: `owner:${viewer.email}`,
         idempotencyKey: headers["idempotency-key"],
         at: deps.clock.now(),
+        conversation: namedConversation(body.conversation),
       });
       if (!queued.ok) return queued;
       const { turnId, state, seq } = queued.value;

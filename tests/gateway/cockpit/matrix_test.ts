@@ -105,6 +105,10 @@ const REQUESTS: Readonly<
   "POST /api/apply-all": { body: {}, status: 200 },
   "POST /api/agents/restart": { body: { agent: "mia" }, status: 409 },
   "POST /api/turns": { body: { agent: "mia", text: "hi" }, status: 202 },
+  "GET /api/conversations": { query: "?agent=mia", status: 200 },
+  // The default conversation always exists.
+  "POST /api/conversations": { body: { agent: "mia", conversation: "default" }, status: 409 },
+  "PATCH /api/conversations": { body: { agent: "mia", conversation: "none" }, status: 404 },
   "GET /api/approvals": { query: "?agent=mia", status: 200 },
   "POST /api/approvals/decide": {
     body: { agent: "mia", approval_id: "none", digest: "d", decision: "approved" },
