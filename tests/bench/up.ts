@@ -6,7 +6,8 @@
  */
 
 import { quantile } from "tests/bench/measure.ts";
-import { makeRoot, processesOf, startUp } from "tests/support/up_process.ts";
+import { processesOf } from "tests/support/processes_of.ts";
+import { makeRoot, startUp } from "tests/support/up_process.ts";
 
 const ROUNDS = 5;
 

@@ -15,11 +15,11 @@ import {
   type StartedEditor,
   startEditor,
 } from "tests/support/acp_editor.ts";
+import { processesOf } from "tests/support/processes_of.ts";
 import {
   makeRepository,
   makeRoot,
   plainEnv,
-  processesOf,
   runVerb,
   startUp,
   workspaceRepository,

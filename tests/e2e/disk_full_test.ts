@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { processesOf, runDev, seedVendorCache, startUp } from "tests/support/up_process.ts";
+import { processesOf } from "tests/support/processes_of.ts";
+import { runDev, seedVendorCache, startUp } from "tests/support/up_process.ts";
 
 const isRoot = Deno.uid() === 0;
 

@@ -6,10 +6,10 @@
  */
 
 import assert from "node:assert/strict";
+import { processesOf } from "tests/support/processes_of.ts";
 import {
   makeRepository,
   makeRoot,
-  processesOf,
   runDev,
   runVerb,
   startUp,

@@ -9,13 +9,8 @@
 
 import assert from "node:assert/strict";
 import { pathsUnder } from "core/paths.ts";
-import {
-  makeRoot,
-  processesOf,
-  runVerb,
-  startUp,
-  type UpProcess,
-} from "tests/support/up_process.ts";
+import { processesOf } from "tests/support/processes_of.ts";
+import { makeRoot, runVerb, startUp, type UpProcess } from "tests/support/up_process.ts";
 import {
   APP_ID,
   APP_SECRET,

@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { makeRoot, processesOf, runDev, runVerb, startUp } from "tests/support/up_process.ts";
+import { processesOf } from "tests/support/processes_of.ts";
+import { makeRoot, runDev, runVerb, startUp } from "tests/support/up_process.ts";
 
 Deno.test("up refuses a root that cannot be written", async () => {
   const root = await makeRoot();

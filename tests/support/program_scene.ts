@@ -17,7 +17,12 @@ import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definiti
 import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
 import type { McpLoad } from "core/runtimes/mcp_load.ts";
 import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
-import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type {
+  RuntimeDriver,
+  RuntimeSession,
+  RuntimeUpdate,
+  TurnOutcome,
+} from "units/dial/runtimes/driver.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { type FakeModel, hasNoTools, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { editJson } from "units/render/json_edit.ts";
@@ -39,6 +44,8 @@ export interface ProgramScene {
   readonly model: FakeModel;
   readonly home: string;
   readonly session: RuntimeSession;
+  /** The driver that started the session. */
+  readonly driver: RuntimeDriver;
   /** Load states of the MCPs, one list for each report of the program. */
   readonly reports: readonly (readonly McpLoad[])[];
   /** Runs a turn and collects its updates; `on` gets each when it arrives. */
@@ -105,6 +112,7 @@ export async function withProgram(
         model,
         home,
         session,
+        driver,
         reports,
         turn: turnsOf(() => session),
         restart: async () => {

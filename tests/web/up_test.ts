@@ -13,7 +13,8 @@ import { openPage, startBrowser } from "tests/support/browser.ts";
 import { type ChaosProxy, startChaosProxy } from "tests/support/chaos_proxy.ts";
 import { type ModelReply, type ModelRequest, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { TREE } from "tests/support/module_graph.ts";
-import { makeRoot, processesOf, startUp, type UpProcess } from "tests/support/up_process.ts";
+import { processesOf } from "tests/support/processes_of.ts";
+import { makeRoot, startUp, type UpProcess } from "tests/support/up_process.ts";
 import { composer, send } from "tests/web/stories.ts";
 
 const OPEN = /^open http:\/\/localhost:(\d+) {2}user (\S+) {2}password (\S{20})$/;
