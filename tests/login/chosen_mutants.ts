@@ -16,9 +16,9 @@ export const ALWAYS: readonly string[] = [
   "the row of a session",
   "the password behind a session",
   "the proxy's cookies in requests to the cockpit",
-  "an identity that the cockpit says",
+  "an identity in an answer of the cockpit",
   "names in Connection",
-  "forwarding headers of strangers",
+  "forwarding headers of untrusted peers",
   "ambiguous exempt paths",
   "pages of other sites",
   "a form that was used",
@@ -28,7 +28,7 @@ export const ALWAYS: readonly string[] = [
   "the connections of one client",
   "the signature of an ID token",
   "the nonce",
-  "a sign-in that was used",
+  "a sign-in that was already used",
   "the pin of an address",
 ];
 

@@ -36,35 +36,35 @@ const SIGNED = "tests/core/crypto/signed_value_test.ts";
 /** All mutants. */
 export const MUTANTS: readonly Mutant[] = [
   {
-    check: "how many passwords wait to be checked",
+    check: "the number of passwords that wait for a check",
     file: "login/basic/passwords.ts",
     from: "if (waiting.length >= waitingMax) return BUSY;",
     to: "",
     tests: [PASSWORDS],
   },
   {
-    check: "how many passwords are checked at once",
+    check: "the number of passwords that are checked at once",
     file: "login/basic/passwords.ts",
     from: "if (running >= atOnceMax) {",
     to: "if (running >= 1_000) {",
     tests: [PASSWORDS],
   },
   {
-    check: "hashes beside the thread that serves",
+    check: "hashes in separate threads",
     file: "login/basic/passwords.ts",
     from: "await isPasswordOf(given, isOwn ? own : hash, work);",
     to: "await isPasswordOf(given, isOwn ? own : hash);",
     tests: [PASSWORDS],
   },
   {
-    check: "a password that was not looked at opens nothing",
+    check: "an unchecked password, which opens nothing",
     file: "login/app.ts",
     from: 'if (login.kind === "busy") return denyBusy(context);',
     to: "",
     tests: [PASSWORDS],
   },
   {
-    check: "a password that was not looked at is not counted",
+    check: "an unchecked password, which is not counted",
     file: "login/basic/attempts.ts",
     from: "withdraw,\n        forgive",
     to: "withdraw: () => {},\n        forgive",
@@ -92,7 +92,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [SIGNED],
   },
   {
-    check: "the one spelling of base64",
+    check: "the canonical spelling of base64",
     file: "core/crypto/signed_value.ts",
     from: "return toBase64Url(bytes) === text ? bytes : undefined;",
     to: "return bytes;",
@@ -120,7 +120,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [SESSIONS],
   },
   {
-    check: "a cookie that is there twice",
+    check: "a repeated cookie",
     file: "login/cookies.ts",
     from: "return values.length === 1 ? values[0] : undefined;",
     to: "return values[0];",
@@ -176,7 +176,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [REFRESH],
   },
   {
-    check: "an identity that the cockpit says",
+    check: "an identity in an answer of the cockpit",
     file: "login/proxy/headers.ts",
     from: "if (isReserved(name)) continue;",
     to: "",
@@ -197,7 +197,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [APP],
   },
   {
-    check: "forwarding headers of strangers",
+    check: "forwarding headers of untrusted peers",
     file: "login/caller.ts",
     from: "isTrusted: address !== undefined && isIn(trusted, address),",
     to: "isTrusted: address !== undefined,",
@@ -303,7 +303,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [ATTEMPTS],
   },
   {
-    check: "a logout that another site wishes",
+    check: "a logout that another site requests",
     file: "login/routes/logout.ts",
     from: 'if (method === "GET" && (proof === "foreign" || isPrefetch || isPart)) {',
     to: 'if (method === "GET" && proof.length === 0) {',
@@ -324,14 +324,14 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [IDLE],
   },
   {
-    check: "an open stream that is no use of its session",
+    check: "an open stream, which does not count as use",
     file: "login/session/leases.ts",
     from: "if (later !== undefined && later > clock.now()) return until(later);",
     to: "if (later !== undefined) return until(later + 3_600_000);",
     tests: [IDLE],
   },
   {
-    check: "the sessions that came of an ended reference",
+    check: "the sessions of an ended reference",
     file: "core/login/store.ts",
     from: "dropSessions.run(family);",
     to: "",

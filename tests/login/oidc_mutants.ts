@@ -29,7 +29,7 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     tests: [SIGN_IN],
   },
   {
-    check: "a sign-in that was used",
+    check: "a sign-in that was already used",
     file: "login/oidc/flows.ts",
     from: "kept.delete(state);\n      return found.until",
     to: "return found.until",
@@ -43,14 +43,14 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     tests: [SIGN_IN],
   },
   {
-    check: "parameters that are there twice",
+    check: "repeated parameters",
     file: "login/routes/oidc.ts",
     from: 'if (isTwice) return err("parameter-twice");',
     to: "",
     tests: [SIGN_IN],
   },
   {
-    check: "a callback that is no navigation",
+    check: "a callback without a navigation",
     file: "login/routes/oidc.ts",
     from: 'return err("no-navigation");',
     to: "",
@@ -86,7 +86,7 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     tests: [LIES],
   },
   {
-    check: "an ID token of the future",
+    check: "an ID token from the future",
     file: "login/oidc/provider.ts",
     from:
       'if (claims.iat > now + SKEW_SECONDS) throw new ProviderError("the ID token is from the ' +
@@ -130,7 +130,7 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     tests: [PRINCIPAL],
   },
   {
-    check: "unverified addresses of everybody's provider",
+    check: "unverified addresses of a public provider",
     file: "login/oidc/principal.ts",
     from: 'if (verified !== true && verified !== "true") return err("email-not-verified");',
     to: "",
@@ -151,21 +151,21 @@ export const OIDC_MUTANTS: readonly Mutant[] = [
     tests: [PRINCIPAL],
   },
   {
-    check: "a refresh reference that comes twice",
+    check: "a reused refresh reference",
     file: "login/oidc/refreshes.ts",
     from: "endFamily(row.family);\n        return undefined;",
     to: "",
     tests: [REFRESH],
   },
   {
-    check: "who a refresh belongs to",
+    check: "the owner of a refresh",
     file: "login/routes/refresh.ts",
     from: "if (!principal.ok || principal.value !== kept.principal) {",
     to: "if (!principal.ok) {",
     tests: [REFRESH],
   },
   {
-    check: "times that are none",
+    check: "invalid times",
     file: "login/oidc/provider.ts",
     from: "if (![claims.exp, claims.iat].every(Number.isSafeInteger)) {",
     to: "if (claims.iat === -1) {",

@@ -19,7 +19,7 @@ import {
 
 /** F: the form, guesses, names and settings. */
 export const PASSWORD_ROWS: readonly Row[] = [
-  ["F69", "a form without its token, with another's or a used one", [
+  ["F69", "a form without its token, with another form's or a used one", [
     FORM,
     "no cookie",
     "the field of another browser",
@@ -36,7 +36,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
     FORM,
     "the ninth attempt in a minute is refused",
   ]],
-  ["F72", "one account by many, many by one, and a success between", [
+  ["F72", "one account from many clients, many from one, and a success between", [
     ATTEMPTS,
     "an account has a limit for strangers",
     "an unknown name is limited like a known one",
@@ -51,13 +51,13 @@ export const PASSWORD_ROWS: readonly Row[] = [
     "a client that sends a forged header through a proxy",
     "checks a bounded number of hops",
   ], [FORM, "no other peer can"]],
-  ["F75", "names in every spelling", [ATTACKS, "F75:"]],
+  ["F75", "user names in every spelling", [ATTACKS, "F75:"]],
   ["F76", "a million bogus names", [`${LOGIN}/memory_process_test.ts`, "bogus names cost at most"]],
-  ["F77", "time that tells names from one another", [ATTACKS, "F77:"], [
+  ["F77", "response times that reveal user names", [ATTACKS, "F77:"], [
     FORM,
     "a wrong name and a wrong password look alike",
   ]],
-  ["F78", "passwords with separators, of any length, and those that a hash would cut", [
+  ["F78", "passwords with separators, of any length, and those that a hash would truncate", [
     "tests/core/login/password_test.ts",
     "accepts no password that bcrypt would truncate",
   ], [
@@ -68,15 +68,15 @@ export const PASSWORD_ROWS: readonly Row[] = [
     APP,
     "a script with a password",
   ]],
-  ["F80", "a password that a browser attaches by itself", [ATTACKS, "F80:"], [
+  ["F80", "a password that the browser attaches by itself", [ATTACKS, "F80:"], [
     APP,
     "a password that another site made the browser send",
   ]],
-  ["F81", "five hundred guesses at once", [ATTACKS, "F81:"], [
+  ["F81", "five hundred guesses at the same time", [ATTACKS, "F81:"], [
     PASSWORDS,
     "check() runs few at once",
   ]],
-  ["F82", "a clock that is set during a limit", [ATTACKS, "F82:"]],
+  ["F82", "a clock change during a limit", [ATTACKS, "F82:"]],
   ["F83", "settings that must not start", [
     CONFIG,
     "readLoginConfig() refuses",

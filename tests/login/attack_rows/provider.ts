@@ -15,7 +15,7 @@ import {
 
 /** E: what an identity provider, or an impostor, may send. */
 export const PROVIDER_ROWS: readonly Row[] = [
-  ["E46", "states that are absent, cut, foreign, used or old", [
+  ["E46", "states that are absent, truncated, of another flow, used or old", [
     SIGN_IN,
     "no state",
     "half a state",
@@ -25,7 +25,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "a sign-in has ten minutes",
     "/auth/callback",
   ]],
-  ["E47", "codes that are absent, doubled, foreign or beside an error", [
+  ["E47", "codes that are absent, repeated, of another flow or beside an error", [
     LIES,
     "no code",
     "another user's code",
@@ -37,7 +37,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "a callback that is not a user's navigation",
     "with the prefix every cookie has it",
   ]],
-  ["E49", "an issuer that is absent, other or nearly right", [
+  ["E49", "an issuer that is absent, wrong or almost right", [
     LIES,
     "no issuer though it promises one",
     "its issuer with a slash",
@@ -53,7 +53,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "a key of its own in the header",
     "five parts, as an encrypted token has",
   ]],
-  ["E51", "keys that are unknown, unusable or named by a path", [
+  ["E51", "keys that are unknown, unusable or have a path as their id", [
     LIES,
     "an unknown kid",
     "a kid that is a query",
@@ -63,7 +63,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "a key off its curve",
     "an RSA key of 512 bits",
   ]],
-  ["E52", "keys that rotate, flood, redirect or are none", [
+  ["E52", "keys that rotate, flood, redirect or are invalid", [
     LIES,
     "new keys are fetched once when one is unknown",
     "keys of 10 MB",
@@ -103,7 +103,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "user info that is a list",
     "user info as an unsigned JWT",
   ]],
-  ["E57", "addresses that are unverified or odd", [
+  ["E57", "addresses that are unverified or unusual", [
     PRINCIPAL,
     "not verified, as a text",
     "two at signs",
@@ -112,7 +112,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "a Kelvin sign",
     "punycode",
   ]],
-  ["E58", "an address that was given to somebody else", [
+  ["E58", "an address that was given to another person", [
     PRINCIPAL,
     "an address belongs to the identity that first logged in with it",
   ]],
@@ -122,14 +122,14 @@ export const PROVIDER_ROWS: readonly Row[] = [
   ]],
   // A provider that ignores the verifier cannot be detected without a login. The nonce still
   // protects.
-  ["E60", "a provider without PKCE, or one that does not look", [
+  ["E60", "a provider without PKCE, or one that ignores it", [
     LIES,
     "no PKCE",
     "a code with another flow's verifier",
   ], [SIGN_IN, "no two sign-ins share a state, a nonce or a verifier"]],
   ["E61", "many sign-ins at once", [SIGN_IN, "two hundred parallel sign-ins never cross"]],
   ["E62", "many tabs at once", [SIGN_IN, "ten tabs sign in at once under one cookie"]],
-  ["E63", "answers of the token endpoint that are none", [
+  ["E63", "invalid answers of the token endpoint", [
     LIES,
     "tokens by redirect",
     "tokens as a page",
@@ -137,13 +137,13 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "whose token answer never ends",
     "an error with a script in it",
   ]],
-  ["E64", "metadata that are another's, plain or redirected", [
+  ["E64", "metadata of another issuer, over http or redirected", [
     LIES,
     "metadata of another issuer",
     "metadata by redirect",
     "an http authorization endpoint",
   ], [CONFIG, "an http issuer"]],
-  ["E66", "refresh references that come again, or after the end", [
+  ["E66", "refresh references that are reused, or used after their end", [
     REFRESH,
     "a reused reference counts as copied",
     "tabs that refresh at the same time share one refresh",

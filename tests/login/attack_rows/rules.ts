@@ -57,8 +57,12 @@ export const RULE_ROWS: readonly Row[] = [
   ], [RAW, "identity headers in three spellings"]],
   ["L7", "a principal by claims that may change", [PRINCIPAL, "first logged in with it"]],
   ["L8", "one state for all tabs", [SIGN_IN, "ten tabs sign in at once", "are bounded"]],
-  ["L9", "guesses counted in one way only", [ATTEMPTS, "networks around", "a bounded number"]],
-  ["L10", "forwarding headers of anybody", [CALLER, "callerOf()"], [CONFIG, "every IPv6 proxy"]],
+  ["L9", "guesses that are counted in only one way", [
+    ATTEMPTS,
+    "networks around",
+    "a bounded number",
+  ]],
+  ["L10", "forwarding headers of any peer", [CALLER, "callerOf()"], [CONFIG, "every IPv6 proxy"]],
   ["L11", "streams that outlive their session", [PROXY, "a logout closes"], [LOGOUT, "an expired"]],
   ["L12", "WebSockets of other sites", [
     APP,
@@ -68,9 +72,12 @@ export const RULE_ROWS: readonly Row[] = [
     "D43:",
   ]],
   ["L14", "a logout by another site", [LOGOUT, "a post of another site"]],
-  ["L16", "passwords over a plain port", [FORM, "an insecure address shows no form"], [
+  ["L16", "passwords over http", [FORM, "an insecure address shows no form"], [
     CONFIG,
     "warns about weak settings",
   ]],
-  ["L17", "cookies that another name may set", [SIGN_IN, "with the prefix every cookie has it"]],
+  ["L17", "cookies that a sibling domain may set", [
+    SIGN_IN,
+    "with the prefix every cookie has it",
+  ]],
 ];

@@ -24,9 +24,9 @@ import {
 
 /** A: tokens and cookies of sessions. */
 export const SESSION_ROWS: readonly Row[] = [
-  ["A1", "a session token that is cut", [SESSIONS, "a truncated, changed or respelled token"]],
-  ["A2", "a bit of fields or signature turned", [TOKENS, "with any one bit flipped"]],
-  ["A3", "the same bytes spelled otherwise", [TOKENS, "in another encoding of the same bytes"], [
+  ["A1", "a truncated session token", [SESSIONS, "a truncated, changed or respelled token"]],
+  ["A2", "a flipped bit in fields or signature", [TOKENS, "with any one bit flipped"]],
+  ["A3", "the same bytes in another encoding", [TOKENS, "in another encoding of the same bytes"], [
     SIGNED,
     "fromBase64Url() reads the output of toBase64Url(), and no other encoding",
   ]],
@@ -34,17 +34,17 @@ export const SESSION_ROWS: readonly Row[] = [
     TOKENS,
     "whose signature is absent or has another length",
   ]],
-  ["A5", "a value of one purpose as another's", [ATTACKS, "A5:"], [
+  ["A5", "a value of one purpose used for another", [ATTACKS, "A5:"], [
     FORM,
     "a session is not a form token, and a form token not a session",
   ], [SIGNED, "another purpose's key", "another purpose inside"]],
-  ["A6", "an expiry that is past, odd or endless", [
+  ["A6", "an expiry that is past, malformed or endless", [
     SIGNED,
     "the second of its expiry",
     "a signed expiry",
     "a hex expiry",
   ], [SESSIONS, "a session ends at its expiry, however the clock was set before"]],
-  ["A7", "a principal that could be two things", [ATTACKS, "A7:"], [
+  ["A7", "an ambiguous principal", [ATTACKS, "A7:"], [
     PRINCIPAL,
     "two at signs",
     "a bar",
@@ -67,26 +67,26 @@ export const SESSION_ROWS: readonly Row[] = [
     [PROXY, "a logout closes both ends"],
   ],
   ["A10", "two session cookies", [SESSIONS, "only if it occurs once"], [ATTACKS, "A12:"]],
-  ["A11", "names and quotes that a lenient reader takes", [ATTACKS, "A11:"], [
+  ["A11", "names and quotes that a lenient parser accepts", [ATTACKS, "A11:"], [
     FUZZ,
     "the jar reads",
   ]],
-  ["A12", "cookies in several lines", [ATTACKS, "A12:"]],
+  ["A12", "cookies in several headers", [ATTACKS, "A12:"]],
   ["A13", "cookies of any number and size", [ATTACKS, "A13:"], [RAW, "a long cookie"]],
   ["A14", "an idle session with an open stream", [
     IDLE,
     "an open stream does not count as use of its session",
   ]],
-  ["A15", "a session of somebody who is taken out", [
+  ["A15", "a session of a removed user", [
     SESSIONS,
     "a session ends when its user's password changes or the user is removed",
   ], ["tests/gateway/cockpit/matrix_test.ts", "Deno.test"]],
-  ["A16", "a clock that is set", [SESSIONS, "however the clock was set before"]],
+  ["A16", "a clock change", [SESSIONS, "however the clock was set before"]],
   ["A17", "a session of another host", [ATTACKS, "A17:"], [
     SESSIONS,
     "a signed token without a row",
   ]],
-  ["A18", "a session that was there before the login", [
+  ["A18", "a session from before the login", [
     FORM,
     "a login ends the session that the browser had before",
   ], [SIGN_IN, "a login ends the session that the browser had before"]],

@@ -11,11 +11,11 @@ export const WIRE_ROWS: readonly Row[] = [
   ["W1", "two framings of one request", [RAW, "a length and chunks", "two lengths"]],
   ["W2", "invalid chunks", [RAW, "a malformed chunked body is a 400"]],
   ["W3", "heads that are not all ASCII", [RAW, "bytes that are no ASCII"]],
-  ["W4", "connections without number", [`${LOGIN}/connections_test.ts`, "closes its own oldest"], [
+  ["W4", "connections without a limit", [`${LOGIN}/connections_test.ts`, "closes its own oldest"], [
     "tests/core/http1/os/connection_limits_test.ts",
     "a client whose connections are all busy is refused",
   ], [`${LOGIN}/descriptors_process_test.ts`, "idle connections are closed for new requests"]],
-  ["W5", "a refusal that a reset takes away", [
+  ["W5", "a refusal that is lost by a reset", [
     "tests/login/http1/os/attacks_test.ts",
     "a refused upgrade is read by a client",
   ]],
