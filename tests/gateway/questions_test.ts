@@ -132,7 +132,7 @@ Deno.test("an answer from the page reaches the program that asks", SAFE, async (
   assert.equal(waits?.reason, "a question waits for an answer");
 });
 
-Deno.test("a turn that is cancelled takes its question with it", SAFE, async () => {
+Deno.test("a cancelled turn withdraws its question", SAFE, async () => {
   await using of = await scene();
   const reply: Promise<QuestionReply> = of.ask();
   await of.cockpit.follow(isKind("question_asked"));

@@ -49,7 +49,7 @@ for (const program of wantedPrograms()) {
     });
   });
 
-  Deno.test(`${program.name} knows its conversation after a planned end`, async () => {
+  Deno.test(`${program.name} has its conversation after a planned restart`, async () => {
     await withProgram(program, async ({ model, turn, session, restart }) => {
       model.script({ kind: "answer", text: "noted" }, { kind: "answer", text: "violet" });
       assert.deepEqual((await turn("the colour is violet")).outcome, { outcome: "completed" });

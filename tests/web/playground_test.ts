@@ -68,7 +68,7 @@ const STORIES: readonly Story[] = [
   { name: "its probe is answered, and an owner is welcomed", owner: BEA_OWNER, play: welcome },
   { name: "a message is answered, and the answer grows in the page", owner: BEA_OWNER, play: grow },
   {
-    name: "the card of the card of a call that asks is pressed in the page",
+    name: "the card of a call that asks is pressed in the page",
     owner: BEA_OWNER,
     play: approve,
   },

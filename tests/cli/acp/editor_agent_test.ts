@@ -16,7 +16,7 @@ function codeOf(answer: unknown): unknown {
   return [answer.code, (answer.data as { code?: unknown } | undefined)?.code];
 }
 
-Deno.test("initialize states version and capabilities honestly", async () => {
+Deno.test("initialize states the version and the supported capabilities", async () => {
   const scene = await editorScene();
   for (const protocolVersion of [1, 2, 99]) {
     const answer = await scene.agent.request(methods.agent.initialize, { protocolVersion });
@@ -69,7 +69,7 @@ Deno.test("an editor that shows notices gets the welcome as one", async () => {
   await scene.close();
 });
 
-Deno.test("session/cancel cancels the turn, whatever becomes of it", async () => {
+Deno.test("session/cancel cancels the turn, in every state", async () => {
   const scene = await editorScene();
   const sessionId = await scene.open();
   const stopped = err(refusal("turn-stopped", "Cannot complete the turn: it did not end in time"));

@@ -73,7 +73,7 @@ for (
   });
 }
 
-Deno.test("an answer that does not fit is asked again", async () => {
+Deno.test("an invalid answer is requested again", async () => {
   const tries = ["crimson", "red"];
   const { scene, sent, turn, finish } = await asked(async () => filled(tries.shift() ?? ""));
   await scene.update(says("colour: must be at most 5 characters"));

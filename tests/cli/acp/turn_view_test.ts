@@ -59,7 +59,7 @@ const ROWS: readonly {
 }[] = [
   { name: "a message without previews", news: [message("hello")], want: [chunk("hello")] },
   {
-    name: "previews of all of a message",
+    name: "previews of a whole message",
     news: [preview("a ", 0), preview("b", 2), message("a b")],
     want: [chunk("a "), chunk("b")],
   },
@@ -126,7 +126,7 @@ const ROWS: readonly {
     ],
   },
   {
-    name: "a denied call without words",
+    name: "a denied call without a reason",
     news: [call(), result({ status: "denied" })],
     want: [started(), ended("failed", [code("```\ndenied\n```")], { status: "denied" })],
   },
@@ -163,7 +163,7 @@ Deno.test("an editor that shows notices gets them as such", () => {
   assert.deepEqual(view.note("listen", "plain"), notice("listen"));
 });
 
-Deno.test("a sentence of ours is a separate message", () => {
+Deno.test("a notice of fleetctl is a separate message", () => {
   const view = createTurnView({ prefix: "1/", hasNotices: false });
   assert.deepEqual(view.note("listen", "plain"), [chunk("listen", "1/note-1")]);
   assert.deepEqual(view.take(message("hello")), [chunk("\n\nhello")]);

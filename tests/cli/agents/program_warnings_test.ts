@@ -77,7 +77,7 @@ for (const [state, prepare, wanted] of FILES) {
   });
 }
 
-Deno.test("a program in the agent's home, and the built-in one, are not looked at", async () => {
+Deno.test("a program in the agent's home, and the built-in one, are not checked", async () => {
   assert.deepEqual(await warned(memoryFiles(), { command: "{home}/bin/opencode" }), []);
   assert.deepEqual(await warned(memoryFiles(), { runtime: "runtime-b" }), []);
 });

@@ -62,7 +62,7 @@ Deno.test("builtInPolicy() differs for each mode", async () => {
   assert.equal(new Set(policies).size, ASK_MODES.length);
 });
 
-Deno.test("docs/approvals.md shows the table as it is", async () => {
+Deno.test("docs/approvals.md matches the table", async () => {
   const page = await Deno.readTextFile(`${TREE}docs/approvals.md`);
   const [, section = ""] = page.split("## Built-in tools and modes");
   const found = [...section.matchAll(/^\|[^|]+\| (allow|ask) \| (allow|ask) \| (allow|ask) \|$/gm)];

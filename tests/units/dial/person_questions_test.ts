@@ -220,7 +220,7 @@ Deno.test("the agent itself answers nothing", async () => {
   }
 });
 
-Deno.test("a misfit's answer over the socket names every fault", async () => {
+Deno.test("the refusal of an invalid answer over the socket names every fault", async () => {
   const { questions } = await bench();
   const { id } = asked(questions);
   const values = { colour: "r", shape: "round" };

@@ -148,7 +148,7 @@ const CASES: readonly {
     starts: 1,
   },
   {
-    name: "a question to a person keeps it awake, and it is looked at again after a minute",
+    name: "a question to a person keeps it awake, and is checked again after a minute",
     run: async (scene) => {
       scene.isNeeded = true;
       await scene.clock.advance(IDLE_MS + 59_999);

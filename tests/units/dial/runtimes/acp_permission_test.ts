@@ -145,7 +145,7 @@ const ASKS: readonly (readonly [
     { mcp: "git", isProxied: false, tool: "x__log", title: "mcp__git__x__log", arguments: {} },
   ],
   [
-    "tells kind and files of the question itself",
+    "reports kind and files of the question itself",
     { title: "write", kind: "edit", locations: [{ path: "a" }] },
     { title: "/ws", kind: "other", locations: [{ path: "/ws" }], rawInput: input },
     {
@@ -156,7 +156,7 @@ const ASKS: readonly (readonly [
     },
   ],
   [
-    "tells kind and files that an update told",
+    "reports kind and files of an earlier update",
     { title: "write", kind: "edit", locations: [{ path: "/ws/a" }], rawInput: input },
     { title: "write", rawInput: {} },
     {

@@ -235,7 +235,7 @@ const ROWS: readonly Row[] = [
     notice: "The program asked a question, which was cancelled: the net",
   },
   {
-    what: "a question that is no question",
+    what: "an invalid question",
     method: "item/tool/requestUserInput",
     params: { questions: [{ question: "Tea?" }] },
     decision: "allow",
