@@ -55,6 +55,8 @@ export interface RuntimeDefinition {
   readonly needs?: RuntimeNeeds;
   /** Command that installs the program. */
   readonly install?: string;
+  /** Command that renews the program's credential; `{agent}` stands for the name. */
+  readonly signIn?: string;
   /** Idle time after which the program sleeps, in seconds; 0 is never. See `idleSecondsOf`. */
   readonly idleSeconds?: number;
 }
@@ -103,6 +105,7 @@ interface Draft {
   known: readonly string[] | undefined;
   needs: RuntimeNeeds | undefined;
   install: string | undefined;
+  signIn: string | undefined;
   idleSeconds: number | undefined;
 }
 
@@ -126,7 +129,7 @@ export function parseDefinition(
   }
   const draft = readKeys(parsed.value, base, faults);
   const { summary, command, args, protocol, path, shape, login, sessionMode, env, state } = draft;
-  const { known, needs, install, idleSeconds } = draft;
+  const { known, needs, install, signIn, idleSeconds } = draft;
   for (const [key, value] of Object.entries({ summary, command, protocol, path, shape })) {
     if (value === undefined && !faults.some((line) => line.includes(keyName(key)))) {
       faults.push(`${file}: ${keyName(key)} is not set`);
@@ -150,7 +153,7 @@ export function parseDefinition(
     protocol,
     clientConfig: { path, shape },
     login: login ?? "none",
-    ...defined({ sessionMode, known, needs, install, idleSeconds }),
+    ...defined({ sessionMode, known, needs, install, signIn, idleSeconds }),
     env: env ?? {},
     state: state ?? [],
   });
@@ -176,6 +179,7 @@ function draftOf(base: RuntimeDefinition | undefined): Draft {
     known: base?.known,
     needs: base?.needs,
     install: base?.install,
+    signIn: base?.signIn,
     idleSeconds: base?.idleSeconds,
   };
 }
@@ -228,6 +232,9 @@ function readKeys(
         break;
       case "install":
         draft.install = installCommand(value) ?? void bad([key], WANTED_INSTALL);
+        break;
+      case "sign_in":
+        draft.signIn = installCommand(value) ?? void bad([key], WANTED_INSTALL);
         break;
       case "idle_seconds":
         draft.idleSeconds = seconds(value) ?? void bad([key], WANTED_SECONDS);

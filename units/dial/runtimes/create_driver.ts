@@ -22,6 +22,7 @@ import {
   type McpEntry,
   parseMcpEntries,
 } from "core/runtimes/mcp_entries.ts";
+import { withSignIn } from "units/dial/runtimes/sign_in.ts";
 import { streamJson } from "units/dial/runtimes/stream_json.ts";
 
 /** The agent that the driver is for. */
@@ -76,7 +77,19 @@ export function createDriver(
       askQuestion: context.askQuestion,
     }),
   };
-  switch (definition.protocol) {
+  const signIn = definition.signIn?.replaceAll("{agent}", context.agent);
+  return withSignIn(driverOf(definition, { launch, ports, options }), signIn);
+}
+
+function driverOf(
+  { protocol }: Pick<RuntimeDefinition, "protocol">,
+  { launch, ports, options }: {
+    readonly launch: RuntimeLaunch;
+    readonly ports: DriverPorts;
+    readonly options: DriverOptions;
+  },
+): RuntimeDriver {
+  switch (protocol) {
     case "acp":
       return acpDriver(launch, ports, options);
     case "stream_json":

@@ -193,6 +193,9 @@ class StreamDialect implements Dialect {
   }
 }
 
+/** The program's words for a key or a sign-in that the endpoint does not accept. */
+const UNAUTHORIZED =
+  /API Error: 40[13]\b|authentication_error|Invalid API key|run \/login|OAuth token (has expired|revoked)/i;
 const RESULT_CODES: Readonly<Record<string, string>> = {
   error_max_turns: "steps-exhausted",
   error_max_budget_usd: "budget-exhausted",
@@ -214,8 +217,9 @@ function outcomeOf(result: Message): TurnOutcome {
     ? result.errors.filter((e) => typeof e === "string")
     : [];
   const reason = errors.join("; ") || textOf(result.result) || textOf(result.subtype);
+  const code = UNAUTHORIZED.test(reason) ? "model-unauthorized" : "runtime-error";
   return failed(
-    RESULT_CODES[textOf(result.subtype)] ?? "runtime-error",
+    RESULT_CODES[textOf(result.subtype)] ?? code,
     reason || "The runtime ended the turn without a reason",
   );
 }

@@ -385,7 +385,7 @@ const ERRORS: readonly (readonly [unknown, string, string])[] = [
       codexErrorInfo: { responseStreamDisconnected: { httpStatusCode: 401 } },
     },
     "model-unauthorized",
-    "401 bad key",
+    "401 bad key; run: fleetctl secret set OPENAI_API_KEY --agent ada",
   ],
   [
     { message: "cut", codexErrorInfo: { responseStreamDisconnected: { httpStatusCode: null } } },

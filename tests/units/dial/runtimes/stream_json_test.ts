@@ -176,7 +176,9 @@ for (const [message, wanted] of NOTICES) {
 const OUTCOMES: readonly (readonly [Readonly<Record<string, unknown>>, string, string])[] = [
   [{ stop_reason: "max_tokens" }, "model-output-limit", "output limit"],
   [{ stop_reason: "refusal" }, "model-refusal", "refused"],
-  [{ is_error: true, result: "API Error: 401 bad key" }, "runtime-error", "API Error: 401 bad key"],
+  [{ is_error: true, result: "API Error: 401 bad" }, "model-unauthorized", "API Error: 401 bad"],
+  [{ is_error: true, result: "Please run /login" }, "model-unauthorized", "Please run /login"],
+  [{ is_error: true, result: "API Error: 500 bad" }, "runtime-error", "API Error: 500 bad"],
   [{ subtype: "error_max_turns", is_error: true }, "steps-exhausted", "error_max_turns"],
   [{ subtype: "error_max_budget_usd" }, "budget-exhausted", "error_max_budget_usd"],
   [{ subtype: "error_during_execution", errors: ["a", "b"] }, "runtime-error", "a; b"],
