@@ -11,6 +11,9 @@ import { createTranscript } from "cli/transcript.ts";
 import { agentForTurn } from "cli/turn_target.ts";
 import { notCompleted } from "cli/up/turn.ts";
 import { runLocalTurn, type TurnUpdate } from "cli/ask_turn.ts";
+import { defined } from "core/defined.ts";
+import { conversationName } from "core/dial/conversation.ts";
+import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -18,11 +21,17 @@ import type { Invocation } from "core/verbs/invocation.ts";
 /** Options of `fleetctl turn`; the text is the context's secret value. */
 export interface Options {
   readonly isJson: boolean;
+  /** Absent: the default one. */
+  readonly conversation?: string;
 }
 
 /** Parses the options. */
-export function parseOptions({ json }: Invocation): Result<Options> {
-  return ok({ isJson: json });
+export function parseOptions({ json, options }: Invocation): Result<Options> {
+  const { conversation } = options;
+  if (conversation !== undefined && !conversationName.safeParse(conversation).success) {
+    return err(invalidName(conversation));
+  }
+  return ok({ isJson: json, ...defined({ conversation }) });
 }
 
 /** Sends the turn and follows it to its end. */
@@ -46,7 +55,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       connect: (path) => ports.sockets.connectUnix(path),
       clock: ports.clock,
     },
-    { agent: name, text, by },
+    { agent: name, text, by, ...defined({ conversation: options.conversation }) },
     { onUpdate, stop: context.takeOverStop() },
   );
   if (!ended.ok) return ended;
@@ -56,4 +65,13 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     json: { agent: name, turn_id: turnId, by, outcome: "completed", answer },
     blocks: [],
   });
+}
+
+function invalidName(conversation: string) {
+  return refusal(
+    "conversation-name-invalid",
+    `Cannot send the turn to conversation ${JSON.stringify(conversation)}: its name must be 1 to ` +
+      "64 of a-z, 0-9 and -",
+    { kind: "usage" },
+  );
 }

@@ -294,7 +294,13 @@ export const AGENT_VERBS: readonly Verb[] = [
   {
     path: ["turn"],
     args: [TARGET, { name: "text", secret: true, summary: 'The message; "-" reads stdin' }],
-    options: [],
+    options: [
+      {
+        name: "conversation",
+        value: "NAME",
+        summary: "Conversation of the turn; a new name begins one (default: default)",
+      },
+    ],
     scope: "self",
     target: { from: "argument", name: "agent", absent: "required" },
     runs: "root",

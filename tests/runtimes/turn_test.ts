@@ -63,4 +63,24 @@ for (const program of wantedPrograms()) {
       assert.ok(texts.some((each) => each.includes("the colour is violet")), texts.join("\n"));
     });
   });
+
+  Deno.test(`${program.name} keeps two conversations apart`, async () => {
+    await withProgram(program, async ({ model, turn, restart, end }) => {
+      const seen = async (text: string) => {
+        model.script({ kind: "answer", text: `re ${text}` });
+        assert.deepEqual((await turn(text)).outcome, { outcome: "completed" });
+        const last = model.requests.at(-1);
+        assert.ok(last !== undefined);
+        const all = sightOf(last).userTexts.join("\n");
+        return ["amber one", "blue one", "amber two"].filter((each) => all.includes(each));
+      };
+      assert.deepEqual(await seen("amber one"), ["amber one"]);
+      await end();
+      await restart("b");
+      assert.deepEqual(await seen("blue one"), ["blue one"]);
+      await end();
+      await restart();
+      assert.deepEqual(await seen("amber two"), ["amber one", "amber two"]);
+    });
+  });
 }

@@ -50,8 +50,13 @@ export interface ProgramScene {
   readonly reports: readonly (readonly McpLoad[])[];
   /** Runs a turn and collects its updates; `on` gets each when it arrives. */
   turn(text: string, on?: (update: RuntimeUpdate) => unknown): Promise<ProgramTurn>;
-  /** Starts the program again after it has ended; later turns run in the new one. */
-  restart(): Promise<void>;
+  /**
+   * Starts the program again after it has ended; later turns run in the new one, in a conversation
+   * of this name, or in the default one.
+   */
+  restart(conversation?: string): Promise<void>;
+  /** Ends the program. */
+  end(): Promise<void>;
 }
 
 /** Options of the scene. */
@@ -115,9 +120,10 @@ export async function withProgram(
         driver,
         reports,
         turn: turnsOf(() => session),
-        restart: async () => {
-          session = await driver.start();
+        restart: async (conversation) => {
+          session = await driver.start(undefined, conversation);
         },
+        end: () => session.close(GRACE_MS),
       });
     } finally {
       await session.close(GRACE_MS);

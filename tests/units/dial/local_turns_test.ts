@@ -27,7 +27,7 @@ async function withUnit(
   },
   work: (
     turn: (
-      more?: Partial<typeof TURN>,
+      more?: Partial<typeof TURN & { conversation: string }>,
       stop?: AbortSignal,
       onNews?: (news: TurnUpdate) => void,
     ) => ReturnType<typeof runLocalTurn>,
@@ -132,4 +132,27 @@ Deno.test({
         assert.equal(refused.ok ? "" : refused.error.code, code);
       }
     }),
+});
+
+Deno.test({
+  name: "a turn from the host runs in the conversation that it names",
+  ...SAFE,
+  fn: async () => {
+    const driver = scriptedRuntime();
+    await withUnit({ driver, env: { CHANNEL_USER_EMAIL: "" } }, async (turn) => {
+      const asked: unknown[] = [];
+      for (const conversation of ["b", "default", "b"]) {
+        const ended = await turn({ conversation }, undefined, (news) => {
+          if (news.type === "turn_event" && news.kind === "turn_asked") {
+            asked.push(news.payload.conversation);
+          }
+        });
+        assert.ok(ended.ok);
+      }
+      assert.deepEqual(asked, ["b", undefined, "b"]);
+      assert.deepEqual(driver.opened, ["default", "b", "default", "b"]);
+      const refused = await turn({ conversation: "No name" });
+      assert.equal(refused.ok ? "ran" : refused.error.code, "request-invalid");
+    });
+  },
 });
