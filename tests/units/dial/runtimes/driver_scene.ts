@@ -9,6 +9,7 @@ import type { AskMode } from "core/ledger/agent.ts";
 import { pathsUnder } from "core/paths.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import type { RuntimeNeeds } from "core/runtimes/needs.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
 import type { QuestionAsker } from "units/dial/runtimes/question.ts";
@@ -33,6 +34,8 @@ export interface SceneOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Arguments of a program that speaks lines. */
   readonly args?: readonly string[];
+  /** Needs of a program that speaks lines. */
+  readonly needs?: RuntimeNeeds;
   readonly decidePermission?: PermissionDecider;
   readonly askQuestion?: QuestionAsker;
   /** Mode in the agent's record. */

@@ -243,6 +243,19 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
     assert.match(await session.ended, /exit code 9/);
   });
 
+  Deno.test(`${protocol}: a start that takes too long ends with the end of stderr`, async () => {
+    const of = openDriver(protocol, async (call) => {
+      await call.warn("opening the store\nError: the store is locked\n");
+      await new Promise<void>((resolve) => call.killed.addEventListener("abort", () => resolve()));
+    }, { needs: { startSeconds: 7 } });
+    const started = of.host.clock.now();
+    await assert.rejects(withTime(of.host, of.driver.start()), {
+      message: 'Cannot start runtime "runtime-x": it did not answer within 7 s; ' +
+        'last lines: "opening the store" "Error: the store is locked"',
+    });
+    assert.ok(of.host.clock.now() - started < 90_000);
+  });
+
   Deno.test(`${protocol}: a runtime that does not end with its input is killed`, async () => {
     const of = openDriver(protocol, async (call) => {
       const peer = jsonPeer(call);

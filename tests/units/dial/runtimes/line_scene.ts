@@ -4,6 +4,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { FakeProgram } from "tests/fakes/processes.ts";
 import {
   type DriverScene,
@@ -27,6 +28,7 @@ export function openDriver(
     login: "none" as const,
     env: {},
     state: [],
+    ...defined({ needs: options.needs }),
   };
   return sceneOf(definition, [definition.command, program], options);
 }
