@@ -1,6 +1,6 @@
 /**
  * How a turn's end and a refusal reach an editor: a stop reason of ACP, or a JSON-RPC error with
- * our code and hints. Pure.
+ * the code and hints of the refusal. Pure.
  *
  * @module
  */

@@ -19,7 +19,7 @@ export type NoteWeight = "aside" | "plain";
 export interface TurnView {
   /** Returns the updates for one event or preview. Kinds without a view return none. */
   take(update: TurnUpdate): readonly SessionUpdate[];
-  /** Returns the updates for a sentence of ours. */
+  /** Returns the updates for a notice of fleetctl. */
   note(text: string, weight: NoteWeight): readonly SessionUpdate[];
   /** Returns the id of the open call that an approval is about, if the turn has shown it. */
   openCall(call: ShownCall): string | undefined;
