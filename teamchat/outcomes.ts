@@ -32,21 +32,21 @@ type ReportedTurn = Omit<Closing, "progress"> & {
   readonly progress: Pick<DeliveryProgress, "ids">;
 };
 
-/** Creates it. */
+/** Creates the reporter of outcomes. */
 export function createOutcomes(
-  { store, registry, onRecorded: onRecorded }: OutcomesDeps,
+  { store, registry, onRecorded }: OutcomesDeps,
 ): Outcomes {
   /** Turns whose outcome was sent but not yet recorded as sent on disk, and the connection used. */
-  const telling = new Map<string, DialSession>();
+  const unrecorded = new Map<string, DialSession>();
 
   /** Sends an outcome. Returns false when the connection does not accept it. */
-  function tellOne(
+  function sendOutcome(
     session: DialSession,
     { turnId, sendId }: Pick<Turn, "turnId" | "sendId">,
     { outcome, reason, progress }: ReportedTurn,
   ): boolean {
     // A new connection needs it again: the first one may have closed before delivery.
-    if (telling.get(turnId) === session) return true;
+    if (unrecorded.get(turnId) === session) return true;
     const isSent = session.send({
       ...(sendId === undefined
         ? { type: "delivery", turn_id: turnId }
@@ -56,9 +56,9 @@ export function createOutcomes(
       ...defined({ reason }),
     });
     if (!isSent) return false;
-    telling.set(turnId, session);
+    unrecorded.set(turnId, session);
     void store.turns.markReported(turnId).then((recorded) => {
-      if (telling.get(turnId) === session) telling.delete(turnId);
+      if (unrecorded.get(turnId) === session) unrecorded.delete(turnId);
       onRecorded(recorded, session.agent);
     });
     return true;
@@ -69,13 +69,13 @@ export function createOutcomes(
       const session = registry.get(agent);
       if (session === undefined) return;
       for (const { delivery, reason, progress, ...turn } of store.turns.unreported(agent)) {
-        if (!tellOne(session, turn, { outcome: delivery, reason, progress })) return;
+        if (!sendOutcome(session, turn, { outcome: delivery, reason, progress })) return;
       }
     },
     delivered: (turn, how) => {
       const session = registry.get(turn.agent);
       if (session === undefined) return;
-      tellOne(session, turn, { ...how, progress: how.progress ?? turn.progress });
+      sendOutcome(session, turn, { ...how, progress: how.progress ?? turn.progress });
     },
   };
 }
