@@ -2,7 +2,8 @@
  * The cookies of the login proxy as one table: exact names, one value each, common attributes.
  * Duplicate cookie names are ignored.
  *
- * With the prefix `__Host-` browsers bind them to this host and to https; all have the path `/`.
+ * With the prefix `__Host-`, browsers bind them to this host and to https. All then have the path
+ * `/`.
  *
  * @module
  */

@@ -23,7 +23,7 @@ interface Entry {
   readonly run: () => void;
 }
 
-/** Creates an empty set over a clock. */
+/** Creates an empty set of deadlines on a clock. */
 export function createDeadlines(now: () => number, after: Clock["after"]): Deadlines {
   const entries = new Set<Entry>();
   let wakeAt = Infinity;

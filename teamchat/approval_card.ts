@@ -1,8 +1,8 @@
 /**
  * An approval request as an Adaptive Card, and parsing of its button presses. Pure. The buttons
- * carry the approval's id and digest, so a press applies to this call only. It is sent to the
- * agent of the person who pressed, which does not know approvals of other agents. Source: Teams
- * "Universal Actions for Adaptive Cards" (`adaptiveCard/action`, `Action.Execute`).
+ * carry the approval's id and digest, so a press applies to this call only. A press is sent to the
+ * agent of the person who pressed. That agent does not know approvals of other agents. Source:
+ * Teams "Universal Actions for Adaptive Cards" (`adaptiveCard/action`, `Action.Execute`).
  *
  * @module
  */
@@ -28,8 +28,8 @@ export interface CardDecision {
 
 const VERB = "fleetctl.approval";
 /**
- * Characters of the arguments on a card. A call with longer ones is approved on the command line:
- * the agent's dial unit sends the request to team chat only, so the cockpit does not show it.
+ * Limit of a card for the characters of the arguments. A person approves a longer call on the
+ * command line: the agent's dial unit sends the request to team chat only, not to the cockpit.
  */
 const SHOWN_LENGTH_MAX = 4_000;
 

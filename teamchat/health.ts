@@ -21,7 +21,7 @@ export interface HealthFacts {
   readonly isOwnersWatched: boolean;
   /** The owners' file was unusable at the last check; the previous map is still used. */
   readonly isOwnersDamaged: boolean;
-  /** A disk failure keeps items of former owners from being ended. */
+  /** Turns or approvals of former owners are still open, because the disk failed. */
   readonly isDisowningBehind: boolean;
   readonly agentsConnected: number;
   readonly turnsOpen: number;

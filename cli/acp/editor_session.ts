@@ -1,6 +1,6 @@
 /**
- * One thread of an editor: its prompts become turns of the agent, one at a time. The agent has one
- * conversation, which every thread continues.
+ * One thread of an editor: its prompts become turns of the agent, one at a time. Every thread
+ * continues the agent's default conversation.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Names of an agent's conversations. One of them is the default: whatever names none uses it, and
+ * Names of an agent's conversations. One of them is the default: a turn without a name uses it, and
  * on the wire and in stores it has no name.
  *
  * @module

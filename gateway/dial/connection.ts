@@ -1,7 +1,7 @@
 /**
- * One connection at the dial-in listener: the parts that `core/dial/serve_session.ts` does not
- * share. A client of the dial subprotocol gets a challenge. The register frame is checked against
- * the ledger and the enrolled keys, and a first key is enrolled.
+ * One connection at the dial-in listener: who is admitted. `core/dial/serve_session.ts` does the
+ * rest. Only a client of the dial subprotocol gets a challenge. `decideRegister` checks the
+ * register frame against the ledger and the enrolled keys; a first key is enrolled.
  *
  * @module
  */
@@ -48,7 +48,6 @@ export function serveConnection(
 ): void {
   const { log, random } = deps;
   const { peer } = connection;
-  // Only a client of the dial subprotocol gets a challenge.
   const nonce = connection.protocol === DIAL_SUBPROTOCOL
     ? toBase64Url(random.bytes(NONCE_LENGTH))
     : undefined;

@@ -8,8 +8,8 @@
 import type { ByteStream } from "core/ports/sockets.ts";
 
 /**
- * Listens on a unix socket without peer credentials, which needs no call into the C library. The
- * folder and `mode` are the only protection. Rejects with `FileFault`.
+ * Listens on a unix socket. It does not read peer credentials, because that needs a call into the C
+ * library. So only the folder and `mode` protect the socket. Rejects with `FileFault`.
  */
 export type ListenUnix = (
   path: string,

@@ -18,7 +18,7 @@
  * | plain | new message: the text | sent | in doubt: not sent again, and the agent is notified | over |
  *
  * `plain` is for a platform that returns no ids or accepts no edits; it has certainly not accepted
- * the text yet. 429, and a connection that was not made, leave each state unchanged.
+ * the text yet. After a 429, or without a connection, every state stays the same.
  *
  * Sources: Teams "Optimize your bot with rate limiting" (which answers may be repeated), "Stream
  * bot messages" (a stream ends once), Bot Connector REST API "Update Activity".

@@ -39,7 +39,7 @@ export interface JobRequest {
   readonly agent: string | undefined;
 }
 
-/** Concurrent status checks: each one starts a program on its host. */
+/** Limit of concurrent status checks, because each one starts a program on its host. */
 const LOOKS_MAX = 4;
 
 /** Status checks by host. */

@@ -30,7 +30,7 @@ export async function checkOlderLayout(
   hash: string,
 ): Promise<void> {
   await scene.must("sh", "-c", TO_OLDER_LAYOUT);
-  // From here on its environment and its client entries name the older location.
+  // After this restart the unit's environment and the agent's client entries name the older folder.
   await scene.must("systemctl", "restart", DIAL);
   await scene.untilLogged(DIAL, "gateway connected");
   await scene.must("rm", "-r", SETS);
