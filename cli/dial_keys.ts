@@ -79,7 +79,7 @@ export function enrollKey<Name extends string>(
     name,
     summary: `dial key ${what}`,
     decide,
-    tell: (_keys, isSame) => [`${isSame ? "unchanged" : "enrolled"}  ${what}`],
+    lines: (_keys, isSame) => [`${isSame ? "unchanged" : "enrolled"}  ${what}`],
   });
 }
 
@@ -131,7 +131,7 @@ export function revokeKey<Name extends string>(
         { hints: [listing(name)] },
       ));
     },
-    tell: (left, isSame) => [
+    lines: (left, isSame) => [
       isSame
         ? `unchanged  ${holderText} has no dial key`
         : `revoked  ${key ?? "every dial key"} of ${holderText}`,
@@ -153,7 +153,7 @@ async function changeKeys<Name extends string>(
     readonly summary: string;
     readonly decide: DecideKeys;
     /** Returns lines about the change; `isSame` when there was nothing to change. */
-    readonly tell: (keys: readonly string[], isSame: boolean) => readonly string[];
+    readonly lines: (keys: readonly string[], isSame: boolean) => readonly string[];
   },
 ): Promise<Result<VerbReport>> {
   const { name, summary } = change;
@@ -177,7 +177,7 @@ async function changeKeys<Name extends string>(
     const isSame = recorded.value.changed.length === 0;
     return ok(planReport(report, gathered, {
       json: { [holder.kind]: name, keys, changed: !isSame },
-      last: change.tell(keys, isSame),
+      last: change.lines(keys, isSame),
     }));
   });
 }

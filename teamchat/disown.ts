@@ -86,7 +86,7 @@ export interface Disowning {
 /** Delay before a retry after a disk failure. */
 const RETRY_MS = 5_000;
 
-/** Creates it. */
+/** Creates the removal of what former owners left. */
 export function createDisowning(deps: DisownDeps): Disowning {
   const { clock, log } = deps;
   let isBehind = false;

@@ -49,9 +49,9 @@ export interface ProactiveDeps {
   readonly log: Log;
 }
 
-/** Creates it. */
+/** Creates the sender of messages that agents send unprompted. */
 export function createProactive(deps: ProactiveDeps): Proactive {
-  const { store, owners, replies, report: report, clock, random, log } = deps;
+  const { store, owners, replies, report, clock, random, log } = deps;
   const sent = new Map<string, readonly number[]>();
 
   /** Whether the agent has reached its limit for this minute. */

@@ -122,7 +122,7 @@ export async function runTurn(
   const quiet = quietNote(client.clock, () =>
     print(
       `note: nothing for ${QUIET_MS / 1000} s; ` +
-        `fleetctl logs ${turn.agent} tells what it does`,
+        `fleetctl logs ${turn.agent} shows what it does`,
     ));
   try {
     const posted = await postTurn(client, turn);

@@ -110,7 +110,7 @@ class ConnectedHosts implements HostRegistry {
 
   constructor(deps: HostRegistryDeps) {
     this.#deps = deps;
-    this.#jobs = openJobStore(deps.clock, (host) => this.#tell(host));
+    this.#jobs = openJobStore(deps.clock, (host) => this.#publish(host));
   }
 
   readonly router: SessionRouter = {
@@ -121,7 +121,7 @@ class ConnectedHosts implements HostRegistry {
       // The newer connection does not answer jobs of the older one, so end those now.
       this.#endAll(host);
       registry.put(session);
-      this.#tell(host);
+      this.#publish(host);
     },
     detach: (session, code) => {
       const { agents, registry, log } = this.#deps;
@@ -130,7 +130,7 @@ class ConnectedHosts implements HostRegistry {
       if (!registry.remove(session, code)) return;
       log.info("host disconnected", { host, code });
       this.#endAll(host);
-      this.#tell(host);
+      this.#publish(host);
     },
     receive: (session, frame) => {
       const { agents, log } = this.#deps;
@@ -245,7 +245,7 @@ class ConnectedHosts implements HostRegistry {
     }
   }
 
-  #tell(host: string): void {
+  #publish(host: string): void {
     this.#deps.hub.publish([{ kind: "host", host }]);
   }
 }

@@ -75,7 +75,7 @@ interface Coming {
   held: number;
 }
 
-/** Creates it. */
+/** Creates the transfer of files to owners. */
 export function createOutgoingFiles(deps: OutgoingDeps): OutgoingFiles {
   return new Outgoing(deps);
 }
@@ -93,9 +93,9 @@ class Outgoing implements OutgoingFiles {
   take(session: DialSession, piece: OwnerFilePiece): void {
     const { id, size, offset } = piece;
     const place = this.#deps.placeFor(session.agent);
-    if (typeof place === "string") return this.#tell(session, id, "blocked", place);
+    if (typeof place === "string") return this.#sendResult(session, id, "blocked", place);
     if (size > FILE_LIMITS.fileBytesMax) {
-      return this.#tell(session, id, "too_large", "the file is too large");
+      return this.#sendResult(session, id, "too_large", "the file is too large");
     }
     let coming = this.#coming.get(session);
     if (coming?.id !== id || offset === 0) {
@@ -107,7 +107,7 @@ class Outgoing implements OutgoingFiles {
       size === coming.bytes.length && offset + bytes.length <= size;
     if (!isNext) {
       this.#coming.delete(session);
-      return this.#tell(session, id, "failed", "the pieces of the file do not fit");
+      return this.#sendResult(session, id, "failed", "the pieces of the file do not fit");
     }
     coming.bytes.set(bytes, offset);
     coming.held += bytes.length;
@@ -151,7 +151,7 @@ class Outgoing implements OutgoingFiles {
     done.finally(() => this.#jobs.delete(done));
   }
 
-  #tell(
+  #sendResult(
     session: DialSession,
     id: string,
     outcome: DeliveryOutcome,
@@ -193,27 +193,27 @@ class Outgoing implements OutgoingFiles {
       await files.ensureDir(folder, { mode: 0o700 });
       await files.write(`${folder}/${fileId}`, bytes, { mode: 0o600 });
     } catch {
-      return this.#tell(session, piece.id, "failed", "the gateway has no room for it");
+      return this.#sendResult(session, piece.id, "failed", "the gateway has no room for it");
     }
     const gone = this.#deps.gone(owner, agent);
     if (gone.aborted) {
       await files.remove(`${folder}/${fileId}`);
-      return this.#tell(session, piece.id, "blocked", GONE);
+      return this.#sendResult(session, piece.id, "blocked", GONE);
     }
     const added = store.ownerFiles.add(file);
     if (!added.ok || added.value !== "new") {
       await files.remove(`${folder}/${fileId}`);
-      if (!added.ok) return this.#tell(session, piece.id, "failed", added.error.code);
+      if (!added.ok) return this.#sendResult(session, piece.id, "failed", added.error.code);
       // The card of the first offer is already in the conversation.
       return added.value === "known"
-        ? this.#tell(session, piece.id, "delivered")
-        : this.#tell(session, piece.id, "throttled", "too many files wait for the owner");
+        ? this.#sendResult(session, piece.id, "delivered")
+        : this.#sendResult(session, piece.id, "throttled", "too many files wait for the owner");
     }
     const { outcome, reason, id } = await sendCard(
       { context, body: cardBody(context, consentCard(file)), what: "file-consent" },
       { connector, clock, signal: AbortSignal.any([this.#stop.signal, gone]) },
     );
-    this.#tell(session, piece.id, outcome, reason, id === undefined ? [] : [id]);
+    this.#sendResult(session, piece.id, outcome, reason, id === undefined ? [] : [id]);
     if (outcome !== "delivered" && outcome !== "ambiguous") this.#forget(file);
   }
 

@@ -146,7 +146,7 @@ function storeOne(sql: Sql, delivery: Delivery): Result<Stored> {
       sql.open.put(withdraw.agent, place, "closed");
     }
   }
-  if (delivery.event !== undefined) sql.tell(delivery.event);
+  if (delivery.event !== undefined) sql.insertEvent(delivery.event);
   if (block !== undefined) {
     sql.block.run(block.why, block.conversation);
     sql.conversations.forget();
@@ -249,7 +249,7 @@ function statements(db: Database) {
         "told = 1, changed = ? where place = ? and state = 'queued' and conversation = ? " +
         "and activity = ?",
     ),
-    tell: insertAgentEvent(db),
+    insertEvent: insertAgentEvent(db),
     consent: takeConsent(db),
     block: db.prepare("update conversations set blocked = ? where conversation = ?"),
   };

@@ -109,14 +109,14 @@ export async function run(
     // A role that cannot run here must not be recorded, because each `apply` would try it again.
     const missing = planned.value.faults.find(({ code }) => code === "login-key-missing");
     if (missing !== undefined) return err(missing);
-    if (options.isDryRun) return tell(planned.value);
+    if (options.isDryRun) return reportOf(planned.value);
     if (edited.value !== before) {
       await ports.files.write(paths.rolesFile, edited.value, { mode: 0o644 });
     }
     const report = await reconcileFacts(context, gathered.value, { ...how, dryRun: false });
-    return report.ok ? tell(report.value) : report;
+    return report.ok ? reportOf(report.value) : report;
 
-    function tell(done: Report): Result<VerbReport> {
+    function reportOf(done: Report): Result<VerbReport> {
       if (!gathered.ok || !login.ok || !front.ok) throw new TypeError("nothing was planned");
       const { driver, listen } = login.value;
       const verb = options.isDryRun ? "would be" : "is";

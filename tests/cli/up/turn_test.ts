@@ -210,7 +210,7 @@ Deno.test("runTurn() reports that no event comes, and ends soon after it is stop
   assert.ok(!report.ok);
   assert.equal(report.error.code, "turn-stopped");
   assert.deepEqual(waits, [20_000, 5000]);
-  assert.deepEqual(printed, ["note: nothing for 20 s; fleetctl logs ada tells what it does"]);
+  assert.deepEqual(printed, ["note: nothing for 20 s; fleetctl logs ada shows what it does"]);
 });
 
 Deno.test("transcriptLines() cuts long results and states what was cut", () => {
