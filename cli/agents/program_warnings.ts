@@ -1,6 +1,7 @@
 /**
  * Warnings about the program of an agent's runtime: its file is missing, or the agent may use less
- * memory than it needs. The record is valid, but the agent does not start, or is ended.
+ * memory than the program needs. The record is valid, but the program does not start, or the kernel
+ * ends it.
  *
  * @module
  */
@@ -16,7 +17,7 @@ const LINKS_MAX = 16;
 const EXECUTABLE = 0o111;
 const MIB = 1024 ** 2;
 
-/** The agent and its runtime. */
+/** The fields that the warnings depend on. */
 type Checked = Pick<AgentRecord, "name" | "runtime" | "limits">;
 
 /** Returns the warnings about the program of one agent. */
@@ -58,8 +59,8 @@ async function notInstalled(
 }
 
 /**
- * Returns why the file cannot be executed; undefined when it can. Follows links, as a start does,
- * but not into the agent's home: root reads nothing there.
+ * Returns why the file cannot be executed; undefined when it can. Follows links as `execve` does,
+ * but not into the agent's home, because root must not read there.
  */
 async function faultOf(
   files: Pick<Files, "stat" | "readLink">,

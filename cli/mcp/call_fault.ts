@@ -1,6 +1,6 @@
 /**
- * Explains why a call of an MCP ended without an answer: the findings of `fleetctl mcp doctor` that
- * are cheap to obtain. Reads only.
+ * Explains why a call of an MCP ended without an answer. It adds those findings of `fleetctl mcp
+ * doctor` that are cheap to obtain. Reads only.
  *
  * @module
  */
@@ -14,12 +14,12 @@ import type { Refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { callerAgent } from "core/verbs/caller.ts";
 
-/** Refusals of a call whose server ended or could not be reached. */
+/** Refusals of a call whose server ended, could not be reached, or has an altered tree. */
 const LOST: ReadonlySet<string> = new Set(["mcp-ended", "mcp-unreachable", "tree-altered"]);
 
 /**
- * Returns the refusal to show for a failed call. If the server's tree was altered, that is
- * reported. Otherwise the server's last log lines are added if the caller may read them.
+ * Returns the refusal to show for a failed call. If someone altered the server's tree, the refusal
+ * reports that. Otherwise it includes the server's last log lines if the caller may read them.
  */
 export async function explainFault(
   context: VerbContext,

@@ -23,26 +23,26 @@ import { TEAMCHAT_ENV } from "units/render/roles/teamchat_env.ts";
 import { TEAMCHAT_RECEIVER_UNIT, TEAMCHAT_UNIT } from "units/render/unit_name.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** The observed state. */
+/** The state that both verbs report on. */
 export interface TeamsState {
   readonly gathered: Gathered;
   readonly unit: UnitStatus | undefined;
-  /** The receiver; undefined if it is not a separate process, or does not answer. */
+  /** The receiver's unit; undefined when no service manager reports it. */
   readonly receiver: UnitStatus | undefined;
   readonly isReceiverSeparate: boolean;
-  /** Whether the receiver's file exists. The receiver deletes it once it is empty. */
+  /** Whether the receiver's spool file exists. The receiver deletes an empty one when it stops. */
   readonly hasSpool: boolean;
   /** The gateway's rendered settings; undefined when there are none. */
   readonly rendered: ReadonlyMap<string, string> | undefined;
   /** The value that `TEAMS_AGENTS` should have. */
   readonly wanted: ReturnType<typeof renderTeamsAgents>;
-  /** Public halves of the dial keys in the homes of this host's agents of channel teamchat. */
+  /** Public dial keys from the homes of this host's agents whose channel is `teamchat`. */
   readonly homeKeys: ReadonlyMap<AgentName, string>;
   /** `/healthz` of the running gateway; undefined when it does not answer. */
   readonly health: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Collects the state. Changes nothing. */
+/** Collects the state. Fails only when the facts are unreadable, not when a program is down. */
 export async function readTeamsState(context: VerbContext): Promise<Result<TeamsState>> {
   const { ports, paths } = context;
   const gathered = await readFacts(context);
@@ -82,7 +82,8 @@ async function homeKeysOf(
 const HEALTH_MS_MAX = 2_000;
 
 /**
- * Requests the health of the gateway at an address of this machine; undefined without an answer.
+ * Requests the health of the gateway at an address of this machine. Returns undefined when it does
+ * not answer in time.
  */
 export async function healthAt(
   { ports }: VerbContext,
@@ -104,7 +105,7 @@ export async function healthAt(
   }
 }
 
-/** Returns owner object id and agent of each entry of `TEAMS_AGENTS`. */
+/** Returns each owner object id of `TEAMS_AGENTS` with its agent; none for an unreadable text. */
 export function agentsOf(text: string | undefined): readonly (readonly [string, string])[] {
   try {
     const value: unknown = JSON.parse(text ?? "{}");
@@ -119,12 +120,12 @@ export function agentsOf(text: string | undefined): readonly (readonly [string, 
 /** The agents that the running gateway uses. */
 export interface RunningAgents {
   readonly connected: number | undefined;
-  /** Whether it notices changes of the agents; undefined for an older version. */
+  /** Whether it watches the file of its agents; undefined when an older version runs. */
   readonly isWatched: boolean | undefined;
   readonly digest: string | undefined;
 }
 
-/** Reads them from the gateway's health; undefined without an answer. */
+/** Reads the agents from the gateway's health; undefined when the health does not list them. */
 export function runningAgents({ health }: Pick<TeamsState, "health">): RunningAgents | undefined {
   const agents = health?.agents as Readonly<Record<string, unknown>> | undefined;
   if (typeof agents !== "object" || agents === null) return undefined;

@@ -8,7 +8,7 @@ import { type CockpitClient, openEvents } from "cli/up/cockpit_client.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Time limit for one agent. A slower one has a fault that waiting does not fix. */
+/** Time limit for one agent. An agent that needs longer has a fault that waiting does not fix. */
 const CONNECT_SECONDS_MAX = 30;
 
 interface Card {
@@ -17,7 +17,7 @@ interface Card {
   readonly state?: unknown;
 }
 
-/** Resolves with the agent's state once it is online. */
+/** Returns the agent's state once it is online; a refusal when it is not online in time. */
 export async function waitForAgents(
   client: CockpitClient,
   agent: string,

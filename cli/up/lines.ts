@@ -1,5 +1,5 @@
 /**
- * The output lines of `up`: one per part as it becomes ready, and the next steps. Pure.
+ * The output lines of `up`: one for each part that becomes ready, then the next steps. Pure.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export function partLine(name: string, state: string, more?: string): string {
 
 /** Shorter steps get no line. */
 const NOTICED_MS = 150;
-/** Number of keys that the note lists; the others are counted. */
+/** The note lists this many keys by name and counts the others. */
 const KEYS_SHOWN = 8;
 
 /** Returns the line for a step of the reconcile; undefined for a step that is not shown. */
@@ -38,7 +38,7 @@ export function stepLine(step: StepProgress, tookMs: number): string | undefined
   return partLine(step.subject, "installed", `${(tookMs / 1000).toFixed(1)} s`);
 }
 
-/** Lines, printed at each start, about protections that an ordinary user cannot have. */
+/** Returns the lines, for each start, about protections that need systemd and Unix users. */
 export function relaxedLines(keys: readonly string[]): readonly string[] {
   if (keys.length === 0) return [];
   const rest = keys.length - KEYS_SHOWN;
@@ -87,7 +87,7 @@ export function workspaceLine(
   return `agents work in ${workdir}${also}${hint}`;
 }
 
-/** Returns next steps as commands that can be pasted. */
+/** Returns the next steps as commands to paste. */
 export function nextSteps(
   context: { readonly env: VerbContext["env"]; readonly paths: Pick<Paths, "root"> },
   project: string,

@@ -1,7 +1,8 @@
 /**
- * Prices of models, from which costs are derived. Data, not code: `cli/usage/prices.yaml`,
- * overlaid by `/etc/fleetctl/prices.yaml`. A price is valid from its date on, until the next one. A
- * cost is never estimated: what has no price is reported as missing.
+ * Prices of models, and the costs that follow from them. The prices are data, not code:
+ * `cli/usage/prices.yaml`, overlaid by `/etc/fleetctl/prices.yaml`. A price is valid from its date
+ * until the date of the next one. No cost is an estimate: tokens without a price have no cost, and
+ * the result says so.
  *
  * @module
  */
@@ -16,7 +17,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { createFieldReader, type FieldReader } from "core/text/field_reader.ts";
 import { parseYaml, type YamlPath } from "core/text/yaml.ts";
 
-/** Tokens by how they are priced; a token is counted in one of the four. */
+/** Tokens, grouped by how they are priced. Each token counts in one of the four fields. */
 export interface TokenCounts {
   readonly input: number;
   readonly output: number;
@@ -36,7 +37,7 @@ export interface ModelPrice extends Readonly<Record<"input" | "output", number>>
 export interface ModelPrices {
   /** Where the prices are from. */
   readonly source: string;
-  /** Longest prompt that these prices are for; a longer one costs more. */
+  /** Longest prompt, in tokens, that these prices are for; a longer one costs more. */
   readonly promptTokensMax?: number;
   /** The newest price first. */
   readonly prices: readonly ModelPrice[];
@@ -58,8 +59,8 @@ export interface Cost {
 const USD_PER_MILLION_MAX = 1_000_000;
 const TOKENS_PER_PRICE = 1_000_000;
 /**
- * What vendors and programs add to a model id without another price: the vendor, the date of a
- * snapshot, and the size of the window.
+ * What vendors and programs add to a model id, although the price stays the same: the vendor, the
+ * date of a snapshot, and the size of the context window.
  */
 const ID_ADDITIONS = /^(anthropic|openai)\/|(-\d{8}|-\d{4}-\d{2}-\d{2})?(\[1m\])?$/g;
 
@@ -71,7 +72,7 @@ export function shippedPrices(): PriceTable {
 }
 
 /**
- * Reads the host's prices and overlays them on the shipped ones; a model of the host's file
+ * Reads the host's prices and overlays them on the shipped ones. A model in the host's file
  * replaces the shipped model. Refuses an unusable file, because the shipped prices could be wrong
  * for this host.
  */

@@ -1,7 +1,7 @@
 /**
  * Turns a Python pin into a lock. pip reports which wheel of each package it would install. The
- * lock contains the name, version and hash of each. An install by that lock shows which programs
- * the package declares. Effects through ports only; no code of a package runs.
+ * lock contains the name, version and hash of each wheel. The installed files then show which
+ * programs the package declares. All effects go through ports, and no code of a package runs.
  *
  * @module
  */
@@ -23,14 +23,14 @@ import { err, ok, type Result } from "core/result.ts";
 
 const SHA256 = /^[0-9a-f]{64}$/;
 const WHEEL = /^[A-Za-z0-9_.+!-]+\.whl$/;
-/** `name = module:function`, with extras that pip ignores. */
+/** `name = module:function`. An extra in brackets may follow; pip ignores it too. */
 const ENTRY_POINT = /^([A-Za-z0-9][A-Za-z0-9._-]*)\s*=\s*[\w.]+:[\w.]+/;
 
 interface ResolvePorts extends PythonPorts {
   readonly files: PythonPorts["files"] & Pick<Files, "readText" | "list">;
 }
 
-/** Requests a pin from the index, writes its lock and installs it into the stage folder. */
+/** Resolves a pin against the index, and installs its wheels by lock into the stage folder. */
 export async function resolveWheels(
   ports: ResolvePorts,
   install: PythonInstall,

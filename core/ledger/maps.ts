@@ -1,7 +1,8 @@
 /**
- * The maps that roles get from the ledger at apply time: `WEBVIEW_LEDGER`, `WEBVIEW_ADMINS` and
- * `TEAMS_AGENTS`, and the settings type that reads `TEAMS_AGENTS` back. Pure and deterministic. An
- * e-mail address or owner that two agents claim maps to neither of them.
+ * The settings that `apply` renders from the ledger for the roles. `WEBVIEW_LEDGER` and
+ * `TEAMS_AGENTS` are maps, `WEBVIEW_ADMINS` is a list. Also the settings type that reads
+ * `TEAMS_AGENTS` back. Pure and deterministic. An e-mail address or owner that two agents claim
+ * maps to neither of them.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import { type AgentName, type ObjectId, parseAgentName, parseObjectId } from "core/names.ts";
 import { jsonMap, parsed, type SettingType } from "core/settings/setting_types.ts";
 
-/** A rendered map, and faults for the claims that were left out of it. */
+/** A rendered map, and one fault for each claim that it leaves out. */
 export interface RenderedMap {
   /** One line of JSON. */
   readonly text: string;
@@ -29,7 +30,7 @@ export function renderTeamsAgents(agents: Iterable<AgentRecord>): RenderedMap {
   return renderMap(inTeams, "owner_aad", (agent) => agent.ownerAad);
 }
 
-/** Renders `WEBVIEW_ADMINS`: sorted names of admin agents; `[]` if there is none. */
+/** Renders `WEBVIEW_ADMINS`: the sorted names of admin agents; `[]` if there are none. */
 export function renderWebviewAdmins(agents: Iterable<AgentRecord>): string {
   return JSON.stringify([...agents].filter((each) => each.isAdmin).map((each) => each.name).sort());
 }
@@ -46,7 +47,7 @@ function renderMap<Claim extends string>(
 ): RenderedMap {
   const { single, shared } = claims(agents, claim);
   return {
-    // Entries are printed one by one, so that no key, not even `__proto__`, is special.
+    // An object would reorder numeric keys and could lose `__proto__`, so this prints each entry.
     text: `{${single.map((pair) => pair.map((part) => JSON.stringify(part)).join(":")).join(",")}}`,
     faults: shared.map(([value, names]) =>
       refusal("claim-shared", `Cannot map ${key} "${value}": ${names.length} agents have it`, {

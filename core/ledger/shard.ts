@@ -1,7 +1,7 @@
 /**
  * Converts the text of an agent shard, `agents.d/<agent>.yaml`, to a record and back. Every fault
- * has file, line and key, also for unknown keys. An edit keeps comments, order and everything it
- * does not change. It never makes a shard unreadable. No I/O.
+ * names the file, line and key. An unknown key is a fault. An edit keeps comments, order and
+ * everything it does not change. It never makes a shard unreadable. No I/O.
  *
  * @module
  */
@@ -26,9 +26,9 @@ import { editYaml, printYaml, type YamlEditor } from "core/text/yaml.ts";
 import { parseCachedYaml } from "core/text/yaml_cache.ts";
 import { isRecord } from "core/text/json_object.ts";
 
-/** Runtime of a shard that names none: the one that ships with its own program. */
+/** Runtime of a shard that names none. Its program ships with fleetctl. */
 export const DEFAULT_RUNTIME = "runtime-b";
-/** Most enrolled dial keys of one agent: a few hosts and their replacements. */
+/** Maximum number of dial keys per agent: enough for a few hosts and their replacements. */
 export const DIAL_KEYS_MAX = 16;
 
 /** Keys of a shard, in the order of a new one. */
@@ -172,7 +172,7 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   };
 }
 
-/** Absent and empty mean different things, so a key without a value is refused. */
+/** Refuses a key without a value, because an absent list and an empty one mean different things. */
 function readDialKeys(read: FieldReader): readonly string[] | undefined {
   const path = ["dial_keys"];
   if (!read.has(path)) {

@@ -18,8 +18,9 @@ import { isRecord } from "core/text/json_object.ts";
 const MUST_BE_GIVEN = "must be given";
 
 /**
- * Returns the values to send, in the order of the form and without empty ones. Errors have one line
- * for each faulty field: `colour: must be one of the options`.
+ * Returns the values to send, in the order of the form and without empty ones. An error has one
+ * line for each faulty field, such as `colour: must be one of the options`. It has another line
+ * when the whole answer is too long.
  */
 export function checkValues(
   form: QuestionForm,
@@ -54,7 +55,7 @@ function isEmpty(value: unknown): boolean {
     Array.isArray(value) && value.length === 0;
 }
 
-/** Returns what a value of the field must be; undefined when it is accepted. */
+/** Returns what a value of the field must be; undefined when the value is valid. */
 export function fieldFault(field: QuestionField, value: unknown): string | undefined {
   const { kind } = field;
   switch (kind) {
@@ -94,7 +95,7 @@ function textFault(field: QuestionField, value: string): string | undefined {
     formatFault(field.format, value);
 }
 
-/** Only tabs and ends of lines are text; other control characters reach terminals. */
+/** Allows tabs and line ends. Other control characters could control the reader's terminal. */
 function controlFault(value: string): string | undefined {
   return /\p{Cc}/u.test(value.replace(/[\t\n\r]/g, ""))
     ? "must have no control characters"
@@ -121,7 +122,7 @@ function formatFault(format: string | undefined, value: string): string | undefi
 
 function isDate(value: string, form: RegExp): boolean {
   if (!form.test(value)) return false;
-  // `Date` accepts the 31st of each month and counts on.
+  // `Date` reads February 31 as a day in March, so the day must come back unchanged.
   const day = Number(value.slice(8, 10));
   const at = new Date(`${value.slice(0, 10)}T00:00:00Z`);
   return at.getUTCDate() === day && !Number.isNaN(Date.parse(value));
@@ -135,9 +136,9 @@ function rangeFault({ min, max }: QuestionField, value: number, unit: string): s
 }
 
 /**
- * Parses what a person typed for a field: an option by its number, value or label; several with
- * commas between. An empty text gives the default, or undefined if the field is optional. An error
- * states what the value must be.
+ * Parses what a person typed for a field. The number, value or label of an option selects it;
+ * commas separate several options. An empty text gives the default, or undefined if the field is
+ * optional. An error states what the value must be.
  */
 export function readTyped(
   field: QuestionField,
@@ -163,7 +164,7 @@ function typedValue(field: QuestionField, typed: string): unknown {
     case "choice":
       return optionNamed(field, typed) ?? typed;
     case "choices": {
-      // A label may have commas itself.
+      // A label may contain commas, so the whole text may be one option.
       const only = optionNamed(field, typed);
       if (only !== undefined) return [only];
       const words = typed.split(",").map((word) => word.trim()).filter((word) => word !== "");

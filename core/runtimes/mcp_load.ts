@@ -6,8 +6,8 @@
  */
 
 /**
- * States that a program reports for an MCP; `absent` when the program has the MCP but does not
- * report it.
+ * States that a program reports for an MCP. `absent` is fleetctl's: the client config lists the
+ * MCP, but the program does not report it.
  */
 export const MCP_LOAD_STATES = [
   ...["connected", "pending", "failed", "needs-auth", "disabled", "absent"] as const,
@@ -29,12 +29,12 @@ const STATE_TEXTS: Readonly<Record<Exclude<McpLoadState, "connected">, string>> 
   "absent": "not loaded",
 };
 
-/** Returns the text for a state. */
+/** Returns a state in words that can end a sentence about an MCP. */
 export function loadStateText(state: McpLoadState): string {
   return state === "connected" ? "connected" : STATE_TEXTS[state];
 }
 
-/** Names an MCP, with the reason why its tools are missing: `git (failed to connect)`. */
+/** Names an MCP. If its tools are missing, adds the reason: `git (failed to connect)`. */
 export function loadText({ name, state }: McpLoad): string {
   return state === "connected" ? name : `${name} (${STATE_TEXTS[state]})`;
 }

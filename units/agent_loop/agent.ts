@@ -1,6 +1,6 @@
 /**
  * The built-in runtime as an ACP agent (protocol version 1): begins, loads and resumes sessions,
- * runs prompts as turns, and cancels them. One turn at a time in a session. MCP servers come from
+ * runs prompts as turns, and cancels them. A session runs one turn at a time. MCP servers come from
  * the agent's own client config, never from the client.
  *
  * @module
@@ -33,7 +33,7 @@ export interface AgentDeps extends SessionContext {
 /** The agent and its shutdown. */
 export interface RuntimeAgent {
   readonly app: AgentApp;
-  /** Stops running turns as interrupted and closes the sessions. */
+  /** Ends running turns as interrupted, and closes the sessions. */
   close(): Promise<void>;
 }
 
@@ -125,7 +125,7 @@ async function answerPrompt(
   });
 }
 
-/** Returns the fields that report a turn's tokens: `usage`, and the model, for which ACP has none. */
+/** Returns a turn's tokens as ACP's `usage`, and the model in `_meta`: ACP has no field for it. */
 function printTokens(of: TurnTokens): Readonly<Record<string, unknown>> {
   const { input, output, cachedRead, cachedWrite, model, isPartial } = of;
   return {

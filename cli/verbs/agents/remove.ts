@@ -1,13 +1,19 @@
 /**
- * `fleetctl agents remove <agent>`: removes an agent. It first notes the removal in a file, so that
- * running the verb again finishes one that was interrupted at any step.
+ * `fleetctl agents remove <agent>`: removes an agent, in these steps:
  *
- * write the note · ledger record (from here on the agent has no identity) · secrets · units and
- * rendered files, by the planner · close the account · archive the home · remove home and Unix user
- * · delete the note
+ * 1. write a note about the removal to a file
+ * 2. remove the ledger record, after which the agent has no identity
+ * 3. remove the secrets
+ * 4. remove units and rendered files, through the planner
+ * 5. close the account
+ * 6. archive the home, and delete home and Unix user
+ * 7. delete the note
  *
- * Archiving a large home takes long. Meanwhile other verbs can run; only another removal of this
- * agent is refused.
+ * The note lets a second run of the verb finish a removal that was interrupted at any step. The
+ * options can keep the secrets, and can skip step 6.
+ *
+ * Archiving a large home takes a long time. Other verbs can run meanwhile. Only a second removal of
+ * this agent is refused.
  *
  * @module
  */
@@ -29,12 +35,12 @@ import { dialUnit } from "units/render/unit_name.ts";
 
 /** Options of `fleetctl agents remove`. */
 export interface Options {
-  /** When absent, the noted choice of a begun removal applies, or the default. */
+  /** An absent option means the choice in the note of an interrupted removal, or the default. */
   readonly home?: "keep" | "archive";
   readonly secrets?: "remove" | "keep";
 }
 
-/** The choice, and how much of it is done. */
+/** The choices of a removal, and its archive if it has one. This is the content of the note. */
 interface Removal extends Required<Options> {
   /** Path of the complete archive; absent until then. */
   readonly archive?: string;
@@ -62,7 +68,7 @@ function readOptions(of: { readonly home?: unknown; readonly secrets?: unknown }
   return defined({ home, secrets });
 }
 
-/** Removes the agent, or continues a begun removal. */
+/** Removes the agent, or continues an interrupted removal. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { target } = context;
   if (target.kind !== "agent") throw new Error("this verb needs an agent as its target");
@@ -115,7 +121,7 @@ async function underRemovalLock<T>(
   }
 }
 
-/** Checks every reason for a refusal before anything changes. */
+/** Returns the choices to carry out. Refuses here what can be refused before anything changes. */
 async function choose(
   context: VerbContext,
   agent: AgentName,
@@ -127,7 +133,7 @@ async function choose(
     if (!here.ok) return here;
   }
   const chosen = { ...DEFAULT, ...begun, ...options };
-  // After archiving, deletion of the home may have begun, so it must finish.
+  // Once the archive exists, the home may be half deleted, so the deletion must finish.
   if (chosen.archive !== undefined) return ok({ ...chosen, home: "archive" });
   if (chosen.home === "keep") return ok(chosen);
   const user = await unixUserOf(context, agent);
@@ -149,7 +155,7 @@ async function isInLedger({ ports, paths }: VerbContext, agent: AgentName): Prom
 }
 
 /**
- * Removes everything except the home. After it no unit of the agent runs and the agent has no
+ * Removes everything except the home. Afterwards no unit of the agent runs, and the agent has no
  * identity.
  */
 async function removeExceptHome(context: VerbContext, agent: AgentName, chosen: Removal) {
@@ -222,7 +228,7 @@ async function checkDown(context: VerbContext, agent: AgentName): Promise<Result
   ));
 }
 
-/** Archives the home if requested, and then empties it. The archive is noted before. */
+/** If requested, archives the home, adds the archive to the note, and then empties the home. */
 async function storeHome(
   context: VerbContext,
   agent: AgentName,
@@ -240,7 +246,7 @@ async function storeHome(
   return emptied.ok ? ok(stored) : emptied;
 }
 
-/** Returns what happened to the home. An archived home is deleted with its account. */
+/** Deletes an archived home with its account. Returns what happened to the home. */
 async function leaveHome(
   context: VerbContext,
   agent: AgentName,
@@ -264,7 +270,7 @@ async function removeFolder(context: VerbContext, agent: AgentName): Promise<Res
   return ok(undefined);
 }
 
-/** Returns the choice of a begun removal; undefined when there is none. */
+/** Returns the choices of an interrupted removal; undefined when there is none. */
 async function readNote(
   { ports, paths }: VerbContext,
   agent: AgentName,

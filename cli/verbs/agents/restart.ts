@@ -21,7 +21,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Restarts the unit. */
+/** Restarts the unit. Refuses an agent that was stopped, and a root without a service manager. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const agent = await agentHere(context);
   if (!agent.ok) return agent;

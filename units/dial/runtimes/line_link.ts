@@ -1,6 +1,6 @@
 /**
- * The input and output of a program that exchanges lines of JSON. A line is read only after the
- * previous one is handled. Lines that are no JSON object are skipped.
+ * The input and output of a program that exchanges lines of JSON. The link reads a line only after
+ * it has handled the previous one. It skips lines that are not JSON objects.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface Link {
   readonly send: (message: Message) => Promise<void>;
   /** Reads until the output ends; handles each message before it reads the next. */
   readonly follow: (handle: (message: Message) => Promise<void>) => void;
-  /** Resolves with a sentence when no more messages can arrive. */
+  /** Resolves when no more messages can arrive, with a sentence that says why. */
   readonly ended: Promise<string>;
   readonly endInput: () => Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface Link {
 /** How long to wait for output that is still in the pipe after the process has ended. */
 const OUTPUT_AFTER_EXIT_MS = 2_000;
 
-/** Opens the link to a program that was started. */
+/** Opens the link to a running program. */
 export function openLink(child: Child, supervised: SupervisedChild, clock: Clock): Link {
   const input = child.stdin.getWriter();
   const encoder = new TextEncoder();
@@ -40,7 +40,7 @@ export function openLink(child: Child, supervised: SupervisedChild, clock: Clock
       const line of readLines(child.stdout, { lineBytesMax: MCP_LIMITS.messageBytesMax })
     ) {
       const message = parseJsonLine(line);
-      // Programs print banners on stdout, so lines that are not messages are skipped.
+      // Programs print banners on stdout.
       if (message === undefined) continue;
       isBusy = true;
       await handle(message);
@@ -72,14 +72,14 @@ export function openLink(child: Child, supervised: SupervisedChild, clock: Clock
         fault = errorText(error);
         isBusy = false;
       });
-      // A process without its output is of no use.
+      // A program that has closed its output can no longer answer.
       void reading.then(() => child.kill("SIGKILL"));
       void settle(reading);
     },
     ended: ended.promise,
     endInput: () =>
       input.close().catch(() => {
-        // The process has already ended, which is what closing its input should achieve.
+        // The process has already ended. Closing its input serves only to end it.
       }),
   };
 }

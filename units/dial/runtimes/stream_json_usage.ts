@@ -1,7 +1,7 @@
 /**
- * The tokens of a streaming JSON runtime. Each `result` has counters by model of the whole process,
- * sub-agents and side requests included. Their growth since the last turn is the usage of a turn.
- * Pure.
+ * The tokens of a streaming JSON runtime. Each `result` message has counters for each model. They
+ * cover the whole process, including sub-agents and side requests. The usage of a turn is their
+ * growth since the previous turn. Pure.
  *
  * @module
  */
@@ -18,9 +18,9 @@ import {
 
 /** Reads the counters of one process. */
 export interface StreamUsage {
-  /** Reads a `result` message. */
+  /** Counts the tokens that a `result` message adds. */
   read(result: Message): void;
-  /** Returns the tokens since the last call; undefined when there are none. */
+  /** Returns the tokens since the last `take`; undefined when there are none. */
   take(): TurnUsage | undefined;
 }
 
@@ -33,12 +33,12 @@ export function createStreamUsage(): StreamUsage {
       for (const [model, value] of Object.entries(fieldsOf(result.modelUsage))) {
         const counts = readModel(fieldsOf(value));
         const before = counted.get(model);
-        // A program that sets its counters back has begun to count again.
+        // A counter that shrank was reset, so everything it shows is new.
         const growth = counts === undefined || before === undefined
           ? counts
           : growthOf(before, counts) ?? counts;
         if (counts !== undefined) counted.set(model, counts);
-        // The model did nothing in this turn.
+        // The turn did not use this model. `add` would mark it as partial, because it is all zero.
         if (growth !== undefined && isNothing(growth)) continue;
         meter.add(model, growth);
       }

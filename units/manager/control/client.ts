@@ -1,7 +1,7 @@
 /**
- * Client of the embedded service manager, for other programs of the same root. It opens one
+ * Client of the embedded service manager, for other programs under the same root. It opens one
  * connection to the control socket per call. A call ends with the manager's answer, or with a
- * `ServiceFault` when the manager goes away.
+ * `ServiceFault` when the manager disconnects.
  *
  * @module
  */
@@ -18,11 +18,11 @@ import {
 } from "units/manager/control/control_frames.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
-/** A program may take seconds to end; stops in parallel keep the others from waiting. */
+/** Units to stop at the same time. A program may take seconds to end; the others need not wait. */
 const STOPS_AT_ONCE = 8;
 const LINES = { lineBytesMax: CONTROL_LIMITS.answerBytesMax, mustEnd: true };
 
-/** Returns the manager of `fleetctl up` under this root. */
+/** Returns the port to the manager of the `fleetctl up` that runs under this root. */
 export function embeddedServices(
   paths: Paths,
   sockets: Pick<Sockets, "connectUnix">,

@@ -1,6 +1,6 @@
 /**
  * `fleetctl-mcp serve <builtin>`: runs one of fleetctl's builtin servers on stdio, for both
- * protocol revisions.
+ * revisions of MCP in use.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface ServePorts extends DialClientPorts {
   readonly random: Pick<Random, "uuid">;
 }
 
-/** Serves until the client closes its end. `dialSocket` is the agent's `local.sock`. */
+/** Serves until the client closes stdin. `dialSocket` is the path of the agent's `local.sock`. */
 export function serveBuiltin(
   name: BuiltinServer,
   dialSocket: string,

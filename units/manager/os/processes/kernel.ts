@@ -1,10 +1,10 @@
 /**
- * The few system calls that the runtime does not offer under a scoped permission set: signals to a
- * process group, reads of `/proc`, and whether the peer of a socket has closed. Needs only the ffi
- * permission for the path of libc. It reads only `/proc` and writes nothing.
+ * The few system calls that Deno does not offer under a scoped permission set. They signal process
+ * groups, read `/proc`, and find sockets that the peer has closed. They need only the ffi
+ * permission for the path of libc. They read no files except those of `/proc`, and write none.
  *
- * Helper programs are not an option. `/bin/kill` and `/bin/cat` would cost one process per check.
- * Between the check and the signal, the kernel could also reuse the pid.
+ * Helper programs such as `/bin/kill` and `/bin/cat` would cost one process per check. Until they
+ * run, the kernel could also reuse the pid.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export interface Kernel extends ProcReader {
   keepDescriptors(): void;
   /** Runs `work` under another umask; `work` must be synchronous. */
   withUmask<T>(mask: number, work: () => T): T;
-  /** Closes the library; no other function may be called afterwards. */
+  /** Closes the library. Call no other function afterwards. */
   close(): void;
 }
 
@@ -72,7 +72,7 @@ function createCalls(
 ): Pick<Kernel, "kill" | "hungUp"> {
   return {
     kill(pid, signal) {
-      // 0, 1 and -1 would signal the own group, init and every process: never intended here.
+      // 0 would signal this process's group, 1 init, and -1 every process. No caller intends that.
       if (Math.abs(pid) <= 1) throw new RangeError(`Cannot signal pid ${pid}`);
       return libc.kill(pid, signal) === 0;
     },

@@ -1,7 +1,7 @@
 /**
  * Processes that may outlive their run (`KillMode=process`). Example: a verb that the daemon
- * started finishes its step while the daemon restarts. They are tracked until they end, or until
- * the manager ends and ends them too.
+ * started finishes its step while the daemon restarts. The manager tracks them until they end. When
+ * it ends itself, it ends them too.
  *
  * @module
  */
@@ -14,7 +14,7 @@ interface LingeringRun {
   readonly unit: string;
   readonly members: Members;
   readonly outputEnded: Promise<void>;
-  /** Entries in the list of children, so that a later manager also knows the process. */
+  /** What the list of children contains, so that a later manager also finds these processes. */
   readonly recorded: Map<string, ProcessName>;
 }
 
@@ -28,8 +28,8 @@ export class Lingering {
   }
 
   /**
-   * Takes over the remaining processes of a run. It keeps reading their output, because a closed
-   * pipe would end them.
+   * Takes over the remaining processes of a run. Their output is still read, because a closed pipe
+   * would end them.
    */
   add(unit: string, members: Members, outputEnded: Promise<void>): void {
     const run: LingeringRun = { unit, members, outputEnded, recorded: new Map() };
@@ -47,8 +47,8 @@ export class Lingering {
   }
 
   /**
-   * Sends all of them the stop signal, and kills them after `ms` or on `kill`. Resolves when they
-   * are gone.
+   * Sends all of them the stop signal, and kills those that still run after `ms` or on `kill`.
+   * Resolves when they are gone.
    */
   async end(ms: number, kill: AbortSignal): Promise<void> {
     await Promise.all([...this.#runs].map(async (run) => {
