@@ -21,6 +21,7 @@ const STYLES = [
   "prose",
   "composer",
   "approvals",
+  "questions",
   "hosts",
   "forms",
   "modes",

@@ -8,7 +8,13 @@ import type { Page } from "playwright-core";
 import { scriptedModels } from "tests/support/scripted_models.ts";
 import { APPLIED_PARTLY, playHosts } from "tests/support/hosts_story.ts";
 import { type PageScene, startScene } from "tests/support/page_scene.ts";
-import { playConversation, playFleet, playStreaming, STREAMED } from "tests/support/page_story.ts";
+import {
+  playConversation,
+  playFleet,
+  playQuestions,
+  playStreaming,
+  STREAMED,
+} from "tests/support/page_story.ts";
 
 /** One screen. */
 export interface Screen {
@@ -51,6 +57,18 @@ export const SCREENS: readonly Screen[] = [
       await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
       ada.preview(turnId, "m9", STREAMED, 0);
       await page.locator(".is-live li").nth(3).waitFor();
+    },
+  },
+  {
+    name: "question",
+    show: async (scene, page) => {
+      const ada = await playConversation(scene);
+      const turnId = await playStreaming(scene, ada);
+      await playQuestions(ada, turnId);
+      await page.goto(`${scene.url}/agents/ada`);
+      await page.locator(".question-card").waitFor();
+      await page.locator(".agent-row").nth(2).waitFor({ state: "attached" });
+      await page.getByRole("radio", { name: "Friday" }).check();
     },
   },
   {

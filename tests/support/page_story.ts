@@ -146,6 +146,40 @@ export async function playStreaming(scene: PageScene, ada: ScriptedAgent): Promi
   return turnId;
 }
 
+/** Asks two questions in a turn; the first is answered. */
+export async function playQuestions(ada: ScriptedAgent, turnId: string): Promise<void> {
+  const day = {
+    name: "day",
+    title: "Which day?",
+    kind: "choice",
+    required: true,
+    allows_other: true,
+    options: [
+      { value: "Thursday", label: "Thursday", description: "before the review" },
+      { value: "Friday", label: "Friday", description: "after the review" },
+    ],
+  };
+  const asked = { mcp: "calendar", message: "", expires: SCENE_NOW + 40 * 60_000 };
+  const of = { turnId };
+  const size = { name: "size", title: "How many seats?", kind: "integer", required: true };
+  await ada.emit("question_asked", { ...asked, question_id: "q1", fields: [size] }, of);
+  await ada.emit("question_answered", {
+    question_id: "q1",
+    action: "answered",
+    values: { size: 6 },
+    by: "owner:ada@example.org",
+    surface: "page",
+  }, of);
+  await ada.emit("question_ended", { question_id: "q1", state: "delivered" }, of);
+  const note = { name: "note", title: "Note to the guests", kind: "text", required: false };
+  await ada.emit("question_asked", {
+    ...asked,
+    question_id: "q2",
+    message: "I found two free rooms.",
+    fields: [day, note],
+  }, of);
+}
+
 /** Text that is still being written when the picture is taken. */
 export const STREAMED = `A turn goes through **four** places:
 

@@ -49,6 +49,7 @@ export const SLOW_FILES: Readonly<Record<string, number>> = {
   "tests/teamchat/reply/faults_test.ts": 18,
   "tests/e2e/approvals_test.ts": 16,
   "tests/web/approvals_test.ts": 16,
+  "tests/web/questions_test.ts": 16,
   "tests/e2e/login_test.ts": 15,
   "tests/e2e/model_faults_test.ts": 15,
   "tests/e2e/store_faults_test.ts": 15,

@@ -19,8 +19,11 @@ import {
   withoutItem,
 } from "gateway/web/state/outbox.ts";
 import { retryDelay } from "gateway/web/state/connection.ts";
+import { summaryOf } from "core/questions/form.ts";
+import { parseForm } from "gateway/web/state/questions.ts";
 import { text, type WireEvent } from "gateway/web/state/wire.ts";
 import { forgetApprovals, onApprovalEvents, readOpenApprovals } from "gateway/web/app/approvals.ts";
+import { forgetQuestions, onQuestionEvents, readOpenQuestions } from "gateway/web/app/questions.ts";
 import { dropSentDraft, showDraft, takeDraft, typeWithNewKey } from "gateway/web/app/drafts.ts";
 import { type Live, startLive } from "gateway/web/app/live.ts";
 import { viewerHolds, watchViewer } from "gateway/web/app/viewer.ts";
@@ -60,11 +63,13 @@ export async function startApp(): Promise<void> {
       viewerHolds();
       void pump();
       void readOpenApprovals();
+      void readOpenQuestions();
     },
     onEvents: (events) => {
       settleOutbox();
       for (const event of events) announce(event);
       onApprovalEvents(events);
+      onQuestionEvents(events);
     },
     onPage: settleOutbox,
   });
@@ -102,6 +107,7 @@ function showAgent(agent: string | undefined): void {
   selected.value = agent;
   stopFault.value = "";
   forgetApprovals();
+  forgetQuestions();
   showDraft(agent);
   dropSentDraft(isInOutbox);
   const title = isHosts.value ? "Hosts" : agent;
@@ -273,6 +279,9 @@ function announce(event: WireEvent): void {
   if (kind === "turn_started") announcement.value = `${agent} is working`;
   if (kind === "approval_asked") {
     announcement.value = `${agent} asks for approval: ${cleanLine(text(payload.tool))}`;
+  }
+  if (kind === "question_asked") {
+    announcement.value = `${agent} asks: ${cleanLine(summaryOf(parseForm(payload)))}`;
   }
   if (kind !== "turn_ended") return;
   const turn = turns.value.find(({ turnId }) => turnId === event.turnId);

@@ -6,6 +6,7 @@
  */
 
 import { type ApprovalItem, parseApprovals } from "gateway/web/state/approvals.ts";
+import { parseQuestions, type QuestionItem } from "gateway/web/state/questions.ts";
 import { createParser } from "eventsource-parser";
 import { VIEWER } from "gateway/web/device/kept.ts";
 import { SILENCE_MAX_MS } from "gateway/web/state/connection.ts";
@@ -135,6 +136,25 @@ export async function fetchApprovals(
 /** Decides one call. Refused when it is already decided, has expired, or is a different call. */
 export async function sendDecision(body: Readonly<Record<string, string>>): Promise<void> {
   await ask("/api/approvals/decide", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+  });
+}
+
+/** Fetches the questions that wait for the owner. */
+export async function fetchQuestions(
+  agent: string,
+  signal: AbortSignal,
+): Promise<readonly QuestionItem[]> {
+  const response = await ask(`/api/questions?${new URLSearchParams({ agent })}`, { signal });
+  return parseQuestions(await response.json());
+}
+
+/** Answers one question. Refused when it no longer waits, or when the answer does not fit. */
+export async function sendQuestionAnswer(body: Readonly<Record<string, unknown>>): Promise<void> {
+  await ask("/api/questions/answer", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),

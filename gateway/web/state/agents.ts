@@ -4,6 +4,7 @@
  * @module
  */
 
+import { QUESTION_WAITS } from "core/questions/question.ts";
 import type { AgentCard } from "gateway/web/state/wire.ts";
 
 /** Groups in the order of the list. */
@@ -31,6 +32,9 @@ interface StateLabel {
 /** State of an agent, a turn or a call while its owner must decide. */
 export const NEEDS_APPROVAL = "needs approval";
 
+/** The same while its owner must answer a question. */
+export const NEEDS_ANSWER = "needs an answer";
+
 const LOOKS: Readonly<Record<string, StateLabel>> = {
   "working": { group: "working", shape: "disc", words: "working" },
   "waiting-approval": { group: "attention", shape: "half", words: NEEDS_APPROVAL },
@@ -43,9 +47,17 @@ const LOOKS: Readonly<Record<string, StateLabel>> = {
 };
 const UNKNOWN: StateLabel = { group: "idle", shape: "ring", words: "online" };
 
-/** Returns the label and shape of a state. */
-export function labelOf(state: string): StateLabel {
-  return (Object.hasOwn(LOOKS, state) ? LOOKS[state] : undefined) ?? UNKNOWN;
+/** Returns the label and shape of a state; the reason may say what is waited for. */
+export function labelOf(state: string, reason: string | null = null): StateLabel {
+  const label = (Object.hasOwn(LOOKS, state) ? LOOKS[state] : undefined) ?? UNKNOWN;
+  return reason === QUESTION_WAITS && label.words === NEEDS_APPROVAL
+    ? { ...label, words: NEEDS_ANSWER }
+    : label;
+}
+
+/** Returns the reason of a state unless its label already says it; empty for none. */
+export function reasonWords(reason: string | null): string {
+  return reason === QUESTION_WAITS ? "" : reason ?? "";
 }
 
 /** Groups the cards; omits empty groups. */

@@ -11,6 +11,8 @@ import {
   type Truncation,
   type Truncations,
 } from "gateway/web/state/truncations.ts";
+import type { QuestionForm, QuestionValues } from "core/questions/form.ts";
+import { type AnswerRow, answerRows, parseForm } from "gateway/web/state/questions.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
 /** A call of a tool. */
@@ -52,6 +54,18 @@ export interface NoticeStep {
   readonly text: string;
 }
 
+/** A question of a program, with its answer. */
+export interface QuestionStep {
+  readonly kind: "question";
+  readonly key: string;
+  readonly id: string;
+  readonly form: QuestionForm;
+  readonly state: "asked" | "answered" | "declined" | "expired" | "withdrawn";
+  readonly rows: readonly AnswerRow[];
+  /** Who answered; empty when no person did. */
+  readonly by: string;
+}
+
 /** Three or more calls in a row. */
 export interface FoldStep {
   readonly kind: "fold";
@@ -60,7 +74,7 @@ export interface FoldStep {
 }
 
 /** One step of a turn. */
-export type Step = ToolStep | MessageStep | SentStep | NoticeStep | FoldStep;
+export type Step = ToolStep | MessageStep | SentStep | NoticeStep | QuestionStep | FoldStep;
 
 /** How a turn ended. */
 export interface Outcome {
@@ -107,8 +121,16 @@ export function turnsOf(
   const groups = new Map<string, WireEvent[]>();
   for (const event of events) {
     if (event.turnId === null && !isAside(event)) continue;
-    const key = event.turnId ?? `aside-${event.seq}`;
+    // Outside of turns, the events of one question belong together.
+    const key = event.turnId ??
+      (isAboutQuestion(event)
+        ? `question-${text(event.payload.question_id)}`
+        : `aside-${event.seq}`);
     const group = groups.get(key);
+    // A question whose beginning is not in the window cannot be shown.
+    const isRest = event.turnId === null && isAboutQuestion(event) &&
+      event.kind !== "question_asked";
+    if (group === undefined && isRest) continue;
     if (group === undefined) groups.set(key, [event]);
     else group.push(event);
   }
@@ -124,8 +146,12 @@ export function turnsOf(
 
 /** Whether an event without a turn is shown. */
 function isAside(event: WireEvent): boolean {
-  return event.kind === "notice" ||
+  return event.kind === "notice" || isAboutQuestion(event) ||
     (event.kind === "agent_state" && event.payload.state === "failed");
+}
+
+function isAboutQuestion({ kind }: WireEvent): boolean {
+  return kind.startsWith("question_");
 }
 
 function markOf(
@@ -212,7 +238,9 @@ function stepsOf(
   for (const event of group) {
     const last = event.kind === "tool_call" ? calls.get(text(event.payload.call_id)) : event;
     if (last === undefined || last.seq !== event.seq) continue;
-    const step = stepOf(last, results, isEnded);
+    const step = last.kind === "question_asked"
+      ? questionOf(last, group)
+      : stepOf(last, results, isEnded);
     if (step !== undefined) steps.push(step);
   }
   return steps;
@@ -242,6 +270,31 @@ function stepOf(
     default:
       return undefined;
   }
+}
+
+/** A question with its answer and its end, which are later events of the same group. */
+function questionOf(asked: WireEvent, group: readonly WireEvent[]): QuestionStep {
+  const id = text(asked.payload.question_id);
+  const find = (kind: string) =>
+    group.find((event) => event.kind === kind && event.payload.question_id === id)?.payload;
+  const answer = find("question_answered");
+  const ended = text(find("question_ended")?.state);
+  const form = parseForm(asked.payload);
+  return {
+    kind: "question",
+    key: String(asked.seq),
+    id,
+    form,
+    state: ended === "expired" || ended === "withdrawn"
+      ? ended
+      : answer === undefined
+      ? "asked"
+      : answer.action === "declined"
+      ? "declined"
+      : "answered",
+    rows: answerRows(form, record(answer?.values) as QuestionValues),
+    by: text(answer?.by).replace(/^owner:/, ""),
+  };
 }
 
 function callOf(

@@ -14,6 +14,7 @@ import {
   grouped,
   labelOf,
   offlineWords,
+  reasonWords,
 } from "gateway/web/state/agents.ts";
 import type { AgentCard } from "gateway/web/state/wire.ts";
 import { readDraft } from "gateway/web/device/kept.ts";
@@ -59,7 +60,8 @@ function ListWaiting() {
 }
 
 function Row({ card }: { readonly card: AgentCard }) {
-  const label = labelOf(card.state);
+  const label = labelOf(card.state, card.reason);
+  const reason = reasonWords(card.reason);
   const isOpen = selected.value === card.agent;
   const hasDraft = !isOpen && (readDraft(card.agent)?.text ?? "") !== "";
   const age = formatAge(card.since, now.value);
@@ -88,7 +90,7 @@ function Row({ card }: { readonly card: AgentCard }) {
             {label.words}
             {card.host === null ? null : ` · ${cleanLine(card.host)}`}
             {card.state === "offline" ? ` · ${offlineWords(card, now.value)}` : null}
-            {card.reason === null ? null : ` · ${cleanLine(card.reason)}`}
+            {reason === "" ? null : ` · ${cleanLine(reason)}`}
           </span>
         </span>
       </a>

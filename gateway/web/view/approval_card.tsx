@@ -17,12 +17,11 @@ import {
 } from "gateway/web/state/approvals.ts";
 import { HoldButton } from "gateway/web/view/hold_button.tsx";
 
-/** All cards of the open agent; renders nothing when no call waits. */
+/** All cards of the open agent. */
 export function ApprovalCards() {
   const groups = groupApprovals(approvals.value);
-  if (groups.length === 0) return null;
   return (
-    <div class="approvals">
+    <>
       {groups.map(({ turnId, items }) => (
         <section class="approval-card" key={turnId} aria-label={titleOf(items.length)}>
           <h2 class="approval-title">{titleOf(items.length)}</h2>
@@ -37,7 +36,7 @@ export function ApprovalCards() {
           </ul>
         </section>
       ))}
-    </div>
+    </>
   );
 }
 

@@ -7,6 +7,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { cleanLine } from "core/text/clean.ts";
 import { discardItem, retryItem, sendDraft, stopTurn } from "gateway/web/app/actions.ts";
+import { approvals } from "gateway/web/app/approvals.ts";
 import { type as typeWords } from "gateway/web/app/drafts.ts";
 import {
   connection,
@@ -17,9 +18,11 @@ import {
   stopFault,
   transcript,
 } from "gateway/web/app/model.ts";
+import { questions } from "gateway/web/app/questions.ts";
 import type { OutboxItem } from "gateway/web/state/outbox.ts";
 import { ApprovalCards } from "gateway/web/view/approval_card.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
+import { QuestionCards } from "gateway/web/view/question_card.tsx";
 
 /** Bytes that the gateway accepts in one message. */
 const TEXT_BYTES_MAX = 256 * 1024;
@@ -43,7 +46,7 @@ export function Composer({ agent }: { readonly agent: string }) {
   };
   return (
     <div class="composer">
-      <ApprovalCards />
+      <Pending />
       <Queue />
       <Notes isTooLong={isTooLong} />
       <form
@@ -117,6 +120,17 @@ function StopButton() {
     >
       <Icon name="stop" />
     </button>
+  );
+}
+
+/** What waits for the owner. */
+function Pending() {
+  if (approvals.value.length + questions.value.length === 0) return null;
+  return (
+    <div class="approvals">
+      <ApprovalCards />
+      <QuestionCards />
+    </div>
   );
 }
 

@@ -17,7 +17,7 @@ import {
   requestFaults,
 } from "gateway/web/app/hosts.ts";
 import { agents, now } from "gateway/web/app/model.ts";
-import { formatAge, labelOf } from "gateway/web/state/agents.ts";
+import { formatAge, labelOf, reasonWords } from "gateway/web/state/agents.ts";
 import {
   agentsOf,
   agentsWords,
@@ -267,7 +267,8 @@ function Agents(
       <h4>Agents</h4>
       <ul class="host-rows" role="list">
         {agents.map(({ name, state, reason }) => {
-          const label = labelOf(state);
+          const label = labelOf(state, reason);
+          const shown = reasonWords(reason);
           const isBusy = host.jobs.some(({ agent, ended }) =>
             agent === name && ended === undefined
           );
@@ -277,7 +278,7 @@ function Agents(
               <span class="host-row-name">{cleanLine(name)}</span>
               <span class="faint">
                 {label.words}
-                {reason === "" ? "" : ` · ${cleanLine(reason)}`}
+                {shown === "" ? "" : ` · ${cleanLine(shown)}`}
               </span>
               <span class="spacer" />
               {host.isOnline

@@ -43,7 +43,7 @@ function allItems(): readonly PaletteItem[] {
     ...(agents.value ?? []).map((card): PaletteItem => ({
       id: `agent-${card.agent}`,
       words: card.agent,
-      note: labelOf(card.state).words,
+      note: labelOf(card.state, card.reason).words,
       run: () => openAgent(card.agent),
     })),
     ...ofAgent,

@@ -164,7 +164,7 @@ export function BackButton() {
 
 function TalkBar({ agent }: { readonly agent: string }) {
   const shown = card.value;
-  const label = labelOf(shown?.state ?? "unknown");
+  const label = labelOf(shown?.state ?? "unknown", shown?.reason);
   return (
     <header class="bar talk-bar">
       <BackButton />

@@ -9,13 +9,15 @@ import { memo } from "preact/compat";
 import { clean, cleanLine } from "core/text/clean.ts";
 import { loadSteps } from "gateway/web/app/actions.ts";
 import { approvals } from "gateway/web/app/approvals.ts";
-import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
+import { questions } from "gateway/web/app/questions.ts";
+import { NEEDS_ANSWER, NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
 import { cutWords, type Truncation as CutTurn } from "gateway/web/state/truncations.ts";
 import type { Preview } from "gateway/web/state/transcript.ts";
 import type { Outcome, Step, TurnView } from "gateway/web/state/turns.ts";
 import { headOf, LongText } from "gateway/web/view/long_text.tsx";
 import { LiveMarkdown, Markdown } from "gateway/web/view/markdown.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
+import { QuestionView } from "gateway/web/view/question_step.tsx";
 import { keepFocus } from "gateway/web/view/focus.ts";
 import { Cut, ToolFold, ToolRow } from "gateway/web/view/tool_row.tsx";
 
@@ -33,7 +35,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
   if (turn.kind === "aside") {
     return (
       <article class="turn" data-article tabIndex={-1} aria-posinset={position} aria-setsize={-1}>
-        {turn.steps.map((step) => <StepView step={step} key={step.key} />)}
+        {turn.steps.map((step) => <StepView step={step} agent={agent} key={step.key} />)}
       </article>
     );
   }
@@ -64,7 +66,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
       <div class="answer">
         <h2 class="unseen">{agent}</h2>
         {turn.cut === undefined ? null : <EarlierSteps cut={turn.cut} />}
-        {turn.steps.map((step) => <StepView step={step} key={step.key} />)}
+        {turn.steps.map((step) => <StepView step={step} agent={agent} key={step.key} />)}
         {previews.map((preview) => (
           <LiveMarkdown
             key={preview.messageId}
@@ -104,12 +106,15 @@ function EarlierSteps({ cut }: { readonly cut: CutTurn }) {
 
 /** What the agent does now: it works, or waits for a person's decision. */
 function Working({ turnId }: { readonly turnId: string }) {
-  const waits = approvals.value.some((item) =>
-    item.turnId === turnId && item.decision === undefined
-  );
+  const words =
+    approvals.value.some((item) => item.turnId === turnId && item.decision === undefined)
+      ? NEEDS_APPROVAL
+      : questions.value.some((item) => item.turnId === turnId && item.action === undefined)
+      ? NEEDS_ANSWER
+      : undefined;
   return (
-    <p class={waits ? "working is-waiting" : "working"}>
-      <span class="dots" aria-hidden="true"></span> {waits ? NEEDS_APPROVAL : "working"}
+    <p class={words === undefined ? "working" : "working is-waiting"}>
+      <span class="dots" aria-hidden="true"></span> {words ?? "working"}
     </p>
   );
 }
@@ -120,7 +125,7 @@ function AskText({ text }: { readonly text: string }) {
     : <LongText text={text} label="Message" />;
 }
 
-function StepView({ step }: { readonly step: Step }) {
+function StepView({ step, agent }: { readonly step: Step; readonly agent: string }) {
   switch (step.kind) {
     case "tool":
       return <ToolRow step={step} />;
@@ -135,6 +140,8 @@ function StepView({ step }: { readonly step: Step }) {
       );
     case "notice":
       return <p class="notice">{clean(step.text)}</p>;
+    case "question":
+      return <QuestionView step={step} agent={agent} />;
     case "sent":
       return (
         <div class={`sent is-${step.status}`}>

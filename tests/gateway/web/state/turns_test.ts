@@ -118,6 +118,46 @@ Deno.test("send_message of an MCP is a bubble; of a built-in tool or empty it is
   assert.deepEqual(kinds, ["sent", "message", "tool", "message", "tool"]);
 });
 
+Deno.test("a question is one step with its answer and its end", () => {
+  const form = {
+    mcp: "hub",
+    message: "Which?",
+    fields: [{
+      name: "c",
+      title: "Colour",
+      kind: "choice",
+      required: true,
+      options: [{ value: "b", label: "Blue" }],
+    }],
+  };
+  const about = (kind: string, payload: Record<string, unknown> = {}, turn: string | null = "t") =>
+    event(`question_${kind}`, { question_id: "q", ...payload }, turn);
+  const by = "owner:ada@example.org";
+  const answer = { action: "answered", values: { c: "b" }, by, surface: "page" };
+  for (
+    const [more, state, rows, who] of [
+      [[], "asked", [], ""],
+      [["answered", answer], "answered", [{ title: "Colour", text: "Blue" }], "ada@example.org"],
+      [["answered", { action: "declined", by: "the operator" }], "declined", [], "the operator"],
+      [["ended", { state: "expired" }], "expired", [], ""],
+      [["ended", { state: "withdrawn" }], "withdrawn", [], ""],
+    ] as const
+  ) {
+    const [kind, payload] = more;
+    for (const turn of ["t", null]) {
+      const first = about("asked", form, turn);
+      const later = kind === undefined ? [] : [about(kind, payload, turn)];
+      const [shown, ...others] = turnsOf([first, ...later]);
+      assert.deepEqual(others, []);
+      const [step] = shown?.steps ?? [];
+      assert.ok(step?.kind === "question" && shown?.steps.length === 1);
+      assert.deepEqual([step.state, step.rows, step.by], [state, rows, who]);
+    }
+  }
+  // Its beginning is not in the window.
+  assert.deepEqual(turnsOf([about("answered", answer, null)]), []);
+});
+
 Deno.test("events without a turn are asides, and unknown kinds are skipped", () => {
   const turns = turnsOf([
     event("notice", { text: "n" }, null),

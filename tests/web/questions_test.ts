@@ -1,0 +1,247 @@
+/**
+ * Questions of programs in the page: the form with each kind of field, the answer in the
+ * transcript, misfits, keys, a lost connection, and answers given elsewhere meanwhile.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import type { Locator, Page } from "playwright-core";
+import { findings } from "tests/support/axe.ts";
+import { PHONE } from "tests/support/browser.ts";
+import { SCENE_NOW, type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
+import { untilCount, untilText } from "tests/support/page_waits.ts";
+import { browserOfFile, storiesIn } from "tests/web/stories.ts";
+
+interface Turn {
+  readonly agent: ScriptedAgent;
+  readonly turnId: string;
+}
+
+/** A running turn, and the page that shows it. */
+const story = storiesIn<Turn>(browserOfFile(), async (email) => {
+  const scene = await startScene(email);
+  const agent = await scene.agent("ada");
+  await scene.ask("ada", "tidy up");
+  const { turnId } = await agent.takeTurn();
+  return { scene, agent, turnId };
+}, async ({ scene, page }) => {
+  await page.goto(`${scene.url}/agents/ada`);
+  await page.getByLabel("Message to ada").waitFor();
+});
+
+const COLOUR = {
+  name: "colour",
+  title: "Colour",
+  kind: "choice",
+  required: true,
+  options: [{ value: "b", label: "Blue", description: "like the sea" }, {
+    value: "r",
+    label: "Red",
+  }],
+};
+/** A field of each kind. */
+const FIELDS = [
+  COLOUR,
+  { name: "n", title: "How many", kind: "integer", required: true, default: 3, min: 1, max: 9 },
+  { name: "sure", title: "Are you sure", kind: "boolean", required: false },
+  {
+    name: "extras",
+    title: "Extras",
+    kind: "choices",
+    required: false,
+    allows_other: true,
+    options: [{ value: "milk", label: "Milk" }, { value: "sugar", label: "Sugar" }],
+  },
+  { name: "mail", title: "E-mail", kind: "text", format: "email", required: false },
+  { name: "note", title: "Note", kind: "text", required: false, description: "In one line" },
+];
+
+/** Makes a program ask. */
+async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>> = {}) {
+  await of.agent.emit("question_asked", {
+    question_id: id,
+    mcp: "hub",
+    message: "Which colour shall it be?",
+    fields: [COLOUR],
+    expires: SCENE_NOW + 12 * 60_000,
+    ...more,
+  }, { turnId: of.turnId });
+}
+
+/** The agent receives the answer and hands it over, as its dial unit does. */
+async function takes({ agent, turnId }: Turn): Promise<Readonly<Record<string, unknown>>> {
+  const { type: _, ...answer } = await agent.client.next("question_answer");
+  await agent.emit("question_answered", answer, { turnId });
+  const { question_id } = answer;
+  await agent.emit("question_ended", { question_id, state: "delivered" }, { turnId });
+  return answer;
+}
+
+const card = (page: Page) => page.locator(".question-card");
+const send = (of: Locator) => of.getByRole("button", { name: "Send", exact: true });
+
+story("a question is a form with labelled fields, and the answer is in the log", async (of) => {
+  const { page } = of;
+  await asks(of, "q1", { fields: FIELDS });
+  await page.getByRole("heading", { name: "MCP hub asks" }).waitFor();
+  for (const part of ["Which colour shall it be?", "like the sea", "expires in 12 min"]) {
+    await card(page).filter({ hasText: part }).waitFor();
+  }
+  await page.locator(".asked", { hasText: "needs an answer" }).waitFor();
+  await page.locator(".working", { hasText: "needs an answer" }).waitFor();
+  await page.getByRole("radio", { name: "Blue" }).check();
+  await page.getByRole("group", { name: "Extras" }).getByLabel("Sugar").check();
+  // Typing selects the text beside the options.
+  await page.getByLabel("Other answer to: Extras").fill("Cream");
+  await page.getByLabel("E-mail").fill("ada@example.org");
+  await page.getByLabel("Note").fill("two\nlines");
+  await send(card(page)).click();
+  const { values, ...answer } = await takes(of);
+  assert.deepEqual(answer, {
+    question_id: "q1",
+    action: "answered",
+    by: "owner:ada@example.org",
+    surface: "page",
+  });
+  assert.deepEqual(values, {
+    colour: "b",
+    n: 3,
+    extras: ["sugar", "Cream"],
+    mail: "ada@example.org",
+    note: "two\nlines",
+  });
+  await card(page).waitFor({ state: "detached" });
+  await untilText(
+    page.locator(".asked"),
+    /MCP hub asked.*Which colour.*Colour.*Blue.*How many.*3.*Extras.*Sugar, Cream.*answered by ada@example\.org/s,
+  );
+});
+
+story("a misfit is shown at its field, and nothing is sent", async (of) => {
+  const { page } = of;
+  await asks(of, "q1", { fields: FIELDS });
+  await page.getByLabel("How many").fill("12");
+  await send(card(page)).click();
+  await page.getByText("must be given").waitFor();
+  await page.getByText("must be 1 to 9").waitFor();
+  assert.equal(of.scene.requests.filter(({ path }) => path.endsWith("/answer")).length, 0);
+  // The first faulty field has the focus.
+  await page.locator('input[type="radio"]:focus').waitFor();
+  await page.getByRole("radio", { name: "Red" }).check();
+  await page.getByLabel("How many").fill("2");
+  await send(card(page)).click();
+  assert.deepEqual((await takes(of)).values, { colour: "r", n: 2 });
+});
+
+story("a form is filled in by keys alone", async (of) => {
+  const { page } = of;
+  await asks(of, "q1");
+  await page.getByRole("radio", { name: "Blue" }).focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  assert.deepEqual((await takes(of)).values, { colour: "r" });
+  await card(page).waitFor({ state: "detached" });
+  await page.locator("#composer:focus").waitFor();
+});
+
+story("a question is declined, and one without fields accepted", async (of) => {
+  const { page } = of;
+  await asks(of, "q1");
+  await page.getByRole("button", { name: "Decline" }).click();
+  const { action, values } = await takes(of);
+  assert.deepEqual([action, values], ["declined", undefined]);
+  await page.locator(".asked", { hasText: "declined by ada@example.org" }).waitFor();
+  await asks(of, "q2", { mcp: null, message: "Shall I go on?", fields: [] });
+  await page.getByRole("heading", { name: "ada asks" }).waitFor();
+  await page.getByRole("button", { name: "Accept" }).click();
+  assert.deepEqual((await takes(of)).values, {});
+});
+
+story("an address is text that the page does not open", async (of) => {
+  const { page } = of;
+  await asks(of, "q1", { message: "Sign in", fields: [], url: "https://vendor.example/login?a=1" });
+  await card(page).getByText("https://vendor.example/login?a=1").waitFor();
+  assert.equal(await card(page).locator("a").count(), 0);
+  await page.getByRole("button", { name: "I have opened it" }).click();
+  assert.equal((await takes(of)).action, "answered");
+});
+
+story("without a connection nothing can be sent", async (of) => {
+  const { page, scene } = of;
+  await asks(of, "q1");
+  await page.getByRole("radio", { name: "Blue" }).check();
+  scene.network.refuse(true);
+  scene.network.cut();
+  await card(page).getByText("Answer when the connection returns").waitFor();
+  assert.ok(await send(card(page)).isDisabled());
+  assert.ok(await page.getByRole("radio", { name: "Red" }).isDisabled());
+  scene.network.refuse(false);
+  await page.getByRole("button", { name: "Try now" }).click();
+  await page.getByText("expires in 12 min").waitFor();
+  // What was filled in is still there.
+  await send(card(page)).click();
+  assert.deepEqual((await takes(of)).values, { colour: "b" });
+});
+
+story("an answer that came too late says so, and goes with the question", async (of) => {
+  const { page } = of;
+  await asks(of, "q1");
+  await card(page).waitFor();
+  // Another person answers on a command line; this tab is not notified yet.
+  await page.route("**/api/questions?*", (route) => route.abort());
+  const answer = { question_id: "q1", action: "declined", by: "the operator", surface: "cli" };
+  await of.agent.emit("question_answered", answer, { turnId: of.turnId });
+  await page.getByRole("radio", { name: "Blue" }).check();
+  await send(card(page)).click();
+  await page.getByText("it was already declined by the operator").waitFor();
+  await page.unroute("**/api/questions?*");
+  const ended = { question_id: "q1", state: "delivered" };
+  await of.agent.emit("question_ended", ended, { turnId: of.turnId });
+  await card(page).waitFor({ state: "detached" });
+  await page.locator(".asked", { hasText: "declined by the operator" }).waitFor();
+});
+
+story("what the program withdraws goes, and a page opened later shows what waits", async (of) => {
+  const { page } = of;
+  await asks(of, "q1");
+  await asks(of, "q2", { message: "And which size?" });
+  await untilCount(card(page), 2);
+  await of.agent.emit("question_ended", { question_id: "q1", state: "withdrawn" }, {
+    turnId: of.turnId,
+  });
+  await untilCount(card(page), 1);
+  await page.locator(".asked", { hasText: "withdrawn" }).waitFor();
+  await page.reload();
+  await untilText(card(page), /And which size/);
+});
+
+story("a question outside of turns keeps its answer beside it", async (of) => {
+  const { page, agent } = of;
+  await asks({ ...of, turnId: undefined as unknown as string }, "q1");
+  await page.getByRole("radio", { name: "Blue" }).check();
+  await send(card(page)).click();
+  const { type: _, ...answer } = await agent.client.next("question_answer");
+  await agent.emit("question_answered", answer);
+  await page.locator(".asked", { hasText: "Blue" }).waitFor();
+  await untilCount(page.locator(".asked"), 1);
+});
+
+story("the list says that an answer is needed", async ({ page, agent }) => {
+  await agent.state("waiting-approval", "a question waits for an answer");
+  await page.locator(".talk-state", { hasText: "needs an answer" }).waitFor();
+});
+
+story("the card is readable by everybody, and its text is only text", async (of) => {
+  const { page } = of;
+  await asks(of, "q1", {
+    message: "‮<img src=x onerror=alert(1)>\u001b[31m",
+    fields: FIELDS.map((field) => ({ ...field, title: `<script>${field.title}</script>` })),
+  });
+  await card(page).waitFor();
+  assert.equal(await card(page).locator("img, script").count(), 0);
+  await untilText(card(page), /⟨U\+202E⟩<img/);
+  await send(card(page)).click();
+  await page.getByText("must be given").waitFor();
+  assert.deepEqual(await findings(page), []);
+}, { viewport: PHONE });
