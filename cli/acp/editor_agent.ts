@@ -105,9 +105,9 @@ function welcomeText(
   const servers = of.servers === 0
     ? ""
     : ` and its ${of.servers} MCP ${of.servers === 1 ? "server" : "servers"}`;
-  return `Agent "${name}" on host "${host}" answers here. It has one conversation, which this ` +
-    `thread continues. It works in its own workspace with its own MCPs: the editor's folder ` +
-    `"${of.cwd}"${servers} ${of.servers === 0 ? "is" : "are"} not used ` +
+  return `Agent "${name}" on host "${host}" answers here. This thread continues the agent's ` +
+    `default conversation. It works in its own workspace with its own MCPs: the editor's ` +
+    `folder "${of.cwd}"${servers} ${of.servers === 0 ? "is" : "are"} not used ` +
     `(\`${command(`fleetctl agents show ${name}`)}\`).`;
 }
 

@@ -54,7 +54,10 @@ Deno.test("a prompt is a turn; the first one of a thread says what is not used",
     assert.equal(await answer, "end_turn");
   }
   const [welcome = "", ...answers] = scene.updates.map(chunkText);
-  assert.match(welcome, /^Agent "ada" on host "atlas" answers here\. It has one conversation/);
+  assert.match(
+    welcome,
+    /^Agent "ada" on host "atlas" answers here\. This thread continues the agent's default/,
+  );
   assert.match(welcome, /folder "\/home\/me\/p" and its 1 MCP server are not used/);
   assert.deepEqual(answers, ["\n\nhi", "hi"]);
   await scene.close();
