@@ -11,7 +11,7 @@ import { fakeClock } from "tests/fakes/clock.ts";
 
 const REQUEST = { subject: "mia@example.org", method: "GET", path: "/api/agents" };
 
-Deno.test("createAssertions() hands one out again for ten seconds", async () => {
+Deno.test("createAssertions() reuses the assertion of a request for ten seconds", async () => {
   const keys = await parseAssertionKeys("an-assertion-key-of-the-tests");
   assert.ok(keys.ok);
   const clock = fakeClock();

@@ -154,7 +154,7 @@ Deno.test("a host registers with its key, is listed, and answers an admin", asyn
   });
 });
 
-Deno.test("the output of a running verb reaches watchers, not its report", async () => {
+Deno.test("watchers get the output of a running verb, but not its report", async () => {
   const steps: FakeDaemon = () => [
     { type: "err", text: "[1/2] vendor git\n" },
     { type: "err", text: `[2/2] start ${"x".repeat(400)}\n\n` },
@@ -200,7 +200,7 @@ Deno.test("an agent is restarted on the host that it is connected from", async (
   });
 });
 
-Deno.test("a failed verb has its exit code, an absent daemon a reason", async () => {
+Deno.test("a failed verb returns its exit code, and a refusing daemon fails the job", async () => {
   await withScene(done({ error: { code: "x" } }, 1), async (scene) => {
     await scene.unit();
     const failed = await scene.ask("GET", "/api/host/status?host=boreas");
@@ -258,7 +258,7 @@ Deno.test("at most eight jobs wait for one host", async () => {
   });
 });
 
-Deno.test("a host's forbidden frames change nothing; a job is its own host's", async () => {
+Deno.test("a host's forbidden frames change nothing, not even another host's job", async () => {
   await withScene(() => "silence", async (scene) => {
     const { key: other } = await generateDialKey();
     await enroll(scene.running.host, {

@@ -77,7 +77,7 @@ for (const [what = "", answer = ""] of rowsBelow("Answers that are refused")) {
   });
 }
 
-Deno.test("the limits are those of the code", () => {
+Deno.test("the limits of the page are those of the code", () => {
   const known: Readonly<Record<string, Readonly<Record<string, number>>>> = {
     WIRE_LIMITS,
     HTTP_LIMITS,
