@@ -48,7 +48,7 @@ export function endFormerOwnersTurn(
   return cancelled.ok ? store.turns.end(turnId, how, clock.now()) : cancelled;
 }
 
-/** Ends all such items. Returns false when a write failed; throws when a read fails. */
+/** Ends turns, file offers and events of former owners. Returns false when a write failed; throws when a read fails. */
 function disown(deps: DisownDeps): boolean {
   const { store, owners, registry, replies, log } = deps;
   const isFormerOwner = (of: Owned) => !isOwned(of, owners);
@@ -74,7 +74,7 @@ function disown(deps: DisownDeps): boolean {
   return isWhole;
 }
 
-/** Ends items of former owners, with retries. */
+/** Ends what former owners left, with retries. */
 export interface Disowning {
   /** Call after the owners changed. Never throws on a disk failure. */
   run(): void;

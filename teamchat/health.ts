@@ -21,7 +21,7 @@ export interface HealthFacts {
   readonly isOwnersWatched: boolean;
   /** The owners' file was unusable at the last check; the previous map is still used. */
   readonly isOwnersDamaged: boolean;
-  /** Turns or approvals of former owners are still open, because the disk failed. */
+  /** Turns, file offers or events of former owners remain, because a write failed. */
   readonly isDisowningBehind: boolean;
   readonly agentsConnected: number;
   readonly turnsOpen: number;
