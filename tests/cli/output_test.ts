@@ -80,7 +80,7 @@ const FAULTS: readonly [thrown: unknown, code: string, says: RegExp][] = [
     "disk-full",
     /"\/a\/b" cannot be written, the disk is full/,
   ],
-  [new FileFault("EACCES", "/a/b", "no"), "file-not-permitted", /not open to this user/],
+  [new FileFault("EACCES", "/a/b", "no"), "file-not-permitted", /not accessible to this user/],
   [new FileFault("EROFS", "/a/b", "no"), "file-read-only", /read-only file system/],
   [new FileFault("EIO", "/a/b", "broken"), "file-fault", /broken/],
   [
