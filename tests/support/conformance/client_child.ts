@@ -41,7 +41,7 @@ for (const tool of listed.value) {
     arguments: argumentsFor(tool.inputSchema),
     timeoutMs: 10_000,
     // Accepts and leaves every field at its default.
-    answer: () => Promise.resolve({ action: "accept", content: {} }),
+    answer: () => Promise.resolve({ action: "accept", values: {} }),
   });
   if (!called.ok) console.error(called.error.message);
 }
