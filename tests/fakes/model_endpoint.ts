@@ -84,7 +84,10 @@ export async function startFakeModel(isAside: IsAside = () => false): Promise<Fa
   const server = createServer(async (request, response) => {
     // Programs probe the address before they use it; a probe is not a model request.
     if (request.method === "HEAD") return void response.writeHead(200).end();
-    const text = Buffer.concat(await request.toArray()).toString();
+    const chunks = await request.toArray().catch(() => undefined);
+    // The program was stopped while it sent the request.
+    if (chunks === undefined) return;
+    const text = Buffer.concat(chunks).toString();
     const seen: ModelRequest = {
       path: request.url ?? "",
       headers: new Headers(request.headers as Record<string, string>),
