@@ -331,6 +331,8 @@ class ConnectedAgents implements Agents {
         return replies.tool(turnId, effect.tool);
       case "asked":
         return replies.ask(turnId, effect.approval);
+      case "questioned":
+        return replies.question(turnId, effect.text);
       case "ended":
         return this.#ended(turnId);
     }

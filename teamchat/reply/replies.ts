@@ -34,6 +34,8 @@ export interface Replies {
   tool(turnId: string, tool: string): void;
   /** Call when the turn waits for its owner's decision about a call. */
   ask(turnId: string, approval: ApprovalRequest): void;
+  /** Call when a program asks the turn's owner something; `text` says what, and where to answer. */
+  question(turnId: string, text: string): void;
   /** Call when the turn has ended: its answer is delivered. */
   finish(turnId: string): void;
   /** Drops a turn: what is shown stays, nothing more is sent. */
@@ -145,18 +147,43 @@ class AllReplies implements Replies {
   }
 
   ask(turnId: string, approval: ApprovalRequest): void {
+    this.#beside(turnId, (context) => ({
+      progress: "Waiting for your decision…",
+      body: approvalBody(context, approval),
+      what: "approval",
+    }));
+  }
+
+  question(turnId: string, text: string): void {
+    this.#beside(turnId, (context) => ({
+      progress: "Waiting for your answer…",
+      body: messageBody(context, text),
+      what: "question",
+    }));
+  }
+
+  /** Sends a message of the gateway in the middle of an answer, which waits for the owner. */
+  #beside(
+    turnId: string,
+    make: (context: ReplyContext) => {
+      readonly progress: string;
+      readonly body: Readonly<Record<string, unknown>>;
+      readonly what: string;
+    },
+  ): void {
     const turn = this.#deps.store.turns.get(turnId);
     if (turn === undefined || turn.state === "closed") return;
     const open = this.#open.get(turnId);
     const gone = open?.gone.signal;
     if (gone?.aborted === true) return;
-    open?.live.progress("Waiting for your decision…");
     const { context } = turn;
+    const { progress, body, what } = make(context);
+    open?.live.progress(progress);
     // Outside the queue: the answer that occupies it waits for this decision.
     const { connector, clock } = this.#deps;
     const stop = this.#stop.signal;
     const sending = sendCard(
-      { context, body: approvalBody(context, approval), what: "approval" },
+      { context, body, what },
       { connector, clock, signal: gone === undefined ? stop : AbortSignal.any([stop, gone]) },
     ).then(() => {});
     this.#jobs.add(sending);

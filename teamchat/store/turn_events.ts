@@ -5,13 +5,20 @@
  * @module
  */
 
-import { type DurableEvent, isEventKind, readAgentEvent } from "core/dial/event.ts";
+import {
+  type DurableEvent,
+  type EVENT_PAYLOADS,
+  isEventKind,
+  readAgentEvent,
+} from "core/dial/event.ts";
 import { EVENT_LIMITS } from "core/limits/event.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import type { Database } from "core/ports/databases.ts";
 import type { ApprovalRequest } from "teamchat/approval_card.ts";
+import { questionText } from "teamchat/question_text.ts";
 import type { StoredTurn, TurnRows } from "teamchat/store/turn_rows.ts";
 import type { TurnOutcome } from "teamchat/store/turn.ts";
+import type { z } from "zod";
 
 /** Effect of a stored event on an answer in progress. */
 export type TurnEffect =
@@ -19,6 +26,8 @@ export type TurnEffect =
   | { readonly kind: "message"; readonly turnId: string; readonly messageId: string }
   | { readonly kind: "tool"; readonly turnId: string; readonly tool: string }
   | { readonly kind: "asked"; readonly turnId: string; readonly approval: ApprovalRequest }
+  /** A question to the owner; `text` is the message about it. */
+  | { readonly kind: "questioned"; readonly turnId: string; readonly text: string }
   | { readonly kind: "ended"; readonly turnId: string };
 
 /** Result of storing a batch of events. */
@@ -108,6 +117,11 @@ function take(
       return { kind: "tool", turnId, tool: String(payload.tool ?? "") };
     case "approval_asked":
       return { kind: "asked", turnId, approval: parseApproval(payload) };
+    case "question_asked": {
+      // The payload is validated: for this kind, `readAgentEvent` returns nothing else.
+      const asked = payload as z.infer<typeof EVENT_PAYLOADS["question_asked"]>;
+      return { kind: "questioned", turnId, text: questionText(asked.question_id, asked) };
+    }
     case "turn_ended": {
       if (isOver(turn)) return undefined;
       const outcome = String(payload.outcome ?? "failed") as TurnOutcome;

@@ -47,6 +47,31 @@ test("a repeated press reaches the agent, where the first one counts", async (at
   }
 });
 
+test("a question of a program is a message that says where to answer", async (at) => {
+  const agent = await at.agent();
+  await at.post(at.message("order the drinks"));
+  const { turnId } = await at.still(agent.begin());
+  const room = at.kit.conversation("a:bea");
+  agent.event("question_asked", turnId, {
+    question_id: "q1",
+    mcp: "hub",
+    message: "Which *drink*? [see](https://evil.example)",
+    fields: [{ name: "d", title: "Drink", kind: "text", required: true }],
+    expires: 8.64e15,
+  });
+  await at.until(() => room.messages.length === 1);
+  assert.equal(
+    room.messages[0]?.text,
+    "MCP hub asks you: Which \\*drink\\*? \\[see\\](https://evil.example)\n\nI wait for the " +
+      "answer. You can answer in my page, if you have one; an operator can answer on my host: " +
+      "`fleetctl questions answer q1`",
+  );
+  agent.answer(turnId, "Ordered.");
+  await at.until(() => room.messages.length === 2);
+  assert.equal(room.messages[1]?.text, "Ordered.");
+  assert.deepEqual(at.kit.violations(), []);
+});
+
 /** A press of the approve button, each under its own id. */
 function pressOf(at: TestTeamchat): Record<string, unknown> {
   const card = approvalCard({
