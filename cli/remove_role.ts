@@ -174,7 +174,7 @@ async function deleteState(
   if (unit !== undefined) {
     return err(refusal(
       "role-still-runs",
-      `Cannot delete the state of ${noun}: ${unit.unit} is ${unit.active}, must have ended`,
+      `Cannot delete the state of ${noun}: ${unit.unit} is ${unit.active}, must be stopped`,
       { hints: [`fleetctl ${command} remove --delete-state --yes`] },
     ));
   }

@@ -73,7 +73,8 @@ async function faultOf(
       if (at.startsWith(home)) return undefined;
       const stat = await files.stat(at);
       if (stat === undefined) {
-        return at === path ? "does not exist" : `is a link to ${JSON.stringify(at)}, which is gone`;
+        const missing = "does not exist";
+        return at === path ? missing : `is a link to ${JSON.stringify(at)}, which ${missing}`;
       }
       if (stat.kind !== "symlink") {
         if (stat.kind !== "file") return "is not a file";
@@ -99,7 +100,7 @@ function memoryLow(
   return refusal(
     "runtime-memory-low",
     `Agent "${agent.name}" may use ${allowed}M of memory, ` +
-      `its runtime "${definition.name}" needs at least ${needed}M`,
+      `but its runtime "${definition.name}" needs at least ${needed}M`,
     { hints: [`fleetctl agents set ${agent.name} --memory-max ${needed}M`] },
   );
 }

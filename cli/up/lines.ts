@@ -46,7 +46,7 @@ export function relaxedLines(keys: readonly string[]): readonly string[] {
   return [
     `not enforced without systemd and Unix users: ${shown} (docs/design.md)`,
     "every agent here runs as you: its tools can read and change what you can, " +
-    "the keys of this root too",
+    "including the keys of this root",
   ];
 }
 
@@ -83,7 +83,7 @@ export function workspaceLine(
   { workdir, project }: Pick<HostRoles, "workdir" | "project">,
 ): string {
   const also = project === undefined || project === workdir ? "" : `, and git reads ${project}`;
-  const hint = workdir === DEFAULT_WORKSPACE ? " (--workdir DIR: they work there)" : "";
+  const hint = workdir === DEFAULT_WORKSPACE ? " (--workdir DIR chooses another folder)" : "";
   return `agents work in ${workdir}${also}${hint}`;
 }
 

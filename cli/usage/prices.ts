@@ -101,11 +101,11 @@ export function parsePrices(text: string, file: string): Result<PriceTable> {
     if (prices !== undefined) table.set(model, prices);
   }
   if (reader.faults.length === 0) return ok(table);
-  return err(refusal(
-    "prices-invalid",
-    `Cannot use prices "${file}": ${reader.faults.length} entries are unusable`,
-    { kind: "settings", details: reader.faults },
-  ));
+  const count = reader.faults.length === 1 ? "1 fault" : `${reader.faults.length} faults`;
+  return err(refusal("prices-invalid", `Cannot use prices "${file}": ${count}`, {
+    kind: "settings",
+    details: reader.faults,
+  }));
 }
 
 function readModel(reader: FieldReader, model: string): ModelPrices | undefined {
@@ -125,7 +125,7 @@ function readModel(reader: FieldReader, model: string): ModelPrices | undefined 
     const price = readPrice(reader, path);
     if (price === undefined) continue;
     if (prices.some(({ from }) => from === price.from)) {
-      reader.fault(path, `a price from ${price.from} is there twice`);
+      reader.fault(path, `a price from ${price.from} appears twice`);
     }
     prices.push(price);
   }
@@ -141,7 +141,7 @@ function readPrice(reader: FieldReader, path: YamlPath): ModelPrice | undefined 
     if (value === undefined && !isRequired) return undefined;
     if (typeof value === "number" && value >= 0 && value <= USD_PER_MILLION_MAX) return value;
     const at = value === undefined ? path : [...path, key];
-    const found = value === undefined ? `has no ${key}` : "is no price";
+    const found = value === undefined ? `has no ${key}` : "is not a price";
     const wanted = `must be USD per million tokens, from 0 to ${USD_PER_MILLION_MAX}`;
     reader.fault(at, `${found}, ${wanted}`);
     return undefined;

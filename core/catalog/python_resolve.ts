@@ -63,15 +63,14 @@ function parseReport(text: string, pin: Pin): Result<readonly LockedWheel[]> {
   for (const one of found) {
     const wheel = wheelOf(one);
     if (wheel === undefined) {
-      return bad("a dependency is not a wheel from the index with a sha256");
+      return bad("a package is not from the index, must be a wheel of the index with a sha256");
     }
     wheels.push(wheel);
   }
   const own = wheels.find((one) => normalName(one.package) === normalName(pin.package));
-  if (own?.version === pin.version) return ok(wheels);
-  return bad(
-    `the index spells its version "${own?.version ?? "nothing"}", must be pinned like that`,
-  );
+  if (own === undefined) return bad("the installer's report does not contain it");
+  if (own.version === pin.version) return ok(wheels);
+  return bad(`the index spells its version "${own.version}", must be pinned with that spelling`);
 }
 
 function wheelOf(value: unknown): LockedWheel | undefined {

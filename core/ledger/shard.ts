@@ -142,7 +142,7 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   const stem = file.slice(file.lastIndexOf("/") + 1);
   if (!read.has(["name"])) read.fault(["name"], "not set, must be the agent's name");
   else if (name !== undefined && stem.endsWith(".yaml") && stem !== `${name}.yaml`) {
-    read.fault(["name"], `is "${name}", must be "${stem.slice(0, -5)}" as the file is named`);
+    read.fault(["name"], `is "${name}", must be "${stem.slice(0, -5)}", like the file name`);
   }
   const channel = read.choice(["channel"], CHANNELS);
   if (!read.has(["channel"])) read.fault(["channel"], `not set, must be ${CHANNELS.join(", ")}`);

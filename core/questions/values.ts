@@ -69,12 +69,12 @@ export function fieldFault(field: QuestionField, value: unknown): string | undef
       return rangeFault(field, value, "");
     }
     case "text":
-      return typeof value === "string" ? textFault(field, value) : "must be a text";
+      return typeof value === "string" ? textFault(field, value) : "must be text";
     case "choice":
       return optionFault(field, value);
     case "choices": {
       if (!Array.isArray(value)) return "must be a list of options";
-      if (new Set(value).size < value.length) return "must name each option once";
+      if (new Set(value).size < value.length) return "must name each option at most once";
       return value.map((one) => optionFault(field, one)).find((fault) => fault !== undefined) ??
         rangeFault(field, value.length, " options");
     }

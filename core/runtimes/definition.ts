@@ -201,7 +201,7 @@ function readKeys(
   for (const [key, value] of Object.entries(yaml.value)) {
     switch (key) {
       case "summary":
-        draft.summary = text(value) ?? void bad([key], "must be a text");
+        draft.summary = text(value) ?? void bad([key], "must be text");
         break;
       case "command":
         draft.command = absolutePath(value) ?? void bad([key], WANTED_PROGRAM);
@@ -216,7 +216,7 @@ function readKeys(
         draft.login = oneOf(value, LOGIN_METHODS) ?? void bad([key], among(LOGIN_METHODS));
         break;
       case "session_mode":
-        draft.sessionMode = text(value) ?? void bad([key], "must be a text");
+        draft.sessionMode = text(value) ?? void bad([key], "must be text");
         break;
       case "env":
         draft.env = variables(value) ?? void bad([key], WANTED_ENV);

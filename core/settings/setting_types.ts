@@ -162,7 +162,7 @@ export function jsonMap<K, V>(
         const right = value.parse(content);
         if (!left.ok) return err(`key ${shownText(name)} ${left.error || key.wanted}`);
         if (!right.ok) return err(`value of ${shownText(name)} ${right.error || value.wanted}`);
-        if (map.has(left.value)) return err(`key ${shownText(name)} is there twice`);
+        if (map.has(left.value)) return err(`key ${shownText(name)} appears twice`);
         map.set(left.value, right.value);
       }
       return ok(map);

@@ -102,7 +102,7 @@ class YamlFieldReader implements FieldReader {
       if (!isPresent(this.#at(item))) this.fault(item, "is empty, must be a string");
       const value = this.string(item, rule);
       if (value === undefined) continue;
-      if (values.includes(value)) this.fault(item, `${shown(value)} is there twice`);
+      if (values.includes(value)) this.fault(item, `${shown(value)} appears twice`);
       else values.push(value);
     }
     return values;

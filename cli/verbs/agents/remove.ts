@@ -110,7 +110,7 @@ async function underRemovalLock<T>(
   if (lock === undefined) {
     return err(refusal(
       "removal-running",
-      `Cannot remove agent "${agent}": another removal of it is under way, must have ended`,
+      `Cannot remove agent "${agent}": another removal of it is under way, must end first`,
       { hints: ["fleetctl agents list"] },
     ));
   }
@@ -253,7 +253,7 @@ async function leaveHome(
   { home, archive }: Removal,
 ): Promise<Result<string>> {
   if (home === "keep") {
-    return ok(`its home "${context.paths.home(agent)}" stays, the account is closed`);
+    return ok(`its home "${context.paths.home(agent)}" stays, and the account is closed`);
   }
   const user = await unixUserOf(context, agent);
   if (!user.ok) return user;

@@ -129,7 +129,7 @@ Deno.test("other verbs run while a home is archived, and the home is removed onc
       [0, "warning: no service manager is running: files were written, nothing was started"],
       [
         1,
-        'fleetctl: Cannot remove agent "ada": another removal of it is under way, must have ended',
+        'fleetctl: Cannot remove agent "ada": another removal of it is under way, must end first',
       ],
       [1, 'fleetctl: Cannot add agent "ada": its removal is not finished'],
     ]);

@@ -39,7 +39,7 @@ Deno.test("nextSteps() prints commands that reach this root", () => {
 Deno.test("workspaceLine() states where agents work and what else git can read", () => {
   assert.equal(
     workspaceLine({ workdir: "~/workspace", project: "/src" }),
-    "agents work in ~/workspace, and git reads /src (--workdir DIR: they work there)",
+    "agents work in ~/workspace, and git reads /src (--workdir DIR chooses another folder)",
   );
   assert.equal(workspaceLine({ workdir: "/srv/x", project: "/srv/x" }), "agents work in /srv/x");
 });

@@ -104,15 +104,15 @@ const FAULTS: readonly (readonly [text: string, fault: RegExp])[] = [
   [price("{ from: 2026-02-30, input: 1, output: 1 }"), /from: is "2026-02-30", must be a date/],
   [price("{ from: 2026-1-1, input: 1, output: 1 }"), /from: is "2026-1-1", must be a date/],
   [price("{ from: 2026-01-01, output: 1 }"), /prices\[0\]: has no input, must be USD/],
-  [price("{ from: 2026-01-01, input: -1, output: 1 }"), /input: is no price, must be USD/],
-  [price("{ from: 2026-01-01, input: .nan, output: 1 }"), /input: is no price/],
-  [price("{ from: 2026-01-01, input: .inf, output: 1 }"), /input: is no price/],
-  [price('{ from: 2026-01-01, input: "1", output: 1 }'), /input: is no price/],
-  [price("{ from: 2026-01-01, input: 1, output: 2000000 }"), /output: is no price/],
+  [price("{ from: 2026-01-01, input: -1, output: 1 }"), /input: is not a price, must be USD/],
+  [price("{ from: 2026-01-01, input: .nan, output: 1 }"), /input: is not a price/],
+  [price("{ from: 2026-01-01, input: .inf, output: 1 }"), /input: is not a price/],
+  [price('{ from: 2026-01-01, input: "1", output: 1 }'), /input: is not a price/],
+  [price("{ from: 2026-01-01, input: 1, output: 2000000 }"), /output: is not a price/],
   [price("{ from: 2026-01-01, input: 1, output: 1, cache: 1 }"), /cache: unknown key/],
   [
     price("{ from: 2026-01-01, input: 1, output: 1 }, { from: 2026-01-01, input: 2, output: 1 }"),
-    /prices\[1\]: a price from 2026-01-01 is there twice/,
+    /prices\[1\]: a price from 2026-01-01 appears twice/,
   ],
 ];
 

@@ -195,7 +195,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
   {
     name: "a key twice",
     text: `${NPM}auth: env\nuser_env: [K, K]\n`,
-    fault: /user_env\[1\]: "K" is there twice/,
+    fault: /user_env\[1\]: "K" appears twice/,
   },
   {
     name: "oauth without provider",

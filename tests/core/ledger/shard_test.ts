@@ -101,7 +101,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
   {
     name: "another agent's name",
     text: "channel: webview\nname: bea\n",
-    want: [`${FILE}:2: name: is "bea", must be "ada" as the file is named`],
+    want: [`${FILE}:2: name: is "bea", must be "ada", like the file name`],
   },
   {
     name: "unknown keys",
@@ -128,7 +128,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
       `${FILE}:6: admin: must be true or false`,
       `${FILE}:11: tools.add[0]: is "Git", must start with a lowercase letter and contain at ` +
       "most 31 of a-z, 0-9 and -",
-      `${FILE}:11: tools.add[2]: "ok" is there twice`,
+      `${FILE}:11: tools.add[2]: "ok" appears twice`,
       `${FILE}:12: dial_keys[0]: is "short", must be an Ed25519 key in base64url`,
     ],
   },

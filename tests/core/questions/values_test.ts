@@ -45,7 +45,7 @@ Deno.test("checkValues() accepts each kind of value", () => {
 Deno.test("checkValues() says what each faulty value must be", () => {
   for (
     const [of, value, want] of [
-      [{}, 1, "must be a text"],
+      [{}, 1, "must be text"],
       [{}, "a\u001b[2J", "must have no control characters"],
       [{ min: 3 }, "ab", "must be at least 3 characters"],
       [{ max: 1 }, "ab", "must be at most 1 characters"],
@@ -67,7 +67,7 @@ Deno.test("checkValues() says what each faulty value must be", () => {
         "must have no control characters",
       ],
       [{ kind: "choices", options: AB }, "a", "must be a list of options"],
-      [{ kind: "choices", options: AB }, ["a", "a"], "must name each option once"],
+      [{ kind: "choices", options: AB }, ["a", "a"], "must name each option at most once"],
       [{ kind: "choices", options: AB }, ["a", "z"], "must be one of the options"],
       [{ kind: "choices", options: AB, max: 1 }, ["a", "b"], "must be at most 1 options"],
       [{ required: true }, "", "must be given"],
@@ -90,7 +90,7 @@ Deno.test("checkValues() keeps the form's order, drops empty values, finds every
     error: [
       '"four": the question has no such field',
       '"__proto__": the question has no such field',
-      "one: must be a text",
+      "one: must be text",
     ],
   });
   assert.deepEqual(checkValues(two, ["1"]), { ok: false, error: ["the answer is not an object"] });

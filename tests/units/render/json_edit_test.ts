@@ -70,7 +70,7 @@ const ROWS: readonly {
     want: '{"mcpServers": {}}',
   },
   {
-    name: "a key is there twice",
+    name: "a key appears twice",
     given: '{"a": 1, "a": 2}',
     path: [],
     changes: { a: undefined },

@@ -193,7 +193,7 @@ async function lockSession(folder: string, id: string, ports: StorePorts): Promi
     if (!timeout.signal.aborted) throw error;
     return err(refusal(
       "session-busy",
-      `Cannot open session "${id}": another runtime has it open, must have ended first`,
+      `Cannot open session "${id}": another runtime has it open, must end first`,
     ));
   } finally {
     stopTimer();
