@@ -203,7 +203,7 @@ const ROWS: readonly { type: SettingType<any>; given: string; want?: unknown; fa
   {
     type: emails,
     given: '{"a@b.org":"mia","A@b.org":"bob"}',
-    fault: 'value is "{\\"a@b.org\\":\\"mia\\",\\"A@b.org\\":\\"bob\\"}", key "A@b.org" is there ' +
+    fault: 'value is "{\\"a@b.org\\":\\"mia\\",\\"A@b.org\\":\\"bob\\"}", key "A@b.org" appears ' +
       "twice, must be a JSON object of strings",
   },
   {
