@@ -51,11 +51,16 @@ export const APPROVAL_ROUTES: readonly Route[] = [
       status: 200,
       description: "Open approvals, oldest first",
       mediaType: "application/json",
-      schema: z.object({ approvals: z.array(approval) }),
+      schema: z.object({
+        approvals: z.array(approval),
+        /** Number of open questions of its programs: `GET /api/questions` returns them. */
+        open_questions: z.number(),
+      }),
     }],
     handle: async ({ deps }, { query }) => {
       const open = await deps.store.approvals.openOf([query.agent], deps.clock.now());
-      return ok(json({ approvals: open.map(view) }));
+      const questions = await deps.store.questions.openOf(query.agent, deps.clock.now());
+      return ok(json({ approvals: open.map(view), open_questions: questions.length }));
     },
   }),
   route({

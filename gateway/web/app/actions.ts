@@ -23,7 +23,12 @@ import { summaryOf } from "core/questions/form.ts";
 import { parseForm } from "gateway/web/state/questions.ts";
 import { text, type WireEvent } from "gateway/web/state/wire.ts";
 import { forgetApprovals, onApprovalEvents, readOpenApprovals } from "gateway/web/app/approvals.ts";
-import { forgetQuestions, onQuestionEvents, readOpenQuestions } from "gateway/web/app/questions.ts";
+import {
+  forgetQuestions,
+  hasShownQuestions,
+  onQuestionEvents,
+  readOpenQuestions,
+} from "gateway/web/app/questions.ts";
 import { dropSentDraft, showDraft, takeDraft, typeWithNewKey } from "gateway/web/app/drafts.ts";
 import { type Live, startLive } from "gateway/web/app/live.ts";
 import { viewerHolds, watchViewer } from "gateway/web/app/viewer.ts";
@@ -54,6 +59,11 @@ let store: OutboxStore;
 let retryTimer: ReturnType<typeof setTimeout> | undefined;
 let unanswered = 0;
 
+/** Fetches what waits for the owner; asks for questions only when one may wait or is shown. */
+async function readWaiting(): Promise<void> {
+  if (await readOpenApprovals() || hasShownQuestions()) await readOpenQuestions();
+}
+
 /** Starts the page. */
 export async function startApp(): Promise<void> {
   applyTheme();
@@ -62,8 +72,7 @@ export async function startApp(): Promise<void> {
     onOnline: () => {
       viewerHolds();
       void pump();
-      void readOpenApprovals();
-      void readOpenQuestions();
+      void readWaiting();
     },
     onEvents: (events) => {
       settleOutbox();

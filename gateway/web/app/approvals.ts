@@ -20,19 +20,26 @@ export const approvalFaults = signal<ReadonlyMap<string, string>>(new Map());
 
 let reading: AbortController | undefined;
 
-/** Fetches the open agent's approvals; only the newest request counts. */
-export async function readOpenApprovals(): Promise<void> {
+/**
+ * Fetches the open agent's approvals; only the newest request counts. Returns whether a question
+ * may wait too.
+ */
+export async function readOpenApprovals(): Promise<boolean> {
   const agent = selected.value;
   reading?.abort();
-  if (agent === undefined) return forgetApprovals();
+  if (agent === undefined) {
+    forgetApprovals();
+    return false;
+  }
   const own = reading = new AbortController();
   // The stream reports a lost connection, and its reconnect triggers this fetch again.
-  const open = await fetchApprovals(agent, own.signal).catch(() => undefined);
-  if (open === undefined || own.signal.aborted || selected.value !== agent) return;
+  const waiting = await fetchApprovals(agent, own.signal).catch(() => undefined);
+  if (waiting === undefined || own.signal.aborted || selected.value !== agent) return true;
   now.value = Date.now();
-  approvals.value = open;
+  const open = approvals.value = waiting.approvals;
   const ids = new Set(open.map(({ id }) => id));
   approvalFaults.value = new Map([...approvalFaults.value].filter(([id]) => ids.has(id)));
+  return waiting.hasQuestions;
 }
 
 /** Clears the list when another agent is opened. */

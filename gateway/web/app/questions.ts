@@ -32,6 +32,11 @@ export async function readOpenQuestions(): Promise<void> {
   questions.value = open;
 }
 
+/** Whether the page shows a question, which may have ended meanwhile. */
+export function hasShownQuestions(): boolean {
+  return questions.value.length > 0;
+}
+
 /** Clears the list when another agent is opened. */
 export function forgetQuestions(): void {
   questions.value = [];

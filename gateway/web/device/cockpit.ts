@@ -124,13 +124,18 @@ export async function cancelTurn(agent: string, turnId: string): Promise<void> {
   });
 }
 
+/** What waits for the owner. */
+export interface Waiting {
+  readonly approvals: readonly ApprovalItem[];
+  /** False when no question waits; an older gateway does not say. */
+  readonly hasQuestions: boolean;
+}
+
 /** Fetches the calls that wait for the owner. */
-export async function fetchApprovals(
-  agent: string,
-  signal: AbortSignal,
-): Promise<readonly ApprovalItem[]> {
+export async function fetchApprovals(agent: string, signal: AbortSignal): Promise<Waiting> {
   const response = await ask(`/api/approvals?${new URLSearchParams({ agent })}`, { signal });
-  return parseApprovals(await response.json());
+  const body = await response.json();
+  return { approvals: parseApprovals(body), hasQuestions: body?.open_questions !== 0 };
 }
 
 /** Decides one call. Refused when it is already decided, has expired, or is a different call. */
