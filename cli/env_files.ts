@@ -1,7 +1,7 @@
 /**
- * Updates the rendered env files of one shard after a secret changed. It uses the planner's own
- * renderer, so the next planner run finds the files unchanged. It creates no file: a host without
- * an `apply` has none yet.
+ * Updates the rendered env files of one shard after a secret changed. It uses the renderer of a
+ * reconcile, so the next one finds the files unchanged. It creates no file: a host on which `apply`
+ * has never run has none yet.
  *
  * @module
  */

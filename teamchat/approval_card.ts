@@ -28,7 +28,7 @@ export interface CardDecision {
 
 const VERB = "fleetctl.approval";
 /**
- * Limit of a card for the characters of the arguments. A person approves a longer call on the
+ * How many characters of the arguments a card shows. A person approves a longer call on the
  * command line: the agent's dial unit sends the request to team chat only, not to the cockpit.
  */
 const SHOWN_LENGTH_MAX = 4_000;

@@ -45,7 +45,7 @@ export interface FormAbilities {
 /** Formats of texts that ACP knows. */
 const FORMATS: readonly string[] = ["email", "uri", "date", "date-time"] satisfies StringFormat[];
 
-/** Reads the payload of `question_asked`; undefined when it cannot be shown whole. */
+/** Reads the payload of `question_asked`; undefined when it is malformed. */
 export function readQuestion(
   payload: Readonly<Record<string, unknown>>,
 ): AskedQuestion | undefined {
@@ -68,7 +68,7 @@ export function elicitationRequest(
   }
   if (!to.hasForms) return undefined;
   const properties = question.fields.flatMap((field) => propertiesOf(field, question));
-  // The program requires an answer, but it may be in either of the two fields.
+  // A field that also accepts another answer is shown as two, so neither is required alone.
   const required = question.fields.filter((field) => field.required && !isOpen(field))
     .map(({ name }) => name);
   return {
@@ -101,7 +101,7 @@ export function howToAnswer(question: AskedQuestion, command: (line: string) => 
     `\`${answer}\`.`;
 }
 
-/** A program could pass its question off as one of the editor, so the message says who asks. */
+/** A program could pass its question off as one of the editor's, so the message says who asks. */
 function askingText({ mcp, message }: QuestionForm, agent: string): string {
   const asker = mcp === null ? "The program" : `MCP "${lineOf(mcp)}"`;
   return `${asker} of agent "${agent}" asks: ${linesOf(message)}`.trimEnd();

@@ -13,7 +13,9 @@ import { err, ok, type Result } from "core/result.ts";
 import { isHostOpKey } from "core/secrets/resolve.ts";
 import { type KeyRing, parseKeyRing } from "core/crypto/signed_value.ts";
 
-/** The largest key that HMAC-SHA256 uses in full, and the length that `up` generates. */
+/**
+ * Output length of HMAC-SHA256, below which a key weakens it, and the length that `up` generates.
+ */
 const KEY_BYTES_MIN = 32;
 /** Keys that may be a ring `kid:key,kid:key`. */
 const RING_KEYS: ReadonlySet<string> = new Set(["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY"]);

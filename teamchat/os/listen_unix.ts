@@ -1,8 +1,9 @@
 /**
  * Listens on a unix socket between two of the project's own programs, without peer credentials.
- * Those need calls into the C library, and a public program must not have that permission. The
- * folder and the socket's mode decide who may connect. The mode is never wider than requested:
- * until it is set, the default umask denies others write access, which connecting requires.
+ * Those need calls into the C library, and a program that strangers can reach must not have that
+ * permission. The folder and the socket's mode decide who may connect. The mode is never wider than
+ * requested: until it is set, the default umask denies others write access, which connecting
+ * requires.
  *
  * @module
  */

@@ -27,7 +27,8 @@ export interface SpoolItem {
 /** Stores accepted activities. */
 export interface Spool {
   /**
-   * Resolves after the item is on disk. Refuses items above the limit of one agent or of the disk.
+   * Resolves after the item is on disk. Refuses an item above the limit of its agent or of the
+   * whole spool.
    */
   store(item: Omit<SpoolItem, "place">): Promise<Result<SpoolItem>>;
   remove(item: SpoolItem): Promise<Result<void>>;

@@ -49,7 +49,7 @@ export interface Writing {
   readonly flush: () => void;
 }
 
-/** Rows that are buffered and written once for all works of a batch. */
+/** Rows that are buffered and written once for all the work of a batch. */
 export interface BufferedRows {
   /** Called before a transaction begins. */
   begin(): void;

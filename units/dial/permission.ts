@@ -38,7 +38,7 @@ export interface PermissionEndpoint {
   open(approvals: Approvals): void;
 }
 
-/** Maximum size of a command's word in the log. */
+/** Maximum size of a blocked tool's name in the log; the name is a word of the command. */
 const RULE_BYTES_MAX = 256;
 /** Version that a gate file states for an MCP at a URL. */
 const BY_URL = "http";
@@ -51,7 +51,7 @@ export function createPermissionEndpoint(deps: {
   readonly runtime: string;
   /** Which built-in tools ask. */
   readonly mode: AskMode;
-  /** Where edits may pass without a question; undefined means nowhere. */
+  /** Where reads and edits may pass without an approval; undefined: every path is outside. */
   readonly workspace: Workspace | undefined;
   readonly paths: Paths;
   readonly files: Pick<Files, "readText" | "stat" | "list" | "realPath" | "readLink">;
@@ -83,7 +83,7 @@ export function createPermissionEndpoint(deps: {
   };
 }
 
-/** A question for a human. */
+/** A call that needs an approval, and the rules behind it. */
 interface Question {
   readonly call: Omit<ToolCall, "agent">;
   readonly policy: string;
@@ -93,7 +93,7 @@ interface Question {
 
 type QuestionContext = Parameters<typeof createPermissionEndpoint>[0];
 
-/** Decides by rule, or returns the question for a human. */
+/** Decides by rule, or returns the call that needs an approval. */
 async function questionOf(
   request: PermissionAsk,
   context: QuestionContext,
@@ -162,8 +162,8 @@ async function decideByGate(
   const call = { mcp, version, tool, arguments: argumentsOf(given), origin: DIRECT };
   const verdict = decideCall(gate.value, { ...call, agent: "" });
   if (verdict.decision === "block") return deny(verdict.why);
-  // Also checked behind the MCP proxy: a tool of the program itself must not pass with a similar
-  // name.
+  // Also checked behind the MCP proxy: a built-in tool of the program must not pass because its
+  // name looks like a tool of this MCP.
   if (accepted?.has(tool) === false) return deny(unreviewedRefusal({ ...call, agent: "" }, "new"));
   if (isProxied) return { decision: "allow" };
   if (verdict.decision === "allow") {

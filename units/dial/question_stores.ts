@@ -1,7 +1,8 @@
 /**
- * Question storage for an agent with several gateways. The store of the agent's own connection
+ * Question storage for an agent with several gateways. The store of the connection to the page
  * keeps every question, so that the page and the command line show all of them. The events of a
- * question that a turn from team chat asks also go to that gateway, which notifies the owner.
+ * question that a turn from team chat asks also go to the gateway of team chat, which notifies the
+ * owner.
  *
  * @module
  */
@@ -24,7 +25,7 @@ export interface QuestionStore {
   report(event: QuestionEvent): Result<void>;
 }
 
-/** Joins the store of the agent's own connection with that of team chat. */
+/** Joins the store of the connection to the page with that of team chat. */
 export function joinQuestionStores(own: DialStore, teams?: DialStore): QuestionStore {
   return {
     questions: own.questions,

@@ -23,14 +23,15 @@ export interface ReconcilePorts {
   readonly files: Files;
   readonly users: Users;
   /**
-   * Opens the homes of agents (only as root under `/`); `homeMsMax` limits the total time of each.
+   * Opens the homes of agents. They are used only when the host's root is `/` and the verb runs as
+   * root. `homeMsMax` limits the total time of each home.
    */
   openHomes(homeMsMax: number): Homes;
   readonly services: ServiceManager;
   readonly vendor: Vendor;
 }
 
-/** One completed action, for progress lines. */
+/** The start or the end of one action, for progress lines. */
 export interface StepProgress {
   readonly kind:
     | "vendor"

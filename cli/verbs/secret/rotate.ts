@@ -1,6 +1,6 @@
 /**
- * `fleetctl secret rotate`: replaces a key of this host and renders the files that contain it
- * again. `recipient` replaces the host's own key to the secret store.
+ * `fleetctl secret rotate`: replaces a key of this host and renders again the files that contain
+ * it. `recipient` replaces the host's own key to the secret store.
  *
  * @module
  */
@@ -39,7 +39,7 @@ export function parseOptions({ args, switches }: Invocation): Result<Options> {
   ));
 }
 
-/** Replaces the key, then reconciles the host. */
+/** Replaces the key, then reconciles the host; `recipient` needs no reconcile. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const { what, isRevoked } = options;

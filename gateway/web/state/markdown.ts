@@ -18,7 +18,10 @@ const MARKDOWN_CHARS_MAX = 65_536;
 /** Runs of characters that make the lexer slow or deeply recursive. */
 const DEEP = /(?:[>*_[\]()~`]\s?){200}|(?:^[ \t]*(?:[-+*]|\d+[.)])[ \t]+){30}/m;
 
-/** Characters whose pairs the lexer searches; the time for a paragraph grows with their square. */
+/**
+ * Characters whose pairs the lexer searches for; the time for a paragraph grows with the square of
+ * their number.
+ */
 const PAIRED = /[*_~`[<]/g;
 const PAIRED_PARAGRAPH_MAX = 600;
 const PAIRED_MAX = 6_000;
@@ -62,7 +65,7 @@ export function growMarkdown(before: GrowingMarkdown | undefined, text: string):
   const rest = text.slice(known.done);
   const tokens = parseMarkdown(rest);
   if (tokens === undefined) return { ...known, source: text, last: undefined };
-  // The last block may still grow. So may the one before it when only a blank line follows.
+  // The last block may still grow, even when a blank line follows it.
   const open = tokens.findLastIndex(({ type }) => type !== "space");
   const finished = tokens.slice(0, Math.max(0, open));
   const length = finished.reduce((sum, token) => sum + token.raw.length, 0);

@@ -1,6 +1,6 @@
 /**
  * Keyboard shortcuts of the whole page; those of one part are in its component. While text is
- * typed, only Escape works; it leaves the text field.
+ * typed, only Ctrl+K and Escape work; Escape leaves the text field.
  *
  * @module
  */

@@ -121,7 +121,7 @@ async function refusalOf(link: Link, text: string): Promise<Answer> {
   };
 }
 
-/** The 101 for the client, with the handshake headers of the other server's. */
+/** The 101 for the client, with the handshake headers of the other server's 101. */
 function switching(head: string): string {
   let text = "HTTP/1.1 101 Switching Protocols\r\n";
   for (const line of head.split("\r\n").slice(1)) {

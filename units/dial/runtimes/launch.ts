@@ -29,7 +29,9 @@ export interface RuntimeLaunch {
   readonly sessionMode?: string | undefined;
   /** Versions of the program that are tested. */
   readonly known?: readonly string[] | undefined;
-  /** Mode in the agent's record; without one the program asks what it asks by itself. */
+  /**
+   * Field `ask` of the agent's record; when absent, the program's own rules decide what it asks.
+   */
   readonly ask?: AskMode | undefined;
 }
 
@@ -72,7 +74,7 @@ export const CANCEL_MS = 15_000;
 
 /** Why a start ends early: its signal has aborted. */
 export const NOT_NEEDED = "it is no longer needed";
-/** What a program would lose whose next start begins a new conversation. */
+/** What is lost when a program ends and its next start begins a new conversation. */
 export const NOT_RESUMABLE = "its conversation cannot be resumed";
 
 /** Starts the program in a separate process group; rejects with a message for people. */

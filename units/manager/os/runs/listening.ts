@@ -2,7 +2,7 @@
  * Listens on the path of a socket unit with the right mode from the first moment. The socket is
  * bound under one fixed name in a folder that only its owner can open. It gets its mode there and
  * is then moved to its path. No client can therefore connect before the mode is set, and a
- * permission set must name only one path.
+ * permission set needs to name only one path.
  *
  * @module
  */
@@ -28,7 +28,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Binds run one after another, because they share a name. */
+/** Calls of `bind` run one after another, because they share a path. */
 let binding: Promise<unknown> = Promise.resolve();
 
 /** Starts to listen; rejects with one sentence when that fails. */
