@@ -53,9 +53,10 @@ async function scene() {
   const root = await Deno.makeTempDir({ prefix: "fc-" });
   const log = recordingLog();
   const asks = createQuestionEndpoint({ log });
+  const driver = scriptedRuntime(() => hang());
   const unit = await startTestDial({
     url: gateway.dialUrl,
-    driver: scriptedRuntime(() => hang()),
+    driver,
     host: {
       ...openHost({ log: { program: "test", level: "error" } }),
       clock: hastyClock(),
@@ -70,6 +71,7 @@ async function scene() {
   return {
     turnId,
     cockpit,
+    driver,
     base: gateway.cockpitUrl,
     ask: (signal = new AbortController().signal) => asks.ask(FORM, signal),
     open: async () =>
@@ -143,6 +145,17 @@ Deno.test("a cancelled turn withdraws its question", SAFE, async () => {
   assert.deepEqual(await of.open(), []);
   const late = await answerAs(of.base, MIA, { ...BLUE, question_id: shown.question_id });
   assert.deepEqual([late.status, late.body.code], [409, "question-withdrawn"]);
+});
+
+Deno.test("a program that dies withdraws its question", SAFE, async () => {
+  await using of = await scene();
+  const reply: Promise<QuestionReply> = of.ask();
+  await of.cockpit.follow(isKind("question_asked"));
+  of.driver.kill();
+  assert.deepEqual(await reply, { action: "cancel" });
+  const events = await of.cockpit.follow(isKind("question_ended"));
+  assert.equal(events.at(-1)?.payload.state, "withdrawn");
+  assert.deepEqual(await of.open(), []);
 });
 
 gatewayTest("an answer is checked, is the owner's, and counts once", async (running) => {

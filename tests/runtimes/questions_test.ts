@@ -109,6 +109,24 @@ testPrograms(ASKING, "lets an MCP server ask a person", async (program) => {
   }, { behavior: askingServer });
 });
 
+testPrograms(ASKING, "withdraws its question with the turn, and goes on", async (program) => {
+  await withGatedProgram(program, async ({ model, turnWith, questionStates }) => {
+    const script = () => {
+      model.forget();
+      model.script(
+        { kind: "answer", calls: [{ tool: program.toolName("bench", "look"), arguments: {} }] },
+        { kind: "answer", text: "done" },
+      );
+    };
+    script();
+    await turnWith("look", { answer: () => undefined });
+    assert.deepEqual(await questionStates(), ["withdrawn"]);
+    script();
+    const answered = await turnWith("and again", { answer: () => ({ action: "declined" }) });
+    assert.equal(kindsOf(answered).at(-1), "question_ended delivered");
+  }, { behavior: askingServer });
+});
+
 const QUESTIONS = [
   {
     question: "Which drink?",

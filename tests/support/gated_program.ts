@@ -10,6 +10,7 @@ import { runLocalTurn } from "cli/ask_turn.ts";
 import { sendAnswer } from "cli/questions/queries.ts";
 import { sendDecision } from "core/dial/ask_human.ts";
 import { defined } from "core/defined.ts";
+import { query } from "core/dial/local_query.ts";
 import { systemClock } from "core/os/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
 import { LIBC_PATHS } from "core/os/libc.ts";
@@ -47,7 +48,8 @@ export type Answer = Pick<Parameters<typeof sendAnswer>[1], "action" | "values">
 /** A person who decides about approvals and answers questions; without one, none is expected. */
 export interface Person {
   readonly decide?: () => Verdict;
-  readonly answer?: (asked: GatedEvent["payload"]) => Answer;
+  /** Undefined cancels the turn instead. */
+  readonly answer?: (asked: GatedEvent["payload"]) => Answer | undefined;
 }
 
 /** The scene that a test gets. */
@@ -60,6 +62,8 @@ export interface GatedScene {
   readonly executed: readonly Wire[];
   /** Runs a turn to its end; `decide` answers each approval that the turn opens. */
   turn(text: string, decide?: () => Verdict): Promise<readonly GatedEvent[]>;
+  /** States of all questions, the newest first. */
+  questionStates(): Promise<readonly string[]>;
   /** Runs a turn to its end while a person answers its questions. */
   turnWith(text: string, person: Person): Promise<readonly GatedEvent[]>;
   /** Changes the rules of the server `bench` while everything runs. */
@@ -101,15 +105,7 @@ export async function withGatedProgram(
   });
   try {
     const env = await prepare(program, { root, home, url: new URL(model.baseUrl).origin });
-    const rights = [
-      "--allow-read",
-      "--allow-write",
-      "--allow-net",
-      "--allow-env",
-      "--allow-sys",
-      `--allow-run=${programFile(program)}`,
-      `--allow-ffi=${LIBC_PATHS[Deno.build.arch]}`,
-    ];
+    const rights = dialRights(program);
     const start = () =>
       startReady("units/dial/main.ts", {
         FLEETCTL_ROOT: root,
@@ -131,6 +127,7 @@ export async function withGatedProgram(
         workspace,
         executed,
         turn: (text, decide) => runTurn(at, text, { ...defined({ decide }) }),
+        questionStates: () => questionStates(at),
         turnWith: (text, person) => runTurn(at, text, person),
         rule: (rules) => Deno.writeTextFile(paths.gate("bench"), gateText(rules)),
         restart: async () => {
@@ -148,12 +145,32 @@ export async function withGatedProgram(
   }
 }
 
+/** The permissions of the dial unit. */
+function dialRights(program: RuntimeProgram): string[] {
+  return [
+    "--allow-read",
+    "--allow-write",
+    "--allow-net",
+    "--allow-env",
+    "--allow-sys",
+    `--allow-run=${programFile(program)}`,
+    `--allow-ffi=${LIBC_PATHS[Deno.build.arch]}`,
+  ];
+}
+
 type At = Parameters<typeof runLocalTurn>[0];
+
+async function questionStates(at: At) {
+  const answer = await query(at, { type: "questions" }, 1 << 20);
+  assert.ok(answer.ok && answer.value.type === "questions_result");
+  return answer.value.questions.map(({ state }) => state);
+}
 
 async function runTurn(at: At, text: string, { decide, answer }: Person) {
   const events: GatedEvent[] = [];
+  const stop = new AbortController();
   const ended = await runLocalTurn(at, { agent: AGENT, text, by: "the operator" }, {
-    stop: new AbortController().signal,
+    stop: stop.signal,
     async onUpdate(news) {
       if (news.type !== "turn_event") return;
       const { kind, payload } = news;
@@ -161,8 +178,9 @@ async function runTurn(at: At, text: string, { decide, answer }: Person) {
       if (kind === "question_asked") {
         assert.ok(answer !== undefined, `no question is expected: ${JSON.stringify(payload)}`);
         const id = String(payload.question_id);
-        const given = { agent: AGENT, id, by: "the operator", ...answer(payload) };
-        const answered = await sendAnswer(at, given);
+        const said = answer(payload);
+        if (said === undefined) return stop.abort();
+        const answered = await sendAnswer(at, { agent: AGENT, id, by: "the operator", ...said });
         assert.ok(answered.ok, JSON.stringify(answered));
       }
       if (kind !== "approval_asked") return;
@@ -173,7 +191,8 @@ async function runTurn(at: At, text: string, { decide, answer }: Person) {
     },
   });
   assert.ok(ended.ok, JSON.stringify(ended));
-  assert.equal(ended.value.end.outcome, "completed", JSON.stringify(ended.value.end));
+  const wanted = stop.signal.aborted ? "cancelled" : "completed";
+  assert.equal(ended.value.end.outcome, wanted, JSON.stringify(ended.value.end));
   return events;
 }
 

@@ -213,6 +213,24 @@ Deno.test("runTurn() reports that no event comes, and ends soon after it is stop
   assert.deepEqual(printed, ["note: nothing for 20 s; fleetctl logs ada shows what it does"]);
 });
 
+Deno.test("transcriptLines() says what a program asks, and how to answer", () => {
+  const lines = (message: unknown, fields: unknown) =>
+    transcriptLines("ada", {
+      kind: "question_asked",
+      data: { payload: { question_id: "3f2a81c0-77", message, fields } },
+    });
+  const wait = "  waits for a person: fleetctl questions answer 3f2a81c0";
+  assert.deepEqual(lines("Which\u001b[2J?\nNow", []), [
+    "  asks: Which\ufffd[2J?",
+    "  asks: Now",
+    wait,
+  ]);
+  assert.deepEqual(lines("", [{ title: "Colour" }, { title: "Size" }, null]), [
+    "  asks: Colour; Size;",
+    wait,
+  ]);
+});
+
 Deno.test("transcriptLines() cuts long results and states what was cut", () => {
   const lines = transcriptLines("ada", {
     kind: "tool_result",
