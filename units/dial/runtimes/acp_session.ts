@@ -105,7 +105,8 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
     async close(graceMs) {
       if (exit !== undefined) return;
       const stopTimer = ports.clock.after(graceMs, () => supervised.child.kill("SIGKILL"));
-      await closeConversation(deps, graceMs / 2);
+      // Closing the conversation would end a running turn as cancelled, not as interrupted.
+      if (running === undefined) await closeConversation(deps, graceMs / 2);
       // An ACP agent ends when its input ends.
       void deps.endInput();
       await supervised.exited;
