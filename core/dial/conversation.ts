@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 
 /** The name by which people and clients may call the default conversation. */
 export const DEFAULT_CONVERSATION = "default";

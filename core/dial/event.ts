@@ -7,7 +7,7 @@
 
 import { FORM_SHAPE, isBounded, questionValues } from "core/dial/question_wire.ts";
 import { ANSWER_ACTIONS } from "core/questions/question.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { conversationName } from "core/dial/conversation.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { conversationName } from "core/dial/conversation.ts";
 import { durableEvent, previewEvent } from "core/dial/event.ts";
 import { hostJob, hostJobProgress, hostJobResult } from "core/dial/host_job.ts";

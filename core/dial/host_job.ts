@@ -12,7 +12,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { DIAL_LIMITS } from "core/limits/dial.ts";
 
 /** Names of the jobs. */

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { defined } from "core/defined.ts";
 import { conversationName } from "core/dial/conversation.ts";
 import { previewEvent } from "core/dial/event.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { QUESTION_LIMITS } from "core/limits/question.ts";
 import { boundedForm, FIELD_KINDS, type QuestionForm } from "core/questions/form.ts";
 

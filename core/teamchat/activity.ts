@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { refusal } from "core/errors.ts";
 import { fingerprint } from "core/text/fingerprint.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Viewer } from "core/access/viewer.ts";
 import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 

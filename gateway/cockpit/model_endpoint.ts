@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Refusal, refusal } from "core/errors.ts";
 import { MODEL_LIMITS } from "gateway/limits.ts";
 import { err, ok, type Result } from "core/result.ts";

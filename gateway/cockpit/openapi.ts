@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { PROBLEM_TYPE } from "gateway/cockpit/deny.ts";
 import type { Route, RouteAnswer } from "gateway/cockpit/route.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { conversationName } from "core/dial/conversation.ts";
 import { defined } from "core/defined.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";

@@ -9,7 +9,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { refusal } from "core/errors.ts";
 import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";

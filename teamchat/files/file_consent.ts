@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 
 /** Where the platform accepts the bytes, and its name and address of the file. */
 export interface UploadTarget {

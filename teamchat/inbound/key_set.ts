@@ -9,7 +9,7 @@
  */
 
 import { importJWK } from "jose";
-import { z } from "zod";
+import * as z from "zod";
 import { errorText } from "core/errors.ts";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { readText } from "core/net/bounded_body.ts";

@@ -8,7 +8,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { TEAMCHAT_LIMITS } from "core/limits/teamchat.ts";
 import { readText } from "core/net/bounded_body.ts";
 import type { Clock } from "core/ports/clock.ts";

@@ -7,7 +7,7 @@
  */
 
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 import { defined } from "core/defined.ts";
 import { TREE } from "tests/support/module_graph.ts";
 

@@ -243,6 +243,22 @@ const boundedBody: Deno.lint.Rule = {
 };
 
 /**
+ * A bundle that imports the object `z` by name contains all of zod, translations included: 0.5 MB
+ * of text that a program keeps in memory.
+ */
+const zodNamespace: Deno.lint.Rule = {
+  create(context) {
+    return {
+      ImportDeclaration(node) {
+        if (node.source.value !== "zod" || node.importKind === "type") return;
+        if (node.specifiers.every(({ type }) => type === "ImportNamespaceSpecifier")) return;
+        context.report({ node, message: 'write `import * as z from "zod"`' });
+      },
+    };
+  },
+};
+
+/**
  * Private words of comments and texts, with the word to use (HACKING.md, "Terms"). Texts of tests
  * are what other programs say, hostile ones too.
  */
@@ -289,6 +305,7 @@ const plugin: Deno.lint.Plugin = {
     "optional-field": optionalField,
     "literal-spread": literalSpread,
     "bounded-body": boundedBody,
+    "zod-namespace": zodNamespace,
     words,
   },
 };

@@ -6,7 +6,7 @@
  */
 
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 import { type HttpMcp, serveMcp } from "tests/support/http_mcp.ts";
 
 /** The tools of the server. */

@@ -8,7 +8,7 @@
 import process from "node:process";
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
-import { z } from "zod";
+import * as z from "zod";
 
 const server = new McpServer({ name: "fixture", version: "1.0.0" });
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { ok } from "core/result.ts";
 import {
   agentCard,

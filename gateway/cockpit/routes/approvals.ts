@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { APPROVAL_STATES } from "core/risk/approval.ts";
 import { err, ok } from "core/result.ts";

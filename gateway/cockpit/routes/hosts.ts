@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";

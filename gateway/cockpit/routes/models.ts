@@ -4,7 +4,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";
 import { MODEL_CHOICE_LIMITS, MODEL_PROVIDERS } from "core/runtimes/model_choice.ts";

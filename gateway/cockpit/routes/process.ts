@@ -4,7 +4,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { DIAL_PROTOCOL } from "core/dial/frames.ts";
 import { ok } from "core/result.ts";
 import { json, plain } from "gateway/cockpit/reply.ts";

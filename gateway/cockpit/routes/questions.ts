@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { FORM_SHAPE, questionValues } from "core/dial/question_wire.ts";
 import { ANSWER_ACTIONS, QUESTION_STATES } from "core/questions/question.ts";
 import { err, ok } from "core/result.ts";

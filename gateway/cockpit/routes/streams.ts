@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { decideGate } from "core/access/gates.ts";
 import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";

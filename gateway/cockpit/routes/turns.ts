@@ -5,7 +5,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { byteLength } from "core/text/cut_text.ts";
 import { conversationName, namedConversation } from "core/dial/conversation.ts";
 import { refusal } from "core/errors.ts";

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { ASSERTION_HEADER } from "core/access/assertion.ts";
 import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 

@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { z } from "zod";
+import * as z from "zod";
 import { ok } from "core/result.ts";
 import { route } from "gateway/cockpit/route.ts";
 import { ROUTES } from "gateway/cockpit/table.ts";

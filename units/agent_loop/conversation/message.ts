@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 
 /** Data that a provider attached to a part; it must be sent back unchanged. */
 const providerOptions = z.record(z.string(), z.record(z.string(), z.unknown())).optional();

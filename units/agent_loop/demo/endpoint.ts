@@ -7,7 +7,7 @@
  */
 
 import { isEqualInConstantTime } from "core/crypto/constant_time.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { readJson } from "core/net/bounded_body.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Random } from "core/ports/random.ts";

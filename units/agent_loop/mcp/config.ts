@@ -7,7 +7,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { isRecord } from "core/text/json_object.ts";
 import { err, ok, type Result } from "core/result.ts";
 

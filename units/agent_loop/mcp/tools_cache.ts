@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { errorText } from "core/errors.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Clock } from "core/ports/clock.ts";

@@ -6,7 +6,7 @@
  */
 
 import { fileKindText } from "core/files/file_kind.ts";
-import { z } from "zod";
+import * as z from "zod";
 import { errorText } from "core/errors.ts";
 import { strictUtf8 } from "core/text/utf8.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";

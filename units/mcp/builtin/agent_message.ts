@@ -7,7 +7,7 @@
  */
 
 import { McpServer } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { parseAgentName } from "core/names.ts";
 import type { Random } from "core/ports/random.ts";

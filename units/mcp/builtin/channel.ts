@@ -10,7 +10,7 @@
  */
 
 import { McpServer } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import type { Random } from "core/ports/random.ts";
 import { VERSION } from "core/version.ts";

@@ -8,7 +8,7 @@
  */
 
 import { McpServer } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import * as z from "zod";
 import { defined } from "core/defined.ts";
 import { FILE_LIMITS } from "core/limits/file.ts";
 import { MESSAGE_LIMITS } from "core/limits/message.ts";
