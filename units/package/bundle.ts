@@ -56,7 +56,7 @@ export async function bundleProgram(
   const texts = new Map<string, string>();
   for (const name of await context.files.list(folder)) {
     const text = await context.files.readText(`${folder}/${name}`) ?? "";
-    texts.set(name, withLightRequire(text));
+    texts.set(name, withOneByteText(withLightRequire(text)));
     if (texts.get(name) !== text) {
       await context.files.write(`${folder}/${name}`, texts.get(name) ?? "");
     }
@@ -109,6 +109,17 @@ const LIGHT_REQUIRE = `var __require = (name) => {
  */
 export function withLightRequire(text: string): string {
   return text.replace(HEAVY_REQUIRE, LIGHT_REQUIRE);
+}
+
+/**
+ * Escapes characters beyond Latin-1. A single one makes V8 keep the whole file with two bytes a
+ * character. The bundler escapes those in strings, so these are in comments.
+ */
+export function withOneByteText(text: string): string {
+  return text.replace(
+    /[^\0-\xff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 /** Returns what the text of a bundle would read outside itself. */

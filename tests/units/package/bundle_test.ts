@@ -5,7 +5,12 @@
  */
 
 import assert from "node:assert/strict";
-import { bundleFaults, graphFaults, withLightRequire } from "units/package/bundle.ts";
+import {
+  bundleFaults,
+  graphFaults,
+  withLightRequire,
+  withOneByteText,
+} from "units/package/bundle.ts";
 
 const CLEAN = `import { x } from "./chunk-A.js";
 const later = () => import("./verb-B.js");
@@ -41,6 +46,14 @@ for (const [name, text, wanted] of FAULTS) {
     assert.match(faults[0] ?? "", wanted);
   });
 }
+
+Deno.test("withOneByteText() leaves only characters of one byte, with the same meaning", () => {
+  const code = 'return /[… 𝑛]/u.test("…") && `≤ é 𝑛` === "≤ é 𝑛" // → 𝑛';
+  const text = withOneByteText(code);
+  assert.doesNotMatch(text, /[^\0-\xff]/);
+  assert.match(text, /é/);
+  assert.equal(new Function(text)(), true);
+});
 
 Deno.test("graphFaults() names what a bundle loads from elsewhere", () => {
   const module = (specifier: string, more = {}) => ({ specifier, ...more });
