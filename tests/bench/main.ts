@@ -5,6 +5,7 @@
  */
 
 import { benchApply } from "tests/bench/apply.ts";
+import { benchAsleep } from "tests/bench/asleep.ts";
 import { benchCalls } from "tests/bench/calls.ts";
 import { benchCatalog } from "tests/bench/catalog.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
@@ -27,6 +28,7 @@ import { benchMemory, benchUp } from "tests/bench/up.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   apply: benchApply,
+  asleep: benchAsleep,
   calls: benchCalls,
   catalog: benchCatalog,
   help: benchHelp,
