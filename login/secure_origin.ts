@@ -19,7 +19,7 @@ function isSecureOrigin(caller: Pick<Caller, "scheme" | "host">): boolean {
 
 /**
  * Answers a browser at an insecure origin; undefined if the origin is secure. Loopback addresses
- * redirect to `localhost`, the only local name that works for cookies and passkeys.
+ * redirect to `localhost`, where browsers accept secure cookies and passkeys.
  */
 export function refuseInsecureOrigin(
   context: RequestContext,

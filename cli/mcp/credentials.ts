@@ -1,8 +1,8 @@
 /**
- * The credential gate of `mcp add`. It refuses unless each required key resolves for the agent: its
- * own shard first, then the shared one. The server of a shared MCP runs for every agent and reads
- * only the shared env file. Its keys must therefore be in the shared shard, which an operator
- * fills.
+ * `mcp add` refuses an MCP while one of its required keys is missing. A key is looked up in the
+ * agent's shard of the secret store, then in the shared shard. The server of a shared MCP runs for
+ * every agent and reads only the shared env file. Its keys must therefore be in the shared shard,
+ * which only an operator can write.
  *
  * @module
  */

@@ -1,8 +1,11 @@
 /**
  * `wv_refresh_ref`: an opaque reference with which a browser gets a new session after the old one
  * has expired, as long as the provider agrees. The browser has 256 random bits; the store has their
- * digest and the provider's encrypted refresh token. A reference is valid once. A second use means
- * that it was copied, and ends its whole family (RFC 9700, 4.14.2).
+ * digest and the provider's encrypted refresh token.
+ *
+ * A reference is valid once: each use replaces it. All references that follow from one sign-in are
+ * a family. A second use means that a reference was copied, and ends its family with all sessions
+ * of it (RFC 9700, 4.14.2).
  *
  * @module
  */

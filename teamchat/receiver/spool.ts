@@ -16,8 +16,10 @@ import { openWriter } from "teamchat/store/batch.ts";
 
 /** One activity that waits for the sender. */
 export interface SpoolItem {
+  /** Its row number, which increases in order of arrival. */
   readonly place: number;
   readonly agent: string;
+  /** A time-based UUID. The sender recognizes an item that is delivered twice by it. */
   readonly key: string;
   /** Milliseconds since the epoch. */
   readonly received: number;

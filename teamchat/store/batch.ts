@@ -18,31 +18,27 @@ export interface BatchDeps {
   readonly db: Database;
   readonly clock: Pick<Clock, "after">;
   readonly log: Log;
-  /** Names what is stored in refusals: "the message". */
+  /** What is stored, as a refusal names it: "the message". */
   readonly what: string;
 }
 
 /**
- * Resolves after the work is on disk; never rejects. `what` names its object in refusals. The work
- * may only use the database: it is run again alone when another one of its batch throws.
+ * Resolves after the work is on disk; never rejects. `what` names the stored object in refusals.
+ * The work may only use the database: if other work of its batch throws, it is run again, alone.
  */
 export type Writer = <T>(what: string, work: () => Result<T>) => Promise<Result<T>>;
 
 /** The writers of one database. */
 export interface Writing {
   readonly write: Writer;
-  /**
-   * Like `write`, but with less delay, and before everything of its batch that is not
-   * `writeFirst`.
-   */
+  /** Like `write`, but skips the pause after a batch, and runs first in its batch. */
   readonly writeFirst: Writer;
   /**
-   * Like `write`, but with the next batch or a little later: for writes that no caller waits for.
+   * For writes that no caller waits for: joins the next batch, or starts one after `LATER_MS`.
    */
   readonly writeLater: Writer;
   /**
-   * Calls `job` just before the next batch, which starts as soon as for `write`; not after a
-   * `flush`.
+   * Schedules a batch as `write` does, and calls `job` right before it. `flush` does not call it.
    */
   readonly beforeNext: (job: () => void) => void;
   /** Writes all waiting work synchronously. */
@@ -69,16 +65,16 @@ type WritingDeps = Omit<BatchDeps, "what"> & {
   readonly clock: Pick<Clock, "after" | "monotonic">;
   readonly rows?: BufferedRows;
   /**
-   * After a batch, writes other than `writeFirst` wait this many times the batch's duration. So
-   * the disk does not block the process all the time. Defaults to 0.
+   * The pause after a batch, as a multiple of the batch's duration, so that disk writes do not
+   * block the process all the time. `writeFirst` skips it. Defaults to 0.
    */
   readonly gapFactor?: number;
 };
 
-/** The longest such wait. */
+/** The longest pause after a batch. */
 const GAP_MS_MAX = 8;
 
-/** `writeLater` work is written after this long at the latest. */
+/** The longest time until `writeLater` work is written. */
 const LATER_MS = 100;
 
 /** Creates the writers. */
@@ -112,7 +108,7 @@ export function openWriter(deps: WritingDeps): Writing {
     armed?.stop();
     armed = { at, stop: clock.after(ms, run) };
   };
-  /** Remaining wait for less urgent work; an earlier batch includes it. */
+  /** Returns the rest of the pause after the last batch. */
   const gap = () => Math.max(0, restAt - clock.monotonic());
   const writer =
     (add: (one: Waiting) => void): Writer => <T>(what: string, work: () => Result<T>) =>

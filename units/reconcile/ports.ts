@@ -33,6 +33,7 @@ export interface ReconcilePorts {
 
 /** The start or the end of one action, for progress lines. */
 export interface StepProgress {
+  /** `bounce` ends the servers of a socket; the next call starts them with new code or keys. */
   readonly kind:
     | "vendor"
     | "write"

@@ -1,9 +1,10 @@
 /**
- * `fleetctl mcp add`: wires a catalogued MCP to an agent. Steps: credential gate; units and client
- * config by the planner; delta in the shard; a last line that states when the MCP is live.
+ * `fleetctl mcp add`: wires an MCP of the catalog to an agent. Steps:
  *
- * The planner runs first with the new delta. A package that cannot be installed therefore leaves no
- * entry in the ledger.
+ * 1. Refuse if a required key is missing.
+ * 2. Let the planner change units and client config, as if the MCP were in the shard already.
+ * 3. Add the MCP to the shard. A package that cannot be installed thus leaves no entry.
+ * 4. Print when the agent can use the MCP.
  *
  * @module
  */

@@ -65,7 +65,7 @@ export async function runTunnel(tunnel: UpgradeTunnel, wire: Wire): Promise<void
       link?.close();
       return await refuseUpgrade(wire, answered as Answer);
     }
-    // Forward bytes sent before the end, if the other side reads them in time.
+    // A peer that disconnects may have sent bytes before. They are still forwarded, for a while.
     wire.onDisconnect = () => {
       if (!isOver) ended = systemClock().after(WIRE_LIMITS.lingerMsMax, drop);
     };
