@@ -1,7 +1,8 @@
 /**
  * An agent of the fleet as an ACP agent (protocol version 1) for an editor. Serves threads, prompts
- * and cancels. The agent works in its own workspace with its own MCPs: those of the editor are not
- * used, and the first prompt of a thread says so.
+ * and cancels. A new thread begins a conversation of the agent, whose name its id contains. The
+ * agent works in its own workspace with its own MCPs: those of the editor are not used, and the
+ * first prompt of a thread says so.
  *
  * @module
  */
@@ -15,15 +16,19 @@ import {
   PROTOCOL_VERSION,
   RequestError,
 } from "@agentclientprotocol/sdk";
+import { newConversation, threadId, threadOf } from "cli/acp/thread_id.ts";
 import { type EditorAbilities, EditorSession, type SessionDeps } from "cli/acp/editor_session.ts";
 import { requestError } from "cli/acp/turn_end.ts";
+import { defined } from "core/defined.ts";
 import type { Refusal } from "core/errors.ts";
+import type { Clock } from "core/ports/clock.ts";
 import type { Result } from "core/result.ts";
 
 /** What the agent needs. */
 export interface EditorAgentDeps extends SessionDeps {
   readonly host: string;
   readonly version: string;
+  readonly clock: Pick<Clock, "after" | "now">;
   newId(): string;
   /** Returns a refusal with hints that work here. */
   localized(reason: Refusal): Refusal;
@@ -35,8 +40,11 @@ export interface EditorAgentDeps extends SessionDeps {
 export function createEditorAgent(deps: EditorAgentDeps): AgentApp {
   const sessions = new Map<string, EditorSession>();
   let abilities: EditorAbilities = { hasNotices: false, hasForms: false, hasUrls: false };
-  const open = (sessionId: string, welcome: string) => {
-    sessions.set(sessionId, new EditorSession(deps, { sessionId, welcome, ...abilities }));
+  const open = (sessionId: string, of: { readonly cwd: string; readonly servers: number }) => {
+    const conversation = threadOf(deps.name, sessionId)?.conversation;
+    const welcome = welcomeText(deps, { conversation, ...of });
+    const start = { sessionId, welcome, ...defined({ conversation }), ...abilities };
+    sessions.set(sessionId, new EditorSession(deps, start));
   };
   const unwrap = <T>(result: Result<T>): T => {
     if (result.ok) return result.value;
@@ -49,17 +57,17 @@ export function createEditorAgent(deps: EditorAgentDeps): AgentApp {
   });
   app.onRequest(methods.agent.session.new, async ({ params: { cwd, mcpServers } }) => {
     unwrap(await deps.ready());
-    const sessionId = `${deps.name}:${deps.newId()}`;
-    open(sessionId, welcomeText(deps, { cwd, servers: mcpServers.length }));
+    const sessionId = threadId(deps.name, newConversation(deps.clock.now(), deps.newId()));
+    open(sessionId, { cwd, servers: mcpServers.length });
     return { sessionId };
   });
-  // A thread keeps no state, so one of an earlier process continues unchanged.
+  // The id says everything about a thread, so one of an earlier process continues unchanged.
   app.onRequest(methods.agent.session.resume, async ({ params: { sessionId, cwd, ...of } }) => {
-    if (!sessionId.startsWith(`${deps.name}:`)) throw RequestError.sessionNotFound(sessionId);
-    unwrap(await deps.ready());
-    if (!sessions.has(sessionId)) {
-      open(sessionId, welcomeText(deps, { cwd, servers: of.mcpServers?.length ?? 0 }));
+    if (threadOf(deps.name, sessionId) === undefined) {
+      throw RequestError.sessionNotFound(sessionId);
     }
+    unwrap(await deps.ready());
+    if (!sessions.has(sessionId)) open(sessionId, { cwd, servers: of.mcpServers?.length ?? 0 });
     return {};
   });
   app.onRequest(methods.agent.session.close, ({ params: { sessionId } }) => {
@@ -100,13 +108,20 @@ function initializeAnswer({ name, version }: EditorAgentDeps): InitializeRespons
 /** Returns what a person must know about a thread before its first answer. */
 function welcomeText(
   { name, host, command }: EditorAgentDeps,
-  of: { readonly cwd: string; readonly servers: number },
+  of: {
+    readonly conversation: string | undefined;
+    readonly cwd: string;
+    readonly servers: number;
+  },
 ): string {
   const servers = of.servers === 0
     ? ""
     : ` and its ${of.servers} MCP ${of.servers === 1 ? "server" : "servers"}`;
-  return `Agent "${name}" on host "${host}" answers here. This thread continues the agent's ` +
-    `default conversation. It works in its own workspace with its own MCPs: the editor's ` +
+  const thread = of.conversation === undefined
+    ? "continues the agent's default conversation"
+    : `is the conversation "${of.conversation}" of the agent`;
+  return `Agent "${name}" on host "${host}" answers here. This thread ${thread}. ` +
+    `The agent works in its own workspace with its own MCPs: the editor's ` +
     `folder "${of.cwd}"${servers} ${of.servers === 0 ? "is" : "are"} not used ` +
     `(\`${command(`fleetctl agents show ${name}`)}\`).`;
 }

@@ -1,6 +1,6 @@
 /**
- * One thread of an editor: its prompts become turns of the agent, one at a time. Every thread
- * continues the agent's default conversation.
+ * One thread of an editor: its prompts become turns of one conversation of the agent, one at a
+ * time.
  *
  * @module
  */
@@ -21,9 +21,17 @@ import { QuestionDesk } from "cli/acp/question_desk.ts";
 import { stopReason } from "cli/acp/turn_end.ts";
 import { createTurnView, type NoteWeight } from "cli/acp/turn_view.ts";
 import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
+import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
+
+/** A turn as a thread sends it. */
+export interface PromptedTurn {
+  readonly text: string;
+  /** Absent for the default conversation. */
+  readonly conversation?: string;
+}
 
 /** What a thread needs of this host. */
 export interface SessionDeps {
@@ -34,7 +42,7 @@ export interface SessionDeps {
   readonly mayDecide: boolean;
   /** Refuses when the agent accepts no turns now. */
   ready(): Promise<Result<unknown>>;
-  runTurn(text: string, watcher: TurnWatcher): Promise<Result<EndedTurn>>;
+  runTurn(turn: PromptedTurn, watcher: TurnWatcher): Promise<Result<EndedTurn>>;
   decide(call: AskedCall, decision: Decision): Promise<Result<unknown>>;
   answer(question: AskedQuestion, answer: PersonAnswer): Promise<Result<unknown>>;
   /** Returns a command as it must be typed here. */
@@ -49,6 +57,8 @@ export interface EditorAbilities extends FormAbilities {
 /** A thread as the editor opened it. */
 export interface SessionStart extends EditorAbilities {
   readonly sessionId: string;
+  /** The agent's conversation; absent for the default one. */
+  readonly conversation?: string;
   /** Shown once, with the first prompt. */
   readonly welcome: string;
 }
@@ -107,7 +117,7 @@ export class EditorSession {
     { client, leave }: PromptContext,
   ): Promise<Result<StopReason>> {
     const { clock, runTurn } = this.#deps;
-    const { sessionId, welcome, hasNotices } = this.#start;
+    const { sessionId, conversation, welcome, hasNotices } = this.#start;
     const view = createTurnView({ prefix: `${++this.#turns}/`, hasNotices });
     const send = async (updates: readonly SessionUpdate[]) => {
       for (const update of updates) {
@@ -138,12 +148,14 @@ export class EditorSession {
     if (this.#turns === 1) await send(view.note(welcome, "plain"));
     const forget = clock.after(QUIET_MS, () => note(WAITS, "aside"));
     try {
-      const ended = await runTurn(text, {
+      const ended = await runTurn({ text, ...defined({ conversation }) }, {
         stop: stop.signal,
         leave,
         cancelMs: CANCEL_MS,
         async onUpdate(update) {
-          if (update.type === "turn_preview" || update.kind !== "turn_asked") forget();
+          const asked = update.type === "turn_event" && update.kind === "turn_asked";
+          if (!asked) forget();
+          else if (isElsewhere(conversation, update.payload)) note(DEFAULT_ONLY, "plain");
           await send(view.take(update));
           approvals.take(update);
           questions.take(update);
@@ -167,6 +179,16 @@ function until(signal: AbortSignal): SendRequestOptions {
   return { cancellationSignal: signal, stopWaitingOnCancel: true };
 }
 
+/** A dial unit that knows only the default conversation omits the name from the turn's event. */
+function isElsewhere(
+  conversation: string | undefined,
+  asked: Readonly<Record<string, unknown>>,
+): boolean {
+  return conversation !== undefined && asked.conversation !== conversation;
+}
+
+const DEFAULT_ONLY = "The agent's dial unit is of an older version. This prompt continues the " +
+  "agent's default conversation. To get a conversation for each thread, restart the agent.";
 const WAITS = "The turn has not begun yet: the agent is busy with another one, or its program " +
   "is starting.";
 

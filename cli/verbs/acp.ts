@@ -66,7 +66,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       const allowed = await stillAllowed(context, options);
       return allowed.ok ? await agentForTurn(context) : allowed;
     },
-    runTurn: (text, watcher) => runLocalTurn(dialUnit, { agent: name, text, by }, watcher),
+    runTurn: (turn, watcher) => runLocalTurn(dialUnit, { agent: name, by, ...turn }, watcher),
     decide: ({ id, digest }, decision) =>
       sendDecision(dialUnit, { agent: name, id, digest, decision, by }),
     answer: ({ id }, answer) => sendAnswer(dialUnit, { agent: name, id, by, ...answer }),

@@ -109,6 +109,24 @@ async function decidesElsewhere(scene: Scene): Promise<void> {
   assert.deepEqual(await tags(scene), ["v2", "v3"]);
 }
 
+/** The program is started again with the other thread's conversation, and with the first again. */
+async function keepsThreadsApart({ root, editor, sessionId }: Scene): Promise<void> {
+  const other = await editor.open();
+  for (const thread of [other, sessionId, other]) {
+    assert.equal(await editor.prompt(thread, "what can you do"), "end_turn");
+  }
+  const names = [sessionId, other].map((id) => id.replace(/^ada\//, ""));
+  const kept = await Array.fromAsync(Deno.readDir(`${root}/home/ada/.fleetctl/dial/sessions`));
+  assert.deepEqual(
+    kept.map(({ name }) => name.replace(/\.json$/, "")).sort(),
+    names.sort(),
+  );
+  await editor.agent.request(methods.agent.session.close, { sessionId: other });
+  assert.match(String(await editor.prompt(other, "hello")), /not found/i);
+  await editor.agent.request(methods.agent.session.resume, { sessionId: other, cwd: "/p" });
+  assert.equal(await editor.prompt(other, "what can you do"), "end_turn");
+}
+
 /** Resolves when the agent has run the sleeping command so many times. */
 async function untilAsleep({ editor }: Scene, count: number): Promise<void> {
   await editor.update(() =>
@@ -174,6 +192,7 @@ const STEPS: readonly (readonly [string, (scene: Scene) => Promise<void>])[] = [
   ["an answer arrives once, after the welcome", answersOnce],
   ["the editor rejects a call, and allows the next one once", decidesInEditor],
   ["a decision on the command line closes the editor's question", decidesElsewhere],
+  ["two threads are two conversations", keepsThreadsApart],
   ["the editor cancels a turn", cancels],
   ["a killed dial unit is an error, and the next prompt works", survivesDialUnit],
   ["a stopped agent is an error with the command that starts it", stopsAndStarts],

@@ -125,6 +125,7 @@ Deno.test("an answer without a decision leaves the question open elsewhere", asy
   const waits = Promise.withResolvers<void>();
   const { scene, decided, finish } = await asked({
     clock: {
+      now: () => clock.now(),
       after(ms, work) {
         if (ms === 1_000) waits.resolve();
         return clock.after(ms, work);

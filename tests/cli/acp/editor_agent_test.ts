@@ -56,7 +56,7 @@ Deno.test("a prompt is a turn; the first one of a thread says what is not used",
   const [welcome = "", ...answers] = scene.updates.map(chunkText);
   assert.match(
     welcome,
-    /^Agent "ada" on host "atlas" answers here\. This thread continues the agent's default/,
+    /^Agent "ada" on host "atlas" answers here\. This thread is the conversation "editor-/,
   );
   assert.match(welcome, /folder "\/home\/me\/p" and its 1 MCP server are not used/);
   assert.deepEqual(answers, ["\n\nhi", "hi"]);
@@ -157,16 +157,74 @@ Deno.test("failures are errors with code and hint", async () => {
   await scene.close();
 });
 
-Deno.test("a thread of an earlier process is resumed, one of another agent is not", async () => {
+Deno.test("each new thread begins a conversation, which its prompts use", async () => {
   const scene = await editorScene();
-  const resume = (sessionId: string) =>
-    scene.agent.request(methods.agent.session.resume, { sessionId, cwd: "/p" });
-  await resume("ada:old");
-  const answer = scene.prompt("ada:old", "hello again");
-  (await scene.nextTurn()).end(ending("completed"));
+  const used: (string | undefined)[] = [];
+  const threads = [await scene.open(), await scene.open()];
+  for (const sessionId of [...threads, ...threads]) {
+    const answer = scene.prompt(sessionId, "hello");
+    const turn = await scene.nextTurn();
+    used.push(turn.conversation);
+    const { text, conversation } = turn;
+    await turn.event("turn_asked", { text, by: "the operator", conversation });
+    turn.end(ending("completed"));
+    assert.equal(await answer, "end_turn");
+  }
+  const [one = "", two, ...again] = used;
+  assert.match(one, /^editor-\d{4}-\d\d-\d\d-1$/);
+  assert.notEqual(one, two);
+  assert.deepEqual(again, [one, two]);
+  assert.deepEqual(threads, [`ada/${one}`, `ada/${two}`]);
+  assert.ok(!scene.said().join("").includes("older version"));
+  await scene.close();
+});
+
+const RESUMED: readonly (readonly [string, string, string | undefined])[] = [
+  [
+    "a thread of an earlier process",
+    "ada/editor-2026-01-02-a1b2c3d4",
+    "editor-2026-01-02-a1b2c3d4",
+  ],
+  ["a conversation that began elsewhere", "ada/trip", "trip"],
+  ["the default conversation", "ada/default", undefined],
+  ["a thread of an earlier version", "ada:0c0ffee0", undefined],
+];
+for (const [name, sessionId, conversation] of RESUMED) {
+  Deno.test(`session/resume continues ${name}`, async () => {
+    const scene = await editorScene();
+    await scene.agent.request(methods.agent.session.resume, { sessionId, cwd: "/p" });
+    const answer = scene.prompt(sessionId, "hello again");
+    const turn = await scene.nextTurn();
+    assert.equal(turn.conversation, conversation);
+    turn.end(ending("completed"));
+    assert.equal(await answer, "end_turn");
+    const thread = conversation === undefined
+      ? "continues the agent's default conversation"
+      : `is the conversation "${conversation}"`;
+    assert.ok(scene.said().join("").includes(thread));
+    await scene.close();
+  });
+}
+
+Deno.test("session/resume refuses ids that are no threads of the agent", async () => {
+  const scene = await editorScene();
+  for (const sessionId of ["bea/trip", "bea:old", "ada/", "ada/../x", "ada", ""]) {
+    const params = { sessionId, cwd: "/p" };
+    const answer = await scene.agent.request(methods.agent.session.resume, params).catch((e) => e);
+    assert.deepEqual(codeOf(answer), [-32002, undefined], sessionId);
+  }
+  assert.deepEqual(codeOf(await scene.prompt("ada/none", "x")), [-32002, undefined]);
+  await scene.close();
+});
+
+Deno.test("an older dial unit uses the default conversation, and the editor says so", async () => {
+  const scene = await editorScene();
+  const answer = scene.prompt(await scene.open(), "hello");
+  const turn = await scene.nextTurn();
+  await turn.event("turn_asked", { text: "hello", by: "the operator" });
+  turn.end(ending("completed"));
   assert.equal(await answer, "end_turn");
-  assert.deepEqual(codeOf(await resume("bea:old").catch((thrown) => thrown)), [-32002, undefined]);
-  assert.deepEqual(codeOf(await scene.prompt("ada:none", "x")), [-32002, undefined]);
+  assert.match(scene.said().join(""), /older version\. This prompt continues the agent's default/);
   await scene.close();
 });
 

@@ -13,6 +13,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { createEditorAgent, type EditorAgentDeps } from "cli/acp/editor_agent.ts";
 import { editorStream } from "cli/acp/editor_stream.ts";
+import type { PromptedTurn } from "cli/acp/editor_session.ts";
 import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
 import { ok, type Result } from "core/result.ts";
 import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
@@ -25,6 +26,8 @@ import {
 /** A turn that the agent has begun; the test plays the dial unit. */
 export interface PlayedTurn {
   readonly text: string;
+  /** Absent for the default conversation. */
+  readonly conversation?: string;
   readonly watcher: TurnWatcher;
   event(kind: string, payload: Record<string, unknown>): Promise<void>;
   end(result: Result<EndedTurn>): void;
@@ -87,7 +90,7 @@ export async function editorScene(
     leave: leave.signal,
     newId: () => `${++ids}`,
     ready: async () => ok(undefined),
-    runTurn: (text, watcher) => playTurn(text, watcher, turns.put),
+    runTurn: (turn, watcher) => playTurn(turn, watcher, turns.put),
     decide: async () => ok(undefined),
     answer: async () => ok(undefined),
     command: (line) => line,
@@ -122,13 +125,13 @@ export async function editorScene(
 }
 
 function playTurn(
-  text: string,
+  turn: PromptedTurn,
   watcher: TurnWatcher,
   show: (turn: PlayedTurn) => void,
 ): Promise<Result<EndedTurn>> {
   const { promise, resolve } = Promise.withResolvers<Result<EndedTurn>>();
   show({
-    text,
+    ...turn,
     watcher,
     event: (kind, payload) => watcher.onUpdate({ type: "turn_event", kind, payload }),
     end: resolve,

@@ -1,6 +1,7 @@
 /**
  * `fleetctl acp` on a host: root, an admin agent and the agent itself get answers, directly and
- * through the daemon. The transcript names the caller, and all others are refused.
+ * through the daemon. The transcript names the caller and the thread's conversation. All others are
+ * refused.
  *
  * @module
  */
@@ -31,7 +32,7 @@ prompt = [{"type": "text", "text": text}]
 stop = ask(3, "session/prompt", {"sessionId": session, "prompt": prompt})["stopReason"]
 program.stdin.close()
 rest = program.stdout.read()
-print(json.dumps([version, stop, "".join(said), rest, program.wait()]))
+print(json.dumps([version, stop, "".join(said), rest, program.wait(), session]))
 `;
 
 /** An editor of each caller that may send a turn gets an answer. */
@@ -48,7 +49,7 @@ export async function editors(scene: DaemonScene): Promise<void> {
     const words = ["/usr/bin/python3", "-c", EDITOR, text, "fleetctl", "acp", agent];
     const ended = await scene.run(words, { user });
     assert.equal(ended.code, 0, `${user}: ${ended.out}${ended.err}`);
-    const [version, stop, said, rest, code] = JSON.parse(ended.out);
+    const [version, stop, said, rest, code, session] = JSON.parse(ended.out);
     assert.deepEqual([version, stop, rest, code], [1, "end_turn", "", 0], ended.out + ended.err);
     assert.match(said, /^Agent "ada" on host ".*" answers here\.[^]*demo/);
     const { body } = await scene.askCockpit("ada@example.org", {
@@ -57,7 +58,8 @@ export async function editors(scene: DaemonScene): Promise<void> {
     });
     const asked = (body.events as readonly { kind: string; payload: Record<string, unknown> }[])
       .filter(({ kind }) => kind === "turn_asked");
-    assert.deepEqual(asked.at(-1)?.payload, { text, by: author });
+    const conversation = String(session).replace(/^ada\//, "");
+    assert.deepEqual(asked.at(-1)?.payload, { text, by: author, conversation });
   }
   for (const user of ["bob", "fleetctl-gateway", "www-data"]) {
     const ended = await scene.run(["fleetctl", "acp", "ada"], { user });
