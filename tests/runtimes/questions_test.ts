@@ -1,7 +1,7 @@
 /**
  * Questions of each real agent program to a person, through proxy, dial unit and local socket: an
- * MCP server that asks during a call, and the program's own questions. The server and the model
- * read what the person answered, and that the person declined.
+ * MCP server that asks during a call, the program's own questions, and dialogs of its extensions.
+ * The server and the model read what the person answered, and that the person declined.
  *
  * @module
  */
@@ -181,5 +181,80 @@ testPrograms(Object.keys(ITSELF), "asks a person itself", async (program) => {
     script();
     await turnWith("ask again", { answer: () => ({ action: "declined" }) });
     assert.match(read(), /declined|did not answer/i);
+  });
+});
+
+/** An extension of pi with a tool that opens one dialog of each kind. */
+const EXTENSION = `
+export default function (pi) {
+  pi.registerTool({
+    name: "survey",
+    label: "Survey",
+    description: "Asks the person",
+    parameters: { type: "object", properties: {} },
+    async execute(id, params, signal, onUpdate, ctx) {
+      const { ui } = ctx;
+      const answers = [
+        await ui.select("Which drink?", ["Tea", "Coffee"]),
+        await ui.input("Which name?", "such as Ada"),
+        await ui.editor("The plan", "1. look"),
+        await ui.confirm("Send it?", "To the kitchen"),
+      ];
+      const text = JSON.stringify(answers.map((answer) => answer ?? null));
+      return { content: [{ type: "text", text }], details: {} };
+    },
+  });
+}
+`;
+
+testPrograms(["pi"], "lets an extension ask a person", async (program) => {
+  await withGatedProgram(program, async ({ model, home, restart, turnWith }) => {
+    await Deno.mkdir(`${home}/.pi/agent/extensions`, { recursive: true });
+    await Deno.writeTextFile(`${home}/.pi/agent/extensions/survey.js`, EXTENSION);
+    await restart();
+    const script = () => {
+      model.forget();
+      model.script(
+        { kind: "answer", calls: [{ tool: "survey", arguments: {} }] },
+        { kind: "answer", text: "done" },
+      );
+    };
+    const read = () => JSON.parse(sightOf(model.requests.at(-1)!).results.at(-1)?.text ?? "null");
+    script();
+    const given = ["Coffee", "Grace", "1. look\n2. write"];
+    const titles: string[] = [];
+    const decided: string[] = [];
+    const events = await turnWith("survey me", {
+      decide: () => ({ decision: "approved" }),
+      answer: ({ fields: [field] }) => {
+        titles.push(field.title);
+        return { action: "answered", values: { answer: given[titles.length - 1] ?? "" } };
+      },
+    });
+    for (const { kind, payload } of events) {
+      if (kind === "approval_asked") decided.push(payload.tool);
+    }
+    assert.deepEqual(titles, ["Which drink?", "Which name?", "The plan"]);
+    assert.deepEqual(decided, ["survey", "Send it?"]);
+    assert.deepEqual(read(), [...given, true]);
+
+    script();
+    await turnWith("survey me again", {
+      decide: () => ({ decision: "approved" }),
+      answer: () => ({ action: "declined" }),
+    });
+    assert.deepEqual(read(), [null, null, null, true]);
+  });
+});
+
+testPrograms(["pi"], "withdraws the question of an extension with the turn", async (program) => {
+  await withGatedProgram(program, async ({ model, home, restart, turnWith, questionStates }) => {
+    await Deno.mkdir(`${home}/.pi/agent/extensions`, { recursive: true });
+    await Deno.writeTextFile(`${home}/.pi/agent/extensions/survey.js`, EXTENSION);
+    await restart();
+    model.script({ kind: "answer", calls: [{ tool: "survey", arguments: {} }] });
+    const decide = () => ({ decision: "approved" }) as const;
+    await turnWith("survey me", { decide, answer: () => undefined });
+    assert.deepEqual(await questionStates(), ["withdrawn"]);
   });
 });

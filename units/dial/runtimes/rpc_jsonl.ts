@@ -20,6 +20,7 @@ import {
   type Reading,
 } from "units/dial/runtimes/line_driver.ts";
 import { blocksOf, fieldsOf, type Message, textOf } from "units/dial/runtimes/message.ts";
+import { askSafely } from "units/dial/runtimes/question.ts";
 import { createRpcDialogs, type RpcDialogs } from "units/dial/runtimes/rpc_jsonl_dialogs.ts";
 import { createRpcReader } from "units/dial/runtimes/rpc_jsonl_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
@@ -56,7 +57,10 @@ class RpcDialect implements Dialect {
     this.#dialogs = createRpcDialogs({
       send: deps.send,
       proxied: deps.proxied,
+      clock: deps.clock,
+      isCancelled: () => this.#turn?.isCancelled === true,
       decide: (ask, signal) => decideSafely(deps.decidePermission, ask, signal),
+      ask: (form, signal) => askSafely(deps.askQuestion, form, signal),
       onDenied: (callId) => this.#reader.deny(callId),
     });
   }
@@ -95,7 +99,8 @@ class RpcDialect implements Dialect {
 
   read(message: Message): Reading {
     if (message.type === "response") return this.#readResponse(message);
-    if (this.#dialogs.take(message)) return {};
+    const notices = this.#dialogs.take(message);
+    if (notices !== undefined) return { updates: notices };
     this.#readUsage(message);
     return { updates: this.#reader.read(message), ...this.#follow(message) };
   }

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { defined } from "core/defined.ts";
+import type { QuestionForm, QuestionReply } from "core/questions/form.ts";
 import type { RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { PermissionAsk } from "units/dial/runtimes/acp_permission.ts";
 import { openDriver } from "tests/units/dial/runtimes/line_scene.ts";
@@ -262,9 +263,9 @@ const DIALOGS: readonly (readonly [string, "allow" | "deny" | "fails" | undefine
   ["confirm", "deny", { confirmed: false }],
   ["confirm", "fails", { confirmed: false }],
   ["confirm", undefined, { confirmed: false }],
+  // A dialog that has no form is cancelled, and so is a question without a person.
   ["select", "allow", { cancelled: true }],
   ["input", "allow", { cancelled: true }],
-  ["editor", "allow", { cancelled: true }],
 ];
 for (const [method, decision, wanted] of DIALOGS) {
   Deno.test(`a dialog ${method} is answered when the decision is ${decision}`, async () => {
@@ -285,6 +286,68 @@ for (const [method, decision, wanted] of DIALOGS) {
     assert.equal((await run(of)).outcome.outcome, "completed");
   });
 }
+
+const CHOOSE = { type: "extension_ui_request", id: "d1", method: "select", title: "Which?" };
+
+Deno.test("the answer to an extension's question reaches the extension", async () => {
+  const forms: QuestionForm[] = [];
+  const of = scene((peer, command) => {
+    if (command.type === "prompt") {
+      return peer.say(ok(command), BEGIN, { ...CHOOSE, options: ["Tea", "Coffee"] });
+    }
+    if (command.type !== "extension_ui_response") return undefined;
+    assert.deepEqual(command, { type: "extension_ui_response", id: "d1", value: "Coffee" });
+    return peer.say(end("stop"), SETTLED);
+  }, {
+    askQuestion: (form) => {
+      forms.push(form);
+      return Promise.resolve({ action: "accept", values: { answer: "Coffee" } });
+    },
+  });
+  const { outcome } = await run(of);
+  assert.equal(outcome.outcome, "completed");
+  assert.deepEqual(forms.map(({ fields }) => fields.map(({ title }) => title)), [["Which?"]]);
+});
+
+Deno.test("a notice says why a dialog was cancelled", async () => {
+  const of = scene((peer, command) => {
+    if (command.type === "prompt") return peer.say(ok(command), BEGIN, CHOOSE);
+    if (command.type !== "extension_ui_response") return undefined;
+    assert.deepEqual(command, { type: "extension_ui_response", id: "d1", cancelled: true });
+    return peer.say(end("stop"), SETTLED);
+  });
+  const { seen } = await run(of);
+  assert.deepEqual(seen, [{
+    kind: "notice",
+    text: "An extension asked a question, which was cancelled: its options are unreadable",
+  }]);
+});
+
+Deno.test("a dialog whose time is over withdraws its question and gets no answer", async () => {
+  const asked = Promise.withResolvers<AbortSignal>();
+  const of = scene((peer, command) => {
+    if (command.type === "prompt") {
+      return peer.say(ok(command), BEGIN, { ...CHOOSE, options: ["Tea"], timeout: 5_000 });
+    }
+    assert.notEqual(command.type, "extension_ui_response");
+    return undefined;
+  }, {
+    askQuestion: (_, signal) => {
+      asked.resolve(signal);
+      const { promise, resolve } = Promise.withResolvers<QuestionReply>();
+      signal.addEventListener("abort", () => resolve({ action: "cancel" }));
+      return promise;
+    },
+  });
+  const session = await of.driver.start();
+  const turn = session.prompt({ turnId: "t", text: "go" }, () => Promise.resolve());
+  const signal = await asked.promise;
+  await of.host.clock.advance(5_000);
+  assert.ok(signal.aborted);
+  await of.peers[0]?.say(end("stop"), SETTLED);
+  assert.equal((await withTime(of.host, turn)).outcome, "completed");
+  await withTime(of.host, session.close(1_000));
+});
 
 const gate = (id: string, asked: unknown) => ({
   type: "extension_ui_request",
