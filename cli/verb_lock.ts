@@ -71,7 +71,7 @@ export async function takeVerbLock(
   await files.ensureDir(lockFiles.queue, { mode: 0o700 });
   const { name, held } = await drawTicket(ports, lockFiles, uid);
   try {
-    for (let looks = 0;; looks++) {
+    for (let attempts = 0;; attempts++) {
       const acquired = await isNext(lockFiles, name)
         ? await files.tryLock(lockFiles.lock)
         : undefined;
@@ -79,7 +79,7 @@ export async function takeVerbLock(
         await noteTurn(lockFiles, uid);
         return acquired;
       }
-      await ports.clock.sleep(backoffMs(POLL, looks));
+      await ports.clock.sleep(backoffMs(POLL, attempts));
     }
   } finally {
     await files.remove(`${lockFiles.queue}/${name}`);

@@ -126,7 +126,7 @@ export class EditorSession {
     };
     // Sent without waiting. A failure means that the editor is gone, which ends the watch too.
     const sendSoon = (updates: readonly SessionUpdate[]) => void send(updates).catch(() => {});
-    const note = (said: string, weight: NoteWeight) => sendSoon(view.note(said, weight));
+    const note = (text: string, weight: NoteWeight) => sendSoon(view.note(text, weight));
     const shared = {
       ...this.#deps,
       ...this.#start,

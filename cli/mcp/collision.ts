@@ -40,11 +40,11 @@ export async function collisionOf(
     wired.includes(claim.mcp) && (claim.agent === undefined || claim.agent === of.agent)
   );
   if (lost === undefined) return undefined;
-  const isTold = isOperator(caller);
+  const maySeeNames = isOperator(caller);
   return refusal(
     "mcp-names-collide",
     `${of.cannot(lost.mcp)}: its unit "${lost.unit}" belongs to ` +
-      `${isTold ? ownerText(lost.owner) : "another MCP"}, must belong to this MCP`,
-    { hints: [isTold ? collisionHint(lost) : "fleetctl mcp catalog list"] },
+      `${maySeeNames ? ownerText(lost.owner) : "another MCP"}, must belong to this MCP`,
+    { hints: [maySeeNames ? collisionHint(lost) : "fleetctl mcp catalog list"] },
   );
 }

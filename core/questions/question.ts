@@ -95,11 +95,11 @@ export function answerQuestion(
     ? "expired"
     : question.state;
   if (state !== "asked") return err(closedQuestion({ ...question, state }));
-  const { values, ...said } = given;
-  if (said.action === "declined") return ok({ ...question, state: "answered", answer: said });
+  const { values, ...rest } = given;
+  if (rest.action === "declined") return ok({ ...question, state: "answered", answer: rest });
   const checked = checkValues(form, values ?? {});
   return checked.ok
-    ? ok({ ...question, state: "answered", answer: { ...said, values: checked.value } })
+    ? ok({ ...question, state: "answered", answer: { ...rest, values: checked.value } })
     : err(unfitAnswer(id, checked.error));
 }
 

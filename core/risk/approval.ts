@@ -110,10 +110,10 @@ export function decideApproval(
   approval: Approval,
   verdict: HumanVerdict & { readonly digest: string },
 ): Result<Approval> {
-  const { digest, ...said } = verdict;
+  const { digest, ...given } = verdict;
   if (digest !== approval.digest) return err(otherCall(approval));
-  if (approval.state === "asked" && said.at >= approval.expiresAt) return err(expired(approval));
-  if (approval.state === "asked") return ok({ ...approval, state: "decided", verdict: said });
+  if (approval.state === "asked" && given.at >= approval.expiresAt) return err(expired(approval));
+  if (approval.state === "asked") return ok({ ...approval, state: "decided", verdict: given });
   if (approval.state === "expired") return err(expired(approval));
   if (approval.state === "superseded") return err(superseded(approval));
   return err(decidedBefore(approval));

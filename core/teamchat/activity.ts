@@ -162,11 +162,11 @@ export function deliveryKey(activity: Activity): string | undefined {
 export function invokeKey(activity: Activity): string {
   const { conversation, from, replyToId, name, value } = activity;
   const parts = [conversation.id, from?.id, replyToId, name].map((part) => part ?? "");
-  const said = JSON.stringify(value) ?? "";
+  const json = JSON.stringify(value) ?? "";
   // Values of button presses are short. A long one is replaced by its fingerprint, because the
   // database file would grow for it permanently.
-  const told = said.length <= VALUE_LENGTH_KEPT ? said : `${said.length}:${fingerprint(said)}`;
-  return `invoke|${parts.join("|")}|${told}`;
+  const shown = json.length <= VALUE_LENGTH_KEPT ? json : `${json.length}:${fingerprint(json)}`;
+  return `invoke|${parts.join("|")}|${shown}`;
 }
 const VALUE_LENGTH_KEPT = 1_024;
 

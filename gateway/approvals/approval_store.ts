@@ -212,8 +212,10 @@ function decisionFault(approval: StoredApproval | undefined, decision: GatewayDe
     return cannot("approval-superseded", decision, "the agent no longer waits for it");
   }
   if (approval.state !== "asked") {
-    const { by, decision: said = "decided" } = approval;
-    const found = by === undefined ? "it was already decided" : `it was already ${said} by ${by}`;
+    const { by, decision: earlier = "decided" } = approval;
+    const found = by === undefined
+      ? "it was already decided"
+      : `it was already ${earlier} by ${by}`;
     return cannot("approval-decided", decision, found);
   }
   return undefined;

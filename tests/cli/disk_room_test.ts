@@ -124,10 +124,10 @@ Deno.test({
       } catch {
         // No entry is left.
       }
-      const told = await run("doctor");
-      assert.equal(told.code, 1);
-      assert.match(told.stderr, /The disk at ".*fctl.*" has no entries \(inodes\) left of 2000/);
-      assert.match(told.stderr, /^hint: du -xd2 --inodes .*fctl/m);
+      const report = await run("doctor");
+      assert.equal(report.code, 1);
+      assert.match(report.stderr, /The disk at ".*fctl.*" has no entries \(inodes\) left of 2000/);
+      assert.match(report.stderr, /^hint: du -xd2 --inodes .*fctl/m);
       assert.match((await run("status")).stdout, /! The disk at .* has no entries/);
       await Deno.remove(`${root}/many`, { recursive: true });
       assert.equal((await run("doctor")).code, 0);

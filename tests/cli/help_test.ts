@@ -94,10 +94,10 @@ const ANSWERS: readonly [argv: string, code: number, stdout: RegExp, stderr: Reg
 
 for (const [argv, code, stdout, stderr] of ANSWERS) {
   Deno.test(`answerHelp() answers "${argv}" with ${code}`, () => {
-    const said = answerHelp(argv === "" ? [] : argv.split(" "), "9.9.9", {});
-    assert.equal(said.code, code);
-    assert.match(said.stdout, stdout);
-    assert.match(said.stderr, stderr);
+    const printed = answerHelp(argv === "" ? [] : argv.split(" "), "9.9.9", {});
+    assert.equal(printed.code, code);
+    assert.match(printed.stdout, stdout);
+    assert.match(printed.stderr, stderr);
   });
 }
 

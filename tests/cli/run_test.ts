@@ -146,8 +146,8 @@ Deno.test("runCli() runs the verb itself when the daemon's socket does not answe
   await Deno.mkdir(`${root}/run/fleetctl`, { recursive: true });
   await Deno.writeTextFile(`${root}/run/fleetctl/fleetctl.sock`, "");
   try {
-    const said = await runFleetctl(["secret", "set", "KEY", "--value", "x"], { root });
-    assert.equal(said.code, 0, said.stderr);
+    const output = await runFleetctl(["secret", "set", "KEY", "--value", "x"], { root });
+    assert.equal(output.code, 0, output.stderr);
   } finally {
     await Deno.remove(root, { recursive: true });
   }
@@ -157,10 +157,10 @@ Deno.test("runCli() refuses a role's key with which the role would not start", a
   const root = await newRoot();
   try {
     const argv = ["secret", "set", "WEBVIEW_ASSERTION_KEY", "--value", "x"];
-    const said = await runFleetctl(argv, { root });
-    assert.equal(said.code, 1);
-    assert.match(said.stderr, /Cannot .*WEBVIEW_ASSERTION_KEY.*shorter than 16 characters/);
-    assert.match(said.stderr, /hint: head -c 32 .* fleetctl secret set WEBVIEW_ASSERTION_KEY/);
+    const output = await runFleetctl(argv, { root });
+    assert.equal(output.code, 1);
+    assert.match(output.stderr, /Cannot .*WEBVIEW_ASSERTION_KEY.*shorter than 16 characters/);
+    assert.match(output.stderr, /hint: head -c 32 .* fleetctl secret set WEBVIEW_ASSERTION_KEY/);
     const good = [...argv.slice(0, -1), "0123456789abcdef0123456789abcdef"];
     assert.equal((await runFleetctl(good, { root })).code, 0);
   } finally {
@@ -174,14 +174,14 @@ async function asUser(argv: readonly string[]) {
   const host = memoryHost({ users: { currentUid: 1002, users: [ada] } });
   const connectUnix = () => Promise.reject(new Deno.errors.NotFound());
   const sockets = { ...host.sockets, connectUnix };
-  const { deps, said } = memoryCli(host, { ports: { sockets, trees: denoTrees() } });
+  const { deps, output } = memoryCli(host, { ports: { sockets, trees: denoTrees() } });
   await host.files.ensureDir("/var/lib/fleetctl/repo/agents.d");
   await host.files.write(
     "/var/lib/fleetctl/repo/agents.d/ada.yaml",
     "name: ada\nchannel: webview\nruntime: runtime-b\n",
   );
   const code = await runCli(argv, deps);
-  return { code, ...said };
+  return { code, ...output };
 }
 
 const USER: readonly [argv: string, code: number, says: RegExp][] = [
@@ -196,16 +196,16 @@ const USER: readonly [argv: string, code: number, says: RegExp][] = [
 
 for (const [argv, code, says] of USER) {
   Deno.test(`runCli() answers an agent without a daemon: "${argv}" with ${code}`, async () => {
-    const said = await asUser(argv.split(" "));
-    assert.match(said.err, says);
-    assert.equal(said.code, code);
+    const output = await asUser(argv.split(" "));
+    assert.match(output.err, says);
+    assert.equal(output.code, code);
   });
 }
 
 Deno.test("runCli() reports a fault of the machine as one refusal", async () => {
   const root = await Deno.makeTempDir({ prefix: "fctl" });
   try {
-    const said = await runFleetctl(["status"], {
+    const output = await runFleetctl(["status"], {
       root,
       ports: {
         services: () => {
@@ -214,8 +214,8 @@ Deno.test("runCli() reports a fault of the machine as one refusal", async () => 
       },
     });
     // The facts of an empty root are unreadable before the manager is asked.
-    assert.equal(said.code, 1);
-    assert.match(said.stdout, /^! Cannot /m);
+    assert.equal(output.code, 1);
+    assert.match(output.stdout, /^! Cannot /m);
     const list = await runFleetctl(["agents", "list"], {
       root,
       ports: {

@@ -46,8 +46,8 @@ socketsTest(
         if (path === "/broken") throw new Error("secret detail");
         const body = await request.body(8);
         const text = body === "too-long" ? body : new TextDecoder().decode(body);
-        const told = [method, path, text, request.headers.get("X-A")];
-        return { status: 201, headers: [["x-peer", peer]], body: JSON.stringify(told) };
+        const received = [method, path, text, request.headers.get("X-A")];
+        return { status: 201, headers: [["x-peer", peer]], body: JSON.stringify(received) };
       },
     );
     const ask = (path: string, body: string) =>

@@ -63,7 +63,7 @@ async function answersOnce({ root, editor, sessionId }: Scene): Promise<void> {
   assert.equal(await editor.prompt(sessionId, "what can you do"), "end_turn");
   const turn = await runVerb(root, ["turn", "ada", "what can you do", "--json"]);
   const { answer } = JSON.parse(turn.stdout) as { answer: string };
-  const [welcome = "", ...rest] = editor.said();
+  const [welcome = "", ...rest] = editor.texts();
   assert.match(welcome, /^Agent "ada" on host "/);
   assert.ok(rest.length > 1, "the answer grows");
   assert.equal(rest.join(""), answer);

@@ -68,10 +68,10 @@ Deno.test("up starts every part, verbs work beside it, and Ctrl-C stops every ch
   assert.match(turn.stdout, /demo/i);
   assert.match(turn.stdout, /git_log/);
 
-  const nobody = await runDev(["up", "--root", root, "--turn", "hello", "--agent", "nobody"]);
-  assert.equal(nobody.code, 1, nobody.stdout);
-  assert.match(nobody.stderr, /"nobody"/);
-  assert.match(nobody.stderr, /^hint: /m);
+  const unknown = await runDev(["up", "--root", root, "--turn", "hello", "--agent", "nobody"]);
+  assert.equal(unknown.code, 1, unknown.stdout);
+  assert.match(unknown.stderr, /"nobody"/);
+  assert.match(unknown.stderr, /^hint: /m);
 
   assert.equal(await up.stop(), 0, up.text());
   assert.deepEqual(await processesOf(root), [], "a process was left behind");

@@ -78,30 +78,33 @@ async function onTerminal(root: string, answer: string): Promise<string> {
   }).spawn();
   const keys = child.stdin.getWriter();
   const type = (text: string) => keys.write(new TextEncoder().encode(text));
-  let said = "";
+  let output = "";
   let isAnswered = false;
   let isStopped = false;
   for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-    said += chunk;
-    if (!isAnswered && said.includes("[y/N]")) {
+    output += chunk;
+    if (!isAnswered && output.includes("[y/N]")) {
       isAnswered = true;
       await type(`${answer}\n`);
     }
-    if (!isStopped && said.includes("try, in another terminal")) {
+    if (!isStopped && output.includes("try, in another terminal")) {
       isStopped = true;
       await type("\x03");
     }
   }
   await keys.close().catch(() => {});
   await child.status;
-  return said;
+  return output;
 }
 
 Deno.test("up on a terminal asks, and a no leaves the demo model", async () => {
   const root = await makeRoot();
-  const said = await onTerminal(root, "n");
-  assert.match(said, /Found ANTHROPIC_API_KEY in the environment\. Shall ada talk to anthropic\?/);
-  assert.match(said, /not used; to use it: /);
-  assert.ok(!said.includes(KEY));
+  const output = await onTerminal(root, "n");
+  assert.match(
+    output,
+    /Found ANTHROPIC_API_KEY in the environment\. Shall ada talk to anthropic\?/,
+  );
+  assert.match(output, /not used; to use it: /);
+  assert.ok(!output.includes(KEY));
   assert.ok(!(await agentEnv(root)).includes(KEY));
 });

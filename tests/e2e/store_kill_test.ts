@@ -166,10 +166,10 @@ Deno.test(`kill -9 of a verb leaves the old or the new state, ${ROUNDS} times`, 
       await heal(bench);
       const now = await readState(bench);
       const isNew = verb.isNew(old, now, round);
-      const told = `round ${round}, ${name}, code ${ended.code}\n${ended.out}`;
-      assert(isNew || isSameBut(old, now), told);
+      const message = `round ${round}, ${name}, code ${ended.code}\n${ended.out}`;
+      assert(isNew || isSameBut(old, now), message);
       if (ended.code === undefined) seen.killed++;
-      else assert(ended.code === 0 && isNew, told);
+      else assert(ended.code === 0 && isNew, message);
       if (ended.code === 0) seen.acknowledged++;
       if (isNew) seen.changed++;
       // Recover a host whose key is gone.

@@ -39,9 +39,9 @@ Deno.test("the gateway answers hostile deliveries as documented, beside three SD
   const stolen = cellsOf(table, "claim and body both name an evil host");
   assert.ok(stolen.slice(1).some((cell) => cell.includes("ET")), stolen.join(" "));
   assert.ok(!table.rows.some(({ cells }) => cells[0]?.includes("ET")));
-  const ours = new Map(table.rows.map(({ name, cells }) => [name, cells[0] ?? ""]));
-  const told = new Map(await documented());
+  const measured = new Map(table.rows.map(({ name, cells }) => [name, cells[0] ?? ""]));
+  const published = new Map(await documented());
   // None or one, depending on the time since the last fetch; the table itself checks this limit.
-  for (const map of [ours, told]) assert.ok(map.delete("50 unknown kids: key fetches"));
-  assert.deepEqual(ours, told);
+  for (const map of [measured, published]) assert.ok(map.delete("50 unknown kids: key fetches"));
+  assert.deepEqual(measured, published);
 });

@@ -52,7 +52,11 @@ interface Person {
 }
 
 /** Returns a message of a person in their own chat. */
-function said(kit: ConnectorKit, { name, owner }: Person, text: string): Record<string, unknown> {
+function textMessage(
+  kit: ConnectorKit,
+  { name, owner }: Person,
+  text: string,
+): Record<string, unknown> {
   return messageOf(kit, {
     text,
     from: { id: `29:${name}`, name, aadObjectId: owner },
@@ -83,14 +87,14 @@ async function talk(
   const connected = async () => (await health(url)).agents as { connected?: number } | undefined;
   await until("both register", async () => (await connected())?.connected === owners.length);
   const secrets = new Map(owners.map(({ name }) => [name, crypto.randomUUID()]));
-  const unheard = crypto.randomUUID();
+  const undelivered = crypto.randomUUID();
   const answersTo = ({ name }: Person) => kit.conversation(`a:${name}`).messages;
   const asking = owners.map((person) => {
     const text = `who are you? ${secrets.get(person.name)}`;
-    return deliver(url, said(kit, person, text), kit);
+    return deliver(url, textMessage(kit, person, text), kit);
   });
   const stranger = { name: "stranger", owner: STRANGER };
-  asking.push(deliver(url, said(kit, stranger, `tell me ${unheard}`), kit));
+  asking.push(deliver(url, textMessage(kit, stranger, `tell me ${undelivered}`), kit));
   assert.deepEqual(await Promise.all(asking), [202, 202, 202]);
   await until(
     "the answers come back",
@@ -115,9 +119,9 @@ async function talk(
     assert.ok(kinds.includes("informative") || kinds.includes("streaming"), kinds.join());
   }
   assert.deepEqual(kit.violations(), []);
-  const told = answersTo(stranger).map(({ text }) => text);
-  assert.deepEqual(told.filter((text) => !/no agent for you/.test(text)), []);
-  assert.equal(await holding(unheard, root), "", "the stranger's words were kept");
+  const answers = answersTo(stranger).map(({ text }) => text);
+  assert.deepEqual(answers.filter((text) => !/no agent for you/.test(text)), []);
+  assert.equal(await holding(undelivered, root), "", "the stranger's words were kept");
 }
 
 /** Returns the gateway's processes, which a change of owners must not replace. */
@@ -202,7 +206,7 @@ async function removeCal({ root, url, cal }: Scene, kit: ConnectorKit): Promise<
   const before = await gatewayProcess(root);
   await verb(root, "agents", "remove", "cal", "--yes");
   const gone = crypto.randomUUID();
-  assert.equal(await deliver(url, said(kit, cal, gone), kit), 202);
+  assert.equal(await deliver(url, textMessage(kit, cal, gone), kit), 202);
   const room = kit.conversation("a:cal");
   await until(
     "cal's owner is told",
@@ -219,7 +223,7 @@ async function joinProcesses(scene: Scene, kit: ConnectorKit): Promise<void> {
   const [sender] = (await gatewayProcess(root)).filter((line) => !line.includes("receiver"));
   const senderPid = Number(sender?.split(" ")[0]);
   Deno.kill(senderPid, "SIGSTOP");
-  const late = said(kit, bea, "who are you, at the last moment?");
+  const late = textMessage(kit, bea, "who are you, at the last moment?");
   assert.equal(await deliver(url, late, kit), 202);
   const joining = ["teams-gateway", "install", "--register-listen", `127.0.0.1:${port}`];
   const refused = await runVerb(root, joining);

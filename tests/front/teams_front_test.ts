@@ -155,9 +155,9 @@ async function dropsHiddenRequest({ running }: Scene): Promise<void> {
     `${head}Content-Length: +2\r\n\r\n{}${inner}`,
   ];
   for (const text of hidden) {
-    const said = await running.raw(text);
-    assert.doesNotMatch(said, /fleetctl_teamchat/, text);
-    assert.ok(said.split("HTTP/1.1 ").length <= 2, said);
+    const answered = await running.raw(text);
+    assert.doesNotMatch(answered, /fleetctl_teamchat/, text);
+    assert.ok(answered.split("HTTP/1.1 ").length <= 2, answered);
   }
 }
 

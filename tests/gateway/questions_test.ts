@@ -162,10 +162,10 @@ gatewayTest("an answer is checked, is the owner's, and counts once", async (runn
   const base = running.cockpitUrl;
   const client = await registerBare(running.dialUrl, EPOCH);
   await emit(client, 1, "question_asked", ASKED);
-  const misfit = await answerAs(base, MIA, { action: "answered", values: { colour: "x", n: 1 } });
-  assert.deepEqual([misfit.status, misfit.body.code], [400, "answer-unfit"]);
-  assert.match(misfit.body.detail, /"n": the question has no such field$/);
-  assert.deepEqual(misfit.body.errors, ["colour: must be one of the options"]);
+  const invalid = await answerAs(base, MIA, { action: "answered", values: { colour: "x", n: 1 } });
+  assert.deepEqual([invalid.status, invalid.body.code], [400, "answer-unfit"]);
+  assert.match(invalid.body.detail, /"n": the question has no such field$/);
+  assert.deepEqual(invalid.body.errors, ["colour: must be one of the options"]);
   const garbage = await answerAs(base, MIA, { action: "answered", values: { colour: {} } });
   assert.deepEqual([garbage.status, garbage.body.code], [400, "input-invalid"]);
   assert.equal((await answerAs(base, "bob@example.org", BLUE)).status, 403);

@@ -71,9 +71,11 @@ export function podmanIn(folder: string): Podman {
   return {
     say,
     must: async (...args) => {
-      const said = await say(...args);
-      if (said.code === 0) return said.stdout;
-      throw new Error(`podman ${args.join(" ")}: ${said.code}: ${said.stderr}${said.stdout}`);
+      const printed = await say(...args);
+      if (printed.code === 0) return printed.stdout;
+      throw new Error(
+        `podman ${args.join(" ")}: ${printed.code}: ${printed.stderr}${printed.stdout}`,
+      );
     },
   };
 }

@@ -146,8 +146,8 @@ async function answered(kit: ConnectorKit, text: string, agent: TestAgent): Prom
   const turn = await agent.begin();
   assert.equal(turn.text, text);
   agent.answer(turn.turnId, `answer to ${text}`);
-  const told = await agent.next("delivery");
-  assert.equal(told.outcome, "delivered");
+  const delivery = await agent.next("delivery");
+  assert.equal(delivery.outcome, "delivered");
   const texts = kit.conversation("a:bea").messages.map((message) => message.text);
   assert.equal(texts.filter((one) => one === `answer to ${text}`).length, 1);
 }

@@ -345,14 +345,14 @@ test("F82: setting the clock neither ends nor begins a limit", async () => {
 });
 
 test("traffic between the cockpit and its page passes unchanged", async () => {
-  const said = { "x-webauthn-state": "a.b|c", "last-event-id": "e1:42", "accept-encoding": "br" };
+  const sent = { "x-webauthn-state": "a.b|c", "last-event-id": "e1:42", "accept-encoding": "br" };
   const rig = await createLoginRig({
     cockpit: () =>
-      new Response("x", { headers: { ...said, "x-accel-buffering": "no", etag: '"1"' } }),
+      new Response("x", { headers: { ...sent, "x-accel-buffering": "no", etag: '"1"' } }),
   });
   const cookie = await rig.session();
-  const answer = await rig.ask("/api/passkeys/x", { headers: { ...said, cookie } });
-  for (const [name, value] of Object.entries(said)) {
+  const answer = await rig.ask("/api/passkeys/x", { headers: { ...sent, cookie } });
+  for (const [name, value] of Object.entries(sent)) {
     assert.equal(rig.seen.at(-1)?.headers.get(name), value, name);
     assert.equal(answer.headers.get(name), value, name);
   }

@@ -67,7 +67,7 @@ function lines(text: string | undefined): readonly string[] {
 
 /** Returns git's stdout; undefined if git fails, as in a clone of one commit. */
 async function git(...args: readonly string[]): Promise<string | undefined> {
-  const said = await new Deno.Command("git", { args: [...args], cwd: TREE, stderr: "null" })
+  const printed = await new Deno.Command("git", { args: [...args], cwd: TREE, stderr: "null" })
     .output();
-  return said.success ? new TextDecoder().decode(said.stdout) : undefined;
+  return printed.success ? new TextDecoder().decode(printed.stdout) : undefined;
 }

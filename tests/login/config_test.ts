@@ -203,9 +203,9 @@ Deno.test("readLoginConfig() warns about weak settings", async () => {
     const long = "0123456789abcdef0123456789abcdef";
     const said32 = await warned({ ...local, [name]: long });
     assert.doesNotMatch(said32, new RegExp(`${name} contains a key of fewer`));
-    const said = await warned({ ...local, [name]: short });
-    assert.match(said, new RegExp(`${name} contains a key of fewer than 32 characters`));
-    assert.ok(!said.includes("16-characters-12"), "never the key");
+    const lines = await warned({ ...local, [name]: short });
+    assert.match(lines, new RegExp(`${name} contains a key of fewer than 32 characters`));
+    assert.ok(!lines.includes("16-characters-12"), "never the key");
   }
   assert.match(await warned(local), /1 plain passwords/);
   assert.match(await warned({ WEBVIEW_BASIC_USERS: "mia:x" }), /"mia" is not an e-mail address/);

@@ -46,14 +46,14 @@ Deno.test("add() works inside a deadline, and close() cancels all", async () => 
 
 Deno.test("an abort notifies each listener once, and keeps its first reason", () => {
   const handle = new AbortHandle();
-  const told: string[] = [];
-  handle.onAbort(() => told.push("a"));
-  const ignore = handle.onAbort(() => told.push("b"));
+  const logged: string[] = [];
+  handle.onAbort(() => logged.push("a"));
+  const ignore = handle.onAbort(() => logged.push("b"));
   ignore();
   handle.abort("first");
   handle.abort("second");
-  handle.onAbort(() => told.push("late"));
-  assert.deepEqual([told, handle.reason], [["a", "late"], "first"]);
+  handle.onAbort(() => logged.push("late"));
+  assert.deepEqual([logged, handle.reason], [["a", "late"], "first"]);
 });
 
 Deno.test("HeaderList answers as Headers does", () => {

@@ -57,9 +57,9 @@ Deno.test("removing a check makes a test fail", async (t) => {
             stdout: "piped",
             stderr: "null",
           }).output();
-          const said = new TextDecoder().decode(stdout);
+          const printed = new TextDecoder().decode(stdout);
           assert.equal(success, false, "every test passes without it");
-          assert.match(said, /FAILED/, "a test failed, and not the program");
+          assert.match(printed, /FAILED/, "a test failed, and not the program");
         } finally {
           await Deno.writeTextFile(path, text);
         }

@@ -21,8 +21,8 @@ for (const program of wantedPrograms()) {
       args: ["--version"],
       env: { PATH: programPath(program) },
     }).output();
-    const said = new TextDecoder().decode(stdout);
-    assert.ok(said.includes(await pinnedVersion(program)), said);
+    const printed = new TextDecoder().decode(stdout);
+    assert.ok(printed.includes(await pinnedVersion(program)), printed);
   });
 
   Deno.test(`${program.name} reports its version, if its protocol has one`, async () => {

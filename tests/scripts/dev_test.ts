@@ -36,22 +36,22 @@ Deno.test("./dev stops when packages cannot be fetched, and fetches them next ti
         env: { PATH: `${folder}/bin:/usr/bin:/bin`, ...env },
       }).output();
       const asked = await Deno.readTextFile(`${folder}/bin/asked`).catch(() => "");
-      return { code, said: new TextDecoder().decode(stderr), asked };
+      return { code, stderr: new TextDecoder().decode(stderr), asked };
     };
     for (let round = 0; round < 2; round++) {
-      const { code, said, asked } = await dev();
+      const { code, stderr: printed, asked } = await dev();
       assert.equal(code, 1);
-      assert.match(said, /dev: Cannot fetch the packages/);
-      assert.match(said, /hint: .*NPM_CONFIG_REGISTRY/);
+      assert.match(printed, /dev: Cannot fetch the packages/);
+      assert.match(printed, /hint: .*NPM_CONFIG_REGISTRY/);
       assert.equal(asked, "", "nothing goes on without them");
     }
     await Deno.remove(`${folder}/bin/broken`);
     const fetched = await dev();
-    assert.equal(fetched.code, 0, fetched.said);
-    assert.match(fetched.said, /fetching packages/);
+    assert.equal(fetched.code, 0, fetched.stderr);
+    assert.match(fetched.stderr, /fetching packages/);
     assert.match(fetched.asked, /run_checks\.ts store=mozilla,system\n$/);
     const again = await dev({ DENO_TLS_CA_STORE: "system" });
-    assert.doesNotMatch(again.said, /fetching packages/);
+    assert.doesNotMatch(again.stderr, /fetching packages/);
     assert.match(again.asked, /run_checks\.ts store=system\n$/);
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -95,12 +95,12 @@ for (const [role, env] of ROLES) {
     const root = await Deno.makeTempDir();
     const child = underRoot(root, [`fleetctl-${role}`], env).spawn();
     try {
-      let said = "";
+      let printed = "";
       for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
-        said += text;
-        if (said.includes("ready")) break;
+        printed += text;
+        if (printed.includes("ready")) break;
       }
-      assert.match(said, /ready/, said);
+      assert.match(printed, /ready/, printed);
       await child.stdout.cancel();
     } finally {
       child.kill("SIGTERM");
@@ -123,11 +123,11 @@ Deno.test("--help of every program starts nothing; a wrong argument is refused",
       ]
     ) {
       const help = await underRoot(root, [program, "--help"], {}).output();
-      const said = [help.stdout, help.stderr].map((text) => new TextDecoder().decode(text)).join(
+      const printed = [help.stdout, help.stderr].map((text) => new TextDecoder().decode(text)).join(
         "",
       );
-      assert.equal(help.code, 0, `${program}: ${said}`);
-      assert.ok(said.includes(program), said);
+      assert.equal(help.code, 0, `${program}: ${printed}`);
+      assert.ok(printed.includes(program), printed);
       const wrong = await underRoot(root, [program, "--halp"], {}).output();
       assert.equal(wrong.code, 2, program);
     }
@@ -146,23 +146,23 @@ Deno.test("preparing a root keeps roles.yaml, and says how to repair it", async 
       cwd: TREE,
       env: { FLEETCTL_ROOT: root },
     }).output();
-    return { code, said: new TextDecoder().decode(stderr) };
+    return { code, stderr: new TextDecoder().decode(stderr) };
   };
   try {
     await Deno.mkdir(`${root}/etc/fleetctl`, { recursive: true });
     await Deno.writeTextFile(file, "# Ours.\nworkdir: /srv # all of it\n");
     const done = await prepare();
-    assert.equal(done.code, 2, done.said);
-    assert.match(done.said, /no such program, must be .*\nhint: \.\/dev run fleetctl help\n/);
+    assert.equal(done.code, 2, done.stderr);
+    assert.match(done.stderr, /no such program, must be .*\nhint: \.\/dev run fleetctl help\n/);
     const kept = await Deno.readTextFile(file);
     assert.match(kept, /^# Ours\.\nworkdir: \/srv # all of it\nshape:\n {2}kind: tree\n/);
     await prepare();
     assert.equal(await Deno.readTextFile(file), kept);
     await Deno.writeTextFile(file, "workdir: srv\n");
     const broken = await prepare();
-    assert.equal(broken.code, 1, broken.said);
+    assert.equal(broken.code, 1, broken.stderr);
     assert.match(
-      broken.said,
+      broken.stderr,
       new RegExp(
         `^hint: \\$\\{EDITOR:-vi\\} ${file} && FLEETCTL_ROOT=\\S+ \\./dev run fleetctl apply$`,
         "m",

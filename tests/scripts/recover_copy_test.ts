@@ -53,9 +53,9 @@ Deno.test("secret recover --copy restores a fleet in an empty root", async () =>
     const other = await must(to, ["secret", "recovery", "add"]);
     const foreign = await runFleetctl(recover, { root: to, stdin: other });
     assert.match(foreign.stderr, /the recovery key is not the one that it was sealed to/);
-    const said = await must(to, recover, recoveryKey);
-    assert.match(said, /^restored {2}1 agents and 5 secrets of host /m);
-    assert.match(said, /^kept {2}.*\/etc\/fleetctl\/host\.yaml, which differs from the copy/m);
+    const output = await must(to, recover, recoveryKey);
+    assert.match(output, /^restored {2}1 agents and 5 secrets of host /m);
+    assert.match(output, /^kept {2}.*\/etc\/fleetctl\/host\.yaml, which differs from the copy/m);
     await must(to, ["apply"]);
     const got = await must(to, ["secret", "get", "KEY", "--agent", "ada"]);
     assert.equal(got, "as it was\n");

@@ -61,18 +61,18 @@ Deno.test("agents remove asks for the name, and removes nothing for anything els
       [],
     );
     assert.equal(added.code, 0, added.screen);
-    const refusals: readonly (readonly [name: string, keys: string, code: number, said: RegExp])[] =
-      [
+    const refusals:
+      readonly (readonly [name: string, keys: string, code: number, report: RegExp])[] = [
         ["another name", "be\n", 2, /what was typed is not "bea"/],
         ["yes", "yes\n", 2, /hint: fleetctl agents remove bea --yes/],
         ["nothing", "\n", 2, /what was typed is not "bea"/],
         ["the end of input", "\u0004", 2, /what was typed is not "bea"/],
         ["an interrupt", "\u0003", 130, /Type "bea"/],
       ];
-    for (const [name, keys, code, said] of refusals) {
+    for (const [name, keys, code, report] of refusals) {
       await t.step(name, async () => {
         const ended = await root.person(["agents", "remove", "bea"], [[ASKED, keys]]);
-        assert.match(ended.screen, said);
+        assert.match(ended.screen, report);
         assert.equal(ended.code, code, ended.screen);
         assert.ok(await root.hasBea());
       });

@@ -26,7 +26,7 @@ export interface ConnectedEditor {
   /** Updates of all threads, in order. */
   readonly updates: readonly SessionUpdate[];
   /** Texts of all chunks of messages. */
-  said(): readonly string[];
+  texts(): readonly string[];
   /** Opens a thread. */
   open(): Promise<string>;
   /** Sends a prompt; resolves with the stop reason, or with the error. */
@@ -99,7 +99,7 @@ export async function connectEditor(
     agent,
     updates,
     closed,
-    said: () => updates.flatMap(messageText),
+    texts: () => updates.flatMap(messageText),
     async open() {
       const opened = await agent.request(methods.agent.session.new, { cwd: "/p", mcpServers: [] });
       return opened.sessionId;

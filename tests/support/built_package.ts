@@ -44,8 +44,9 @@ async function packageKey(): Promise<string> {
 
 /** Returns the commit; the package uses its time. */
 async function head(): Promise<string> {
-  const said = await new Deno.Command("git", { args: ["rev-parse", "HEAD"], cwd: TREE }).output();
-  return new TextDecoder().decode(said.stdout);
+  const printed = await new Deno.Command("git", { args: ["rev-parse", "HEAD"], cwd: TREE })
+    .output();
+  return new TextDecoder().decode(printed.stdout);
 }
 
 async function hash(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
@@ -62,8 +63,8 @@ async function build(to: string): Promise<void> {
       cwd: TREE,
       env: { NO_COLOR: "1" },
     }).output();
-    const said = new TextDecoder().decode(made.stdout) + new TextDecoder().decode(made.stderr);
-    assert.ok(made.success, said);
+    const printed = new TextDecoder().decode(made.stdout) + new TextDecoder().decode(made.stderr);
+    assert.ok(made.success, printed);
     const packages = `${out}/packages`;
     await Deno.mkdir(packages);
     for (const name of await packagesIn(out)) {

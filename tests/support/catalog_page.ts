@@ -39,8 +39,8 @@ async function ask(manifest: Manifest, root: ShippedRoot): Promise<Said> {
   await root.vendor(manifest.name);
   const bridge = PASSES_ON.get(manifest.name);
   if (bridge !== undefined) {
-    const said = await startAlone(await root.program(manifest), bridge.says);
-    const starts = bridge.says.test(said) ? "starts with a dummy key" : `no: ${said.trim()}`;
+    const output = await startAlone(await root.program(manifest), bridge.says);
+    const starts = bridge.says.test(output) ? "starts with a dummy key" : `no: ${output.trim()}`;
     return { ...nothing, starts: `${starts}; its tools are listed by \`${bridge.host}\` alone` };
   }
   const host = openHost({ log: { program: "catalog", level: "error" } });

@@ -282,9 +282,9 @@ Deno.test("docs/login.md gives each cookie its path and its lifetime", async () 
     const [, , where, lifetime = ""] = row.split("|").map((cell) => cell.trim());
     assert.equal(where, `\`${path}\``, `the path of ${name}`);
     const [count, unit = ""] = lifetime.split(" ");
-    const said = lifetime === "`WEBVIEW_SESSION_TTL`"
+    const stated = lifetime === "`WEBVIEW_SESSION_TTL`"
       ? undefined
       : Number(count) * (spans[unit] ?? NaN);
-    assert.equal(said, maxAgeSeconds, `the lifetime of ${name}`);
+    assert.equal(stated, maxAgeSeconds, `the lifetime of ${name}`);
   }
 });

@@ -44,8 +44,8 @@ export async function errorsPage(): Promise<string> {
     const text = await Deno.readTextFile(TREE + file);
     for (const match of text.matchAll(CALL)) {
       const row = rows.get(match[1] ?? "") ?? { texts: new Set(), files: new Set() };
-      const said = sentence(match[2]);
-      if (said !== "") row.texts.add(said);
+      const message = sentence(match[2]);
+      if (message !== "") row.texts.add(message);
       row.files.add(file);
       rows.set(match[1] ?? "", row);
     }

@@ -178,9 +178,9 @@ async function runTurn(at: At, text: string, { decide, answer }: Person) {
       if (kind === "question_asked") {
         assert.ok(answer !== undefined, `no question is expected: ${JSON.stringify(payload)}`);
         const id = String(payload.question_id);
-        const said = answer(payload);
-        if (said === undefined) return stop.abort();
-        const answered = await sendAnswer(at, { agent: AGENT, id, by: "the operator", ...said });
+        const reply = answer(payload);
+        if (reply === undefined) return stop.abort();
+        const answered = await sendAnswer(at, { agent: AGENT, id, by: "the operator", ...reply });
         assert.ok(answered.ok, JSON.stringify(answered));
       }
       if (kind !== "approval_asked") return;

@@ -209,7 +209,7 @@ async function waitForPackets(
   address: string,
 ): Promise<void> {
   await poll("packets from a joined host", async () => {
-    const heard = await shell(processes, KNOCK, [String(bridge.pid), address]);
-    return heard.trim() === "there" ? true : undefined;
+    const answered = await shell(processes, KNOCK, [String(bridge.pid), address]);
+    return answered.trim() === "there" ? true : undefined;
   });
 }

@@ -26,12 +26,12 @@ export async function withReports<T>(
   try {
     return await work();
   } catch (thrown) {
-    const said = thrown instanceof Error ? thrown.stack : String(thrown);
+    const text = thrown instanceof Error ? thrown.stack : String(thrown);
     const reports: string[] = [];
     for (const host of hosts) {
       const report = await host.report().catch((fault) => `no report: ${fault}`);
       reports.push(`== ${host.name}\n${report}`);
     }
-    throw new Error([said, ...reports].join("\n\n"), { cause: thrown });
+    throw new Error([text, ...reports].join("\n\n"), { cause: thrown });
   }
 }

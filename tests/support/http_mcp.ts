@@ -104,12 +104,12 @@ function freePort(): number {
 
 /** Resolves when the server reports that it listens. Fails when it ends before that. */
 async function listening(child: Deno.ChildProcess): Promise<void> {
-  let said = "";
+  let output = "";
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  while (!said.includes("listening on port")) {
+  while (!output.includes("listening on port")) {
     const { value, done } = await reader.read();
-    if (done) throw new Error(`the server ended: ${said}`);
-    said += value;
+    if (done) throw new Error(`the server ended: ${output}`);
+    output += value;
   }
   reader.releaseLock();
 }

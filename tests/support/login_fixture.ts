@@ -275,9 +275,9 @@ export async function createLoginRig(
       proxyRequestOf(new Request(target, { ...init, headers })),
       peer,
     );
-    const told = answer instanceof Response ? answer : responseOf(answer);
-    cockpit.assertUnseen(told);
-    return told;
+    const response = answer instanceof Response ? answer : responseOf(answer);
+    cockpit.assertUnseen(response);
+    return response;
   };
   const logIn: LoginRig["logIn"] = (user = MIA, more = {}) => logInWith(ask, user, more);
   return {

@@ -26,7 +26,7 @@ export function memoryCli(
     readonly stdin?: string;
   } = {},
 ) {
-  const said = { out: "", err: "" };
+  const output = { out: "", err: "" };
   const deps: CliDeps = {
     version: "0.0.0",
     env: { FLEETCTL_ROOT: "/" },
@@ -45,12 +45,12 @@ export function memoryCli(
         startManager: never,
         ...ports,
       }),
-    out: async (text) => void (said.out += text),
-    err: async (text) => void (said.err += text),
+    out: async (text) => void (output.out += text),
+    err: async (text) => void (output.err += text),
     readStdin: async () => ok(stdin),
     openStdin: () => new Blob([stdin]).stream(),
     promptSecret: async () => undefined,
     promptLine: async () => undefined,
   };
-  return { deps, said };
+  return { deps, output };
 }

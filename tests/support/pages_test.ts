@@ -116,8 +116,8 @@ Deno.test("the numbers of docs/design.md are those of the source", async () => {
     for (const [at, name] of names.trim().replaceAll("`", "").split(", ").entries()) {
       const [table = "", key = ""] = name.split(".");
       const wanted = source[table]?.[key];
-      const said = Number(values.split(",")[at]);
-      if (said !== wanted) found.push(`${name} is ${wanted}, the page says ${said}`);
+      const documented = Number(values.split(",")[at]);
+      if (documented !== wanted) found.push(`${name} is ${wanted}, the page says ${documented}`);
     }
   }
   assert.deepEqual(found, []);

@@ -74,9 +74,9 @@ export async function startPlayground(
   try {
     return { url: await ready.promise, [Symbol.asyncDispose]: stop };
   } catch (thrown) {
-    const said = await log();
+    const output = await log();
     await Deno.remove(home, { recursive: true });
-    throw new Error(`${thrown}: ${said}`);
+    throw new Error(`${thrown}: ${output}`);
   }
 }
 

@@ -91,9 +91,9 @@ function answering([text = "", status = "200", ...lines]: readonly string[]): Ve
   const given = lines.map((line) => line.split(": ", 2) as [string, string]);
   return fakeHttp(({ headers }) => {
     const id = headers.get("x-request-id");
-    const said = new Headers(given);
-    if (id !== null) said.set("x-request-id", id);
-    return new Response(unescape(text), { status: Number(status), headers: said });
+    const sent = new Headers(given);
+    if (id !== null) sent.set("x-request-id", id);
+    return new Response(unescape(text), { status: Number(status), headers: sent });
   });
 }
 

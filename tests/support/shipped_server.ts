@@ -48,15 +48,15 @@ export async function startAlone(program: ProcessSpec, says: RegExp): Promise<st
     stdout: "null",
     stderr: "piped",
   }).spawn();
-  let said = "";
+  let output = "";
   for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
-    said += text;
-    if (says.test(said)) break;
+    output += text;
+    if (says.test(output)) break;
   }
   await child.stdin.close();
   child.kill("SIGKILL");
   await child.status;
-  return said;
+  return output;
 }
 
 /** A root with vendored entries. */

@@ -145,8 +145,8 @@ async function isConfined(scene: Scene): Promise<void> {
   const forged = ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups", "--"];
   const audit = `${folder}/.audit-0`;
   await scene.must("test", "-f", audit);
-  const told = await scene.run([...forged, "sh", "-c", ': >> "$1"', "sh", audit]);
-  assert.notEqual(told.code, 0, "another user writes what the server asked for");
+  const report = await scene.run([...forged, "sh", "-c", ': >> "$1"', "sh", audit]);
+  assert.notEqual(report.code, 0, "another user writes what the server asked for");
   const devices = await inside("cat", "/proc/self/net/dev");
   assert.ok(!/eth|host0|veth/.test(devices.out), devices.out);
   const registry = await inside("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/4873");
@@ -272,8 +272,8 @@ async function nodeIsConfined(scene: Scene): Promise<void> {
   assert.match(added.out, /^tools {2}1: look$/m, added.err);
   await scene.must("fleetctl", "mcp", "add", "reach", "ada");
   const call = ["fleetctl", "mcp", "call", "reach", "look", "ada"];
-  const said = (await scene.must(...call, "--args", '{"text":"x"}')).split("\n");
-  assert.deepEqual(said.slice(0, 4), ["undefined", "", "ENOENT", "/home/ada"]);
+  const output = (await scene.must(...call, "--args", '{"text":"x"}')).split("\n");
+  assert.deepEqual(output.slice(0, 4), ["undefined", "", "ENOENT", "/home/ada"]);
 }
 
 /**

@@ -98,8 +98,8 @@ async function followSteps(scene: ClaudeScene): Promise<void> {
 
 async function listsItsMcps(scene: ClaudeScene): Promise<void> {
   scene.model.script({ kind: "answer", text: "hello from the model" });
-  const said = await scene.must("fleetctl", "turn", "ada", "say hello");
-  assert.match(said, /^ada: hello from the model$/m);
+  const output = await scene.must("fleetctl", "turn", "ada", "say hello");
+  assert.match(output, /^ada: hello from the model$/m);
   const first = scene.model.requests[0];
   assert.ok(first !== undefined);
   assert.equal(first.headers.get("x-api-key"), KEY_OF_MODEL);
@@ -283,9 +283,9 @@ async function builtInObeys(scene: ClaudeScene): Promise<void> {
     ["bash", { command: "touch /home/ada/again" }],
   ] as const;
   for (const [tool, input] of calls) {
-    const said = say(tool, input);
+    const output = say(tool, input);
     await denyOwn(scene, tool);
-    assert.match(await said, /denied it: stay inside/);
+    assert.match(await output, /denied it: stay inside/);
     await isMissing(scene, "/home/ada/again");
   }
   await inMode(scene, "never");

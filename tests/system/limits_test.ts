@@ -77,7 +77,7 @@ async function checkDefaults(scene: PackagedHost): Promise<void> {
 /** The agent runs on with new limits; so does the server of its next call. */
 async function checkNewLimits(scene: PackagedHost): Promise<void> {
   const before = await session(scene);
-  const said = await scene.must(
+  const output = await scene.must(
     "fleetctl",
     "agents",
     "set",
@@ -87,8 +87,8 @@ async function checkNewLimits(scene: PackagedHost): Promise<void> {
     "--tasks-max",
     String(TASKS),
   );
-  assert.match(said, /agent "ada" has a new memory_max, tasks_max, from now on/);
-  assert.doesNotMatch(said, /restart/);
+  assert.match(output, /agent "ada" has a new memory_max, tasks_max, from now on/);
+  assert.doesNotMatch(output, /restart/);
   assert.equal(await scene.property(SLICE, "MemoryMax"), String(MEMORY_MIB * MIB));
   assert.equal(await scene.property(SLICE, "TasksMax"), String(TASKS));
   await scene.must("fleetctl", "apply");

@@ -251,11 +251,11 @@ async function idleStop(host: BootedHost): Promise<void> {
 async function taskLimit(host: BootedHost): Promise<void> {
   const conn = await Deno.connect({ transport: "unix", path: socketOf(host) });
   await write(conn, "tasks\n");
-  const said = await readTo(conn, undefined);
+  const output = await readTo(conn, undefined);
   conn.close();
-  const [, errno, count] = /refused (\d+) (\d+)/.exec(said) ?? [];
-  assert.equal(errno, "11", `EAGAIN after some children, not: ${said}`);
-  assert.ok(Number(count) < TASKS, said);
+  const [, errno, count] = /refused (\d+) (\d+)/.exec(output) ?? [];
+  assert.equal(errno, "11", `EAGAIN after some children, not: ${output}`);
+  assert.ok(Number(count) < TASKS, output);
   await waitForNone(host);
 }
 

@@ -157,9 +157,9 @@ test("a turn that is accepted, begun and ended twice is answered once", async (a
   agent.answer(turnId, "once");
   agent.event("message", turnId, { message_id: "m2", role: "assistant", text: "and more" });
   agent.event("turn_ended", turnId, { outcome: "failed", reason: "again" });
-  let told = "";
-  void agent.next("delivery").then(({ outcome }) => told = String(outcome));
-  await at.until(() => told !== "");
+  let shown = "";
+  void agent.next("delivery").then(({ outcome }) => shown = String(outcome));
+  await at.until(() => shown !== "");
   await at.clock.advance(10_000);
   assert.deepEqual(textsIn(at), ["once"]);
 });

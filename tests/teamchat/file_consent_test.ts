@@ -79,7 +79,7 @@ function press(at: TestTeamchat, action: "accept" | "decline", more: object = {}
   return { session, invoke: at.message("", invoke), uploadInfo };
 }
 
-async function told(at: TestTeamchat, agent: TestAgent): Promise<unknown> {
+async function nextDelivery(at: TestTeamchat, agent: TestAgent): Promise<unknown> {
   let event: Record<string, unknown> | undefined;
   void agent.next("owner_event").then((frame) => event = frame);
   await at.until(() => event !== undefined, 60_000);
@@ -96,7 +96,7 @@ test("a file is offered, uploaded after consent, and shown", async (at, agent) =
   const { session, invoke } = press(at, "accept");
   const posted = await at.post(invoke);
   assert.deepEqual([posted.status, posted.text], [200, "{}"]);
-  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "accepted" });
+  assert.deepEqual(await nextDelivery(at, agent), { name: "report.pdf", result: "accepted" });
   assert.deepEqual(session.bytes, FILE);
   await at.until(() => cardsOf(at, "file.info").length === 1);
   assert.deepEqual(at.kit.violations(), []);
@@ -119,7 +119,7 @@ test("a file in pieces is complete; pieces that do not fit are refused", async (
   assert.equal(sent.outcome, "delivered");
   const { session, invoke } = press(at, "accept");
   await at.post(invoke);
-  await told(at, agent);
+  await nextDelivery(at, agent);
   assert.deepEqual(session.bytes, FILE);
   for (
     const more of [
@@ -136,7 +136,7 @@ test("a refusal is reported, and nothing is uploaded", async (at, agent) => {
   await offer(at, agent);
   const { invoke } = press(at, "decline");
   assert.equal((await at.post(invoke)).status, 200);
-  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "declined" });
+  assert.deepEqual(await nextDelivery(at, agent), { name: "report.pdf", result: "declined" });
   assert.deepEqual(at.kit.files.requests, []);
 });
 
@@ -147,7 +147,7 @@ test("a consent counts once", async (at, agent) => {
   for (const each of [first.invoke, first.invoke, { ...first.invoke, id: "again" }]) {
     assert.equal((await at.post(each)).status, 200);
   }
-  await told(at, agent);
+  await nextDelivery(at, agent);
   const second = press(at, "accept");
   assert.equal((await at.post(second.invoke)).status, 200);
   const room = at.kit.conversation("a:bea");
@@ -173,7 +173,7 @@ test(
     assert.deepEqual(at.kit.files.requests, []);
     const own = press(at, "accept");
     await at.post(own.invoke);
-    assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "accepted" });
+    assert.deepEqual(await nextDelivery(at, agent), { name: "report.pdf", result: "accepted" });
     assert.deepEqual(own.session.bytes, FILE);
   },
 );
@@ -186,7 +186,7 @@ test("an offer ends after a day, and a late yes does not count", async (at, agen
   const [row] = db.prepare("select expires from owner_files").all();
   assert.equal(Number(row?.expires) - at.clock.now() <= 24 * 3_600_000, true);
   db.prepare("update owner_files set expires = ?").run(at.clock.now() + 1_000);
-  assert.deepEqual(await told(at, agent), { name: "report.pdf", result: "expired" });
+  assert.deepEqual(await nextDelivery(at, agent), { name: "report.pdf", result: "expired" });
   await at.post(late.invoke);
   await at.clock.advance(10_000);
   assert.deepEqual(at.kit.files.requests, []);
@@ -204,7 +204,7 @@ for (const [name, wrong] of PLACES) {
     const { invoke, uploadInfo } = press(at, "accept");
     const value = { ...invoke.value as object, uploadInfo: { ...uploadInfo, ...wrong } };
     await at.post({ ...invoke, value });
-    assert.deepEqual(await told(at, agent), {
+    assert.deepEqual(await nextDelivery(at, agent), {
       name: "report.pdf",
       result: "failed",
       reason: "the upload URL is on a host that is not in TEAMS_FILE_HOSTS",
@@ -235,7 +235,7 @@ for (const [name, responses, want] of UPLOADS) {
     await offer(at, agent);
     at.kit.files.failUploads(...responses());
     await at.post(press(at, "accept").invoke);
-    assert.deepEqual(await told(at, agent), { name: "report.pdf", ...want });
+    assert.deepEqual(await nextDelivery(at, agent), { name: "report.pdf", ...want });
     assert.deepEqual(at.kit.violations(), []);
   });
 }
@@ -262,7 +262,7 @@ test("a file that was accepted before a restart is uploaded after it", async (at
   try {
     at.kit.files.failUploads();
     const back = await again.agent("bea", { open_turns: [] });
-    assert.deepEqual(await told(again, back), { name: "report.pdf", result: "accepted" });
+    assert.deepEqual(await nextDelivery(again, back), { name: "report.pdf", result: "accepted" });
     assert.deepEqual(session.bytes, FILE);
   } finally {
     await again.still(again.teamchat.close());

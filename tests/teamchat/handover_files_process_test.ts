@@ -58,8 +58,8 @@ pairTest("files of a message reach the agent byte for byte", async (pair, served
   assert.equal((await agent.next("delivery")).outcome, "delivered");
   assert.deepEqual(kit.violations(), []);
   // The address of a file grants access to it: neither process logs it.
-  const said = `${pair.sender?.log()}${pair.receiver?.log()}`;
-  assert.doesNotMatch(said, /secret-right|tempauth/);
+  const output = `${pair.sender?.log()}${pair.receiver?.log()}`;
+  assert.doesNotMatch(output, /secret-right|tempauth/);
   await leave(agent);
 });
 

@@ -238,9 +238,9 @@ test(
 );
 
 /** Fails after a minute with the known state, because a hanging round reports nothing itself. */
-async function inTime(work: Promise<void>, told: () => string): Promise<void> {
+async function inTime(work: Promise<void>, delivery: () => string): Promise<void> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`it hangs: ${told()}`)), 60_000);
+  const timer = setTimeout(() => late.reject(new Error(`it hangs: ${delivery()}`)), 60_000);
   try {
     await Promise.race([work, late.promise]);
   } finally {
@@ -287,10 +287,10 @@ class Rounds {
     await delivering;
     held?.release();
     // A fast answer may be delivered and reported before the kill.
-    let told: Readonly<Record<string, unknown>> | undefined;
+    let delivery: Readonly<Record<string, unknown>> | undefined;
     if (victim !== "receiver" || agent === undefined) {
       await agent?.closed;
-      told = agent?.frames.find((frame) =>
+      delivery = agent?.frames.find((frame) =>
         frame.type === "delivery" && frame.turn_id === this.#turn
       );
       agent = await this.#register();
@@ -298,10 +298,10 @@ class Rounds {
     // The platform redelivers what may have had no answer.
     assert.equal(await deliver(pair.url, message, kit), 202, where);
     await this.#finish(agent, text);
-    told ??= await agent.next("delivery");
+    delivery ??= await agent.next("delivery");
     // A process that was killed while it reported an earlier turn reports it again.
-    while (told.turn_id !== this.#turn) told = await agent.next("delivery");
-    assert.equal(told.outcome, "delivered", where);
+    while (delivery.turn_id !== this.#turn) delivery = await agent.next("delivery");
+    assert.equal(delivery.outcome, "delivered", where);
     const read = kit.conversation(room).messages.map(({ text }) => text);
     assert.deepEqual(read.filter((one) => one !== LINE), [`answer to ${text}`], where);
     this.#turn = undefined;

@@ -74,10 +74,10 @@ async function runRounds(root: TeamchatRoot, { kit }: ServedKit): Promise<void> 
     const agent = await connect(gateway);
     await finish(agent, memory, `turn ${round}`);
     const turnId = [...memory.ran].find(([, text]) => text === `turn ${round}`)?.[0];
-    let told = await agent.next("delivery");
+    let delivery = await agent.next("delivery");
     // A gateway that was killed while it reported an earlier turn reports it again.
-    while (told.turn_id !== turnId) told = await agent.next("delivery");
-    assert.equal(told.outcome, "delivered", `${place}: ${JSON.stringify(told)}`);
+    while (delivery.turn_id !== turnId) delivery = await agent.next("delivery");
+    assert.equal(delivery.outcome, "delivered", `${place}: ${JSON.stringify(delivery)}`);
     const texts = kit.conversation(room).messages.map(({ text }) => text);
     const read = texts.filter((text) => text !== LINE);
     assert.deepEqual(read, [`answer to turn ${round}`], place);

@@ -76,11 +76,11 @@ test("an offline agent is notified until it has accepted the event", async (at) 
   await at.still(agent.closed);
   await at.post(at.message("", feedback(replyToId)));
   const second = await at.agent("bea", { open_turns: [] });
-  const told = await at.still(second.next("owner_event"));
+  const notification = await at.still(second.next("owner_event"));
   second.connection.terminate();
   const third = await at.agent("bea", { open_turns: [] });
-  assert.equal((await at.still(third.next("owner_event"))).id, told.id);
-  third.send({ type: "owner_event_taken", id: String(told.id) });
+  assert.equal((await at.still(third.next("owner_event"))).id, notification.id);
+  third.send({ type: "owner_event_taken", id: String(notification.id) });
   third.send({ type: "agents", id: "after" });
   await at.still(third.next("agents_result"));
   const fourth = await at.agent("bea", { open_turns: [] });

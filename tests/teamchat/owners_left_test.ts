@@ -39,7 +39,7 @@ async function agentOfNewOwner(at: TestTeamchat): Promise<TestAgent> {
 }
 
 /** Returns the events that an agent received, once nothing else is in transit. */
-async function toldOf(at: TestTeamchat, agent: TestAgent): Promise<readonly unknown[]> {
+async function eventsOf(at: TestTeamchat, agent: TestAgent): Promise<readonly unknown[]> {
   agent.send({ type: "agents", id: "after" });
   await at.still(agent.next("agents_result"));
   return agent.frames.filter(({ type }) => type === "owner_event").map(({ payload }) => payload);
@@ -56,7 +56,7 @@ const test = (name: string, fn: (at: OwnedTeamchat) => Promise<void>) => ownersT
 test("a former owner's feedback does not go to the next owner's agent", async (at) => {
   await thumbWhileAway(at);
   await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
-  assert.deepEqual(await toldOf(at, await agentOfNewOwner(at)), []);
+  assert.deepEqual(await eventsOf(at, await agentOfNewOwner(at)), []);
 });
 
 test("a former owner's feedback stays private after a failed deletion, too", async (at) => {
@@ -65,7 +65,7 @@ test("a former owner's feedback stays private after a failed deletion, too", asy
   await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   assert.deepEqual(await problems(at), ["former-owners-left"]);
   at.fill(false);
-  assert.deepEqual(await toldOf(at, await agentOfNewOwner(at)), []);
+  assert.deepEqual(await eventsOf(at, await agentOfNewOwner(at)), []);
   await at.clock.advance(6_000);
   assert.deepEqual(await problems(at), []);
 });
@@ -73,8 +73,8 @@ test("a former owner's feedback stays private after a failed deletion, too", asy
 test("feedback is passed on while the agent still belongs to that owner", async (at) => {
   await thumbWhileAway(at);
   await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
-  const told = await toldOf(at, await agentOfNewOwner(at));
-  assert.deepEqual(told, [{ reaction: "dislike", text: SECRET }]);
+  const notices = await eventsOf(at, await agentOfNewOwner(at));
+  assert.deepEqual(notices, [{ reaction: "dislike", text: SECRET }]);
 });
 
 test("a turn whose confirmation fails on a bad disk does not block the next", async (at) => {
@@ -112,7 +112,7 @@ test("an unreadable disk ends the agent's connection, and is read again later", 
   await at.clock.advance(6_000);
   assert.deepEqual(await problems(at), []);
   const next = await agentOfNewOwner(at);
-  await toldOf(at, next);
+  await eventsOf(at, next);
   assert.deepEqual(next.frames.filter(({ type }) => type === "turn"), []);
   assert.equal(at.host.log.lines.some(({ event }) => event === "owners not read"), false);
 });

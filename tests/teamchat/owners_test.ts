@@ -93,8 +93,8 @@ test("an answer that is being sent to a removed owner stops, its turn is cancell
   back.answer(turnId, "the end");
   await at.clock.advance(180_000);
   assert.deepEqual(textsIn(at, "a:bea"), []);
-  const told = await at.still(back.next("delivery"));
-  assert.deepEqual([told.turn_id, told.outcome], [turnId, "cancelled"]);
+  const delivery = await at.still(back.next("delivery"));
+  assert.deepEqual([delivery.turn_id, delivery.outcome], [turnId, "cancelled"]);
 });
 
 test("an answer to an owner who is removed stops between its messages", async (at) => {

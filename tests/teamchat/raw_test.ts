@@ -263,7 +263,7 @@ async function converse(at: ListenAddress, pieces: readonly string[], count: num
   const peer = await Deno.connect(at);
   const timer = setTimeout(() => peer.close(), END_MS_MAX);
   let text = "";
-  const hear = async (isEnough: () => boolean) => {
+  const readUntil = async (isEnough: () => boolean) => {
     const buffer = new Uint8Array(64 * 1024);
     while (!isEnough()) {
       const read = await peer.read(buffer).catch(() => null);
@@ -277,13 +277,13 @@ async function converse(at: ListenAddress, pieces: readonly string[], count: num
       // A refused connection may close before all pieces are sent.
       await sendText(peer, piece).catch(() => {});
       if (index === 0 && text === "" && /expect: 100/.test(piece)) {
-        await hear(() => statusesOf(text).length > 0);
+        await readUntil(() => statusesOf(text).length > 0);
       } else await new Promise((resolve) => setTimeout(resolve));
     }
-    await hear(() => statusesOf(text).length >= count);
+    await readUntil(() => statusesOf(text).length >= count);
     const before = statusesOf(text).length;
     await peer.write(new TextEncoder().encode(HEALTH)).catch(() => {});
-    await hear(() => statusesOf(text).length > before);
+    await readUntil(() => statusesOf(text).length > before);
     return {
       statuses: statusesOf(text).slice(0, before),
       isKept: statusesOf(text).length > before,

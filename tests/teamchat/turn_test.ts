@@ -23,8 +23,8 @@ test("an owner's message reaches the owner's agent, and the answer streams back"
   assert.equal(room.messages[0]?.text, "One. Two. Three.");
   assert.deepEqual(room.messages[0]?.chunks, ["One. ", "One. Two. "]);
   assert.deepEqual(at.kit.violations(), []);
-  const told = await at.still(agent.next("delivery"));
-  assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
+  const delivery = await at.still(agent.next("delivery"));
+  assert.deepEqual([delivery.turn_id, delivery.outcome], [turnId, "delivered"]);
 });
 
 test("text that arrives before the start of its turn is stored is shown too", async (at) => {

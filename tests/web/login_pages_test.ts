@@ -84,8 +84,10 @@ Deno.test({
             assert.deepEqual(await findings(page), []);
             assert.equal(await overflow(page), 0);
             // For the insecure address, the browser logs the same warning that the page shows.
-            const told = watched.faults.filter((line) => !/Cross-Origin-Opener-Policy/.test(line));
-            assert.deepEqual(told, []);
+            const logged = watched.faults.filter((line) =>
+              !/Cross-Origin-Opener-Policy/.test(line)
+            );
+            assert.deepEqual(logged, []);
             if (!Object.hasOwn(PICTURE_LOOKS, look)) return;
             await page.evaluate(samePort(new URL(url).port));
             await comparePicture(page, blank.page, { name: `${screen.name}-${look}.png` });

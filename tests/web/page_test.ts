@@ -59,8 +59,8 @@ story("a prompt is clicked, the answer streams, and the whole message replaces i
   await untilCount(page.locator(".is-live"), 0);
   await ada.end(turn.turnId);
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
-  const said = page.getByRole("status").getByText("ada: It is abc, by Mia.");
-  await said.waitFor({ state: "attached" });
+  const reply = page.getByRole("status").getByText("ada: It is abc, by Mia.");
+  await reply.waitFor({ state: "attached" });
   await untilCount(page.locator("article"), 1);
 });
 

@@ -97,8 +97,8 @@ async function grow({ agent, page, say }: Scene): Promise<void> {
   agent.answer(turnId, whole);
   await page.getByText(whole, { exact: true }).first().waitFor();
   await page.getByText("AI generated").first().waitFor();
-  const told = await agent.next("delivery");
-  assert.deepEqual([told.turn_id, told.outcome], [turnId, "delivered"]);
+  const delivery = await agent.next("delivery");
+  assert.deepEqual([delivery.turn_id, delivery.outcome], [turnId, "delivered"]);
   const inChat = page.getByText(whole, { exact: true });
   await say("and again");
   const second = await agent.begin();

@@ -159,8 +159,8 @@ story(
       });
       await page.getByRole("button", { name: "Done" }).click();
       await send(page, "who are you?");
-      const said = page.locator(".prose", { hasText: "I am the endpoint of the test." });
-      await said.waitFor({ timeout: 60_000 });
+      const answer = page.locator(".prose", { hasText: "I am the endpoint of the test." });
+      await answer.waitFor({ timeout: 60_000 });
       const cookies = JSON.stringify(await page.context().cookies());
       assert.ok(!(await page.content()).includes(key) && !cookies.includes(key));
       for (const line of await processesOf(up.root)) assert.ok(!line.includes(key), line);

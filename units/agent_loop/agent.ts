@@ -168,6 +168,6 @@ function promptText(block: ContentBlock): string {
 }
 
 function turnIdOf(meta: Readonly<Record<string, unknown>> | null | undefined): string | undefined {
-  const ours = meta?.fleetctl as { turn_id?: unknown } | undefined;
-  return typeof ours?.turn_id === "string" ? ours.turn_id : undefined;
+  const own = meta?.fleetctl as { turn_id?: unknown } | undefined;
+  return typeof own?.turn_id === "string" ? own.turn_id : undefined;
 }

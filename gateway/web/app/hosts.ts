@@ -8,7 +8,7 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import { cleanLine } from "core/text/clean.ts";
-import { agents, announcement, connection, dialog, hostsTold, now } from "gateway/web/app/model.ts";
+import { agents, announcement, connection, dialog, now, sentHosts } from "gateway/web/app/model.ts";
 import { Refused } from "gateway/web/device/cockpit.ts";
 import { beginJob, fetchReports, fetchStatus } from "gateway/web/device/hosts.ts";
 import {
@@ -40,7 +40,7 @@ export interface JobRequest {
 }
 
 /** Limit of concurrent status checks, because each one starts a program on its host. */
-const LOOKS_MAX = 4;
+const CHECKS_MAX = 4;
 
 /** Status checks by host. */
 export const checks = signal<ReadonlyMap<string, HostCheck>>(new Map());
@@ -55,7 +55,7 @@ let before: Fleet | undefined;
 
 /** The hosts, and jobs that the gateway has forgotten. */
 export const fleet = computed<Fleet | undefined>(() => {
-  const next = parseFleet(hostsTold.value);
+  const next = parseFleet(sentHosts.value);
   if (next === undefined) return before = undefined;
   return before = withForgotten(before, next, now.peek());
 });
@@ -79,12 +79,12 @@ export function checkHost(host: string): void {
   const known = checks.value.get(host);
   const check = { at: 0, status: undefined, ...known, fault: "", isAsking: true };
   checks.value = setIn(checks.value, host, check);
-  void lookAtNext();
+  void checkNext();
 }
 
-async function lookAtNext(): Promise<void> {
+async function checkNext(): Promise<void> {
   const [host] = waiting;
-  if (host === undefined || open >= LOOKS_MAX) return;
+  if (host === undefined || open >= CHECKS_MAX) return;
   waiting.delete(host);
   open++;
   const known = checks.value.get(host)?.status;
@@ -99,7 +99,7 @@ async function lookAtNext(): Promise<void> {
   open--;
   now.value = Date.now();
   checks.value = setIn(checks.value, host, check);
-  await lookAtNext();
+  await checkNext();
 }
 
 /** Opens the dialog to confirm a job. */

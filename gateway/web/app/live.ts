@@ -37,10 +37,10 @@ import {
   agents,
   connection,
   hostsProblem,
-  hostsTold,
   isHosts,
   now,
   selected,
+  sentHosts,
   transcript,
 } from "gateway/web/app/model.ts";
 
@@ -291,7 +291,7 @@ class Loop implements Live {
       }
       case "hosts":
         this.#flush();
-        hostsTold.value = record(event.data);
+        sentHosts.value = record(event.data);
         return;
       case "host":
         this.#enqueue({ host: event.data });
@@ -330,7 +330,7 @@ class Loop implements Live {
     this.#queue = [];
     const stored: WireEvent[] = [];
     let next = transcript.value;
-    let hosts = hostsTold.value;
+    let hosts = sentHosts.value;
     let run: WireEvent[] = [];
     for (const item of items) {
       if ("preview" in item) {
@@ -346,7 +346,7 @@ class Loop implements Live {
     next = withEvents(next, run);
     batch(() => {
       transcript.value = next;
-      hostsTold.value = hosts;
+      sentHosts.value = hosts;
       this.#events.onEvents(stored);
     });
     for (const turnId of headless(next, stored)) {
@@ -363,7 +363,7 @@ function isLost(): boolean {
 /** Hosts are for admins: a viewer who no longer is one gets a message, and the rest continues. */
 function isAboutHosts({ problem }: Refused): boolean {
   if (problem.code !== "fleet-denied" || hostsProblem.value !== "") return false;
-  hostsTold.value = undefined;
+  sentHosts.value = undefined;
   hostsProblem.value = problem.detail;
   return true;
 }

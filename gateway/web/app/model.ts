@@ -27,7 +27,7 @@ export const isHosts = signal(false);
 /**
  * Hosts as the gateway sent them, for the script of the hosts page, which is loaded on first use.
  */
-export const hostsTold = signal<Readonly<Record<string, unknown>> | undefined>(undefined);
+export const sentHosts = signal<Readonly<Record<string, unknown>> | undefined>(undefined);
 /** Why the hosts cannot be shown; empty when they can. */
 export const hostsProblem = signal("");
 /** The open transcript. */

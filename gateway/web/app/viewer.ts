@@ -17,13 +17,13 @@ export function watchViewer(): void {
   // A page without a viewer clears the key: other tabs must not yield to it.
   keepChoice(SIGNED_IN, VIEWER === "" ? undefined : VIEWER);
   addEventListener(OTHER_VIEWER, giveWay);
-  addEventListener("storage", lookAgain);
-  addEventListener("focus", lookAgain);
-  addEventListener("pageshow", lookAgain);
-  document.addEventListener("visibilitychange", lookAgain);
+  addEventListener("storage", checkAgain);
+  addEventListener("focus", checkAgain);
+  addEventListener("pageshow", checkAgain);
+  document.addEventListener("visibilitychange", checkAgain);
 }
 
-function lookAgain(): void {
+function checkAgain(): void {
   const signedIn = readChoice(SIGNED_IN);
   if (signedIn !== undefined && signedIn !== VIEWER) giveWay();
 }

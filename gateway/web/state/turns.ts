@@ -310,10 +310,10 @@ function callOf(
     : statusOf(text(result.status));
   if (tool === SEND_TOOL && mcp !== null) {
     const given = record(call.arguments);
-    const said = pick(given, ["text", "message", "content", "body"]);
-    if (said !== undefined) {
+    const body = pick(given, ["text", "message", "content", "body"]);
+    if (body !== undefined) {
       const to = pick(given, ["to", "recipient", "channel", "conversation", "chat_id"]) ?? "";
-      return { kind: "sent", key, via: mcp, to, text: said, status };
+      return { kind: "sent", key, via: mcp, to, text: body, status };
     }
   }
   return {

@@ -19,23 +19,23 @@ import { BackButton } from "gateway/web/view/shell.tsx";
 /** The pane. */
 export function HostsPane() {
   useEffect(followHosts, []);
-  const told = fleet.value;
-  const online = told?.hosts.filter(({ isOnline }) => isOnline) ?? [];
+  const known = fleet.value;
+  const online = known?.hosts.filter(({ isOnline }) => isOnline) ?? [];
   return (
     <>
       <header class="bar talk-bar">
         <BackButton />
         <h1 class="talk-name">Hosts</h1>
-        {told === undefined || told.hosts.length === 0
+        {known === undefined || known.hosts.length === 0
           ? null
-          : <p class="talk-state">{online.length} of {told.hosts.length} connected</p>}
+          : <p class="talk-state">{online.length} of {known.hosts.length} connected</p>}
         <span class="spacer" />
         {online.length < 2 ? null : <ApplyAll hosts={online} />}
       </header>
       <div class="pane-place">
         <div class="pane" tabIndex={0} role="region" aria-label="Hosts of the fleet">
           <div class="column hosts">
-            <Content told={told} />
+            <Content known={known} />
           </div>
         </div>
       </div>
@@ -57,7 +57,7 @@ function ApplyAll({ hosts }: { readonly hosts: readonly HostView[] }) {
   );
 }
 
-function Content({ told }: { readonly told: Fleet | undefined }) {
+function Content({ known }: { readonly known: Fleet | undefined }) {
   if (hostsProblem.value !== "") {
     return (
       <div class="empty">
@@ -67,7 +67,7 @@ function Content({ told }: { readonly told: Fleet | undefined }) {
       </div>
     );
   }
-  if (told === undefined) {
+  if (known === undefined) {
     if (connection.value.kind === "signed-out") {
       return <p class="list-note">Sign in to see them.</p>;
     }
@@ -79,20 +79,20 @@ function Content({ told }: { readonly told: Fleet | undefined }) {
   }
   return (
     <>
-      {told.isComplete ? null : (
+      {known.isComplete ? null : (
         <p class="notice" role="alert">
           The list of enrolled hosts cannot be read, so hosts that are away are missing here. On the
           gateway's host: <code>fleetctl apply</code>
         </p>
       )}
-      {told.hosts.length === 0 ? <NoHosts told={told} /> : <Groups told={told} />}
+      {known.hosts.length === 0 ? <NoHosts known={known} /> : <Groups known={known} />}
     </>
   );
 }
 
-function Groups({ told }: { readonly told: Fleet }) {
-  const away = told.hosts.filter(({ isOnline }) => !isOnline);
-  const here = told.hosts.filter(({ isOnline }) => isOnline);
+function Groups({ known }: { readonly known: Fleet }) {
+  const away = known.hosts.filter(({ isOnline }) => !isOnline);
+  const here = known.hosts.filter(({ isOnline }) => isOnline);
   const bad = here.filter(({ host }) => (checks.value.get(host)?.status?.faults.length ?? 0) > 0);
   return (
     <>
@@ -106,11 +106,11 @@ function Groups({ told }: { readonly told: Fleet }) {
           ))}.
         </p>
       )}
-      <Group name="Not connected" hosts={away} told={told} />
-      <Group name="Connected" hosts={here} told={told} />
+      <Group name="Not connected" hosts={away} known={known} />
+      <Group name="Connected" hosts={here} known={known} />
       <details class="add-host">
         <summary>Add a host</summary>
-        <AddHost told={told} />
+        <AddHost known={known} />
       </details>
     </>
   );
@@ -134,10 +134,10 @@ function ToHost({ host }: { readonly host: string }) {
 }
 
 function Group(
-  { name, hosts, told }: {
+  { name, hosts, known }: {
     readonly name: string;
     readonly hosts: readonly HostView[];
-    readonly told: Fleet;
+    readonly known: Fleet;
   },
 ) {
   if (hosts.length === 0) return null;
@@ -147,13 +147,13 @@ function Group(
         {name} <span class="faint">{hosts.length}</span>
       </h2>
       {hosts.map((host) => (
-        <HostCard host={host} gateway={told.gateway} version={told.version} key={host.host} />
+        <HostCard host={host} gateway={known.gateway} version={known.version} key={host.host} />
       ))}
     </section>
   );
 }
 
-function NoHosts({ told }: { readonly told: Fleet }) {
+function NoHosts({ known }: { readonly known: Fleet }) {
   return (
     <div class="no-hosts">
       <Icon name="host" />
@@ -165,13 +165,13 @@ function NoHosts({ told }: { readonly told: Fleet }) {
         ledger. A trial with <code>fleetctl up</code> has no such connection.
       </p>
       <h3>Add a host</h3>
-      <AddHost told={told} />
+      <AddHost known={known} />
     </div>
   );
 }
 
-function AddHost({ told }: { readonly told: Fleet }) {
-  const { there, here } = addCommands(told.gateway);
+function AddHost({ known }: { readonly known: Fleet }) {
+  const { there, here } = addCommands(known.gateway);
   return (
     <ol class="steps">
       <li>
@@ -181,7 +181,7 @@ function AddHost({ told }: { readonly told: Fleet }) {
       <li>
         <p>
           The last line prints the host's name and its key. With both, as root on{" "}
-          {told.gateway === "" ? "the gateway's host" : told.gateway}:
+          {known.gateway === "" ? "the gateway's host" : known.gateway}:
         </p>
         <CodeBlock text={here} language="sh" />
       </li>

@@ -59,7 +59,7 @@ export async function measureFlood(
   await Deno.writeTextFile(program, FLOOD);
   const modes = { none: undefined, passwords: "authorization", "no passwords": "x-nothing" };
   const took: Record<string, number[]> = {};
-  const told: Record<string, string> = {};
+  const reported: Record<string, string> = {};
   let floods = 0;
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, header] of Object.entries(modes)) {
@@ -72,7 +72,7 @@ export async function measureFlood(
       const latencies = await runPaced(others, { pace: at.pace, seconds: SECONDS });
       (took[name] ??= []).push(quantile(latencies, 0.99));
       if (flood === undefined) continue;
-      told[name] = new TextDecoder().decode((await flood).stdout).trim();
+      reported[name] = new TextDecoder().decode((await flood).stdout).trim();
       await new Promise((resolve) => setTimeout(resolve, DRAIN_MS));
     }
   }
@@ -80,6 +80,8 @@ export async function measureFlood(
   console.log("|---|---|---|");
   for (const [name, all] of Object.entries(took)) {
     const each = all.map((one) => one.toFixed(1)).join(", ");
-    console.log(`| ${name} | ${quantile(all, 0.5).toFixed(2)} (${each}) | ${told[name] ?? ""} |`);
+    console.log(
+      `| ${name} | ${quantile(all, 0.5).toFixed(2)} (${each}) | ${reported[name] ?? ""} |`,
+    );
   }
 }

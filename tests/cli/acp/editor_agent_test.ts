@@ -175,7 +175,7 @@ Deno.test("each new thread begins a conversation, which its prompts use", async 
   assert.notEqual(one, two);
   assert.deepEqual(again, [one, two]);
   assert.deepEqual(threads, [`ada/${one}`, `ada/${two}`]);
-  assert.ok(!scene.said().join("").includes("older version"));
+  assert.ok(!scene.texts().join("").includes("older version"));
   await scene.close();
 });
 
@@ -201,7 +201,7 @@ for (const [name, sessionId, conversation] of RESUMED) {
     const thread = conversation === undefined
       ? "continues the agent's default conversation"
       : `is the conversation "${conversation}"`;
-    assert.ok(scene.said().join("").includes(thread));
+    assert.ok(scene.texts().join("").includes(thread));
     await scene.close();
   });
 }
@@ -224,7 +224,7 @@ Deno.test("an older dial unit uses the default conversation, and the editor says
   await turn.event("turn_asked", { text: "hello", by: "the operator" });
   turn.end(ending("completed"));
   assert.equal(await answer, "end_turn");
-  assert.match(scene.said().join(""), /older version\. This prompt continues the agent's default/);
+  assert.match(scene.texts().join(""), /older version\. This prompt continues the agent's default/);
   await scene.close();
 });
 

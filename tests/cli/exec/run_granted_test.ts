@@ -48,23 +48,23 @@ async function envelope(
 }
 
 async function run(host: MemoryHost, stdin: string) {
-  const { deps, said } = memoryCli(host, { stdin });
+  const { deps, output } = memoryCli(host, { stdin });
   const code = await runGranted(deps);
-  return { code, ...said };
+  return { code, ...output };
 }
 
 Deno.test("runGranted() runs the verb of a valid envelope", async () => {
   const host = await machine();
-  const said = await run(host, await envelope(host, { argv: ["agents", "list", "--json"] }));
-  assert.equal(said.err, "");
-  assert.equal(said.code, 0);
-  assert.equal(JSON.parse(said.out).agents[0].name, "ada");
+  const output = await run(host, await envelope(host, { argv: ["agents", "list", "--json"] }));
+  assert.equal(output.err, "");
+  assert.equal(output.code, 0);
+  assert.equal(JSON.parse(output.out).agents[0].name, "ada");
 });
 
 Deno.test("runGranted() runs for the caller of the grant, not for root", async () => {
   const host = await machine();
-  const said = await run(host, await envelope(host, { argv: ["agents", "list"] }, AGENT));
-  assert.match(said.out, /ada/);
+  const output = await run(host, await envelope(host, { argv: ["agents", "list"] }, AGENT));
+  assert.match(output.out, /ada/);
   const denied = await run(
     host,
     await envelope(host, { argv: ["agents", "add", "--channel=webview", "--", "eve"] }, AGENT),
@@ -86,27 +86,27 @@ Deno.test("runGranted() refuses a grant that is too old", async () => {
   const host = await machine();
   const text = await envelope(host, { argv: ["agents", "list"] });
   await host.clock.advance(31_000);
-  const said = await run(host, text);
-  assert.equal(said.code, 4);
-  assert.match(said.err, /it has expired or is not valid yet/);
+  const output = await run(host, text);
+  assert.equal(output.code, 4);
+  assert.match(output.err, /it has expired or is not valid yet/);
 });
 
 Deno.test("runGranted() refuses an envelope that was changed", async () => {
   const host = await machine();
   const text = await envelope(host, { argv: ["agents", "list"] }, AGENT);
-  const said = await run(host, text.replace('"kind":"agent"', '"kind":"admin"'));
-  assert.equal(said.code, 4);
-  assert.match(said.err, /signature does not match/);
-  assert.equal(said.out, "");
+  const output = await run(host, text.replace('"kind":"agent"', '"kind":"admin"'));
+  assert.equal(output.code, 4);
+  assert.match(output.err, /signature does not match/);
+  assert.equal(output.out, "");
 });
 
 for (
   const [name, stdin] of [["nothing", ""], ["no JSON", "hello"], ["an empty object", "{}"]] as const
 ) {
   Deno.test(`runGranted() refuses ${name}`, async () => {
-    const said = await run(await machine(), stdin);
-    assert.equal(said.code, 2);
-    assert.match(said.err, /the envelope is unusable/);
+    const output = await run(await machine(), stdin);
+    assert.equal(output.code, 2);
+    assert.match(output.err, /the envelope is unusable/);
   });
 }
 
@@ -114,19 +114,19 @@ Deno.test("runGranted() refuses without its key file, and names the remedy", asy
   const host = await machine();
   const text = await envelope(host, { argv: ["agents", "list"] });
   await host.files.remove(paths.hostOpKeys);
-  const said = await run(host, text);
-  assert.equal(said.code, 1);
-  assert.match(said.err, /Cannot use the key file/);
-  assert.match(said.err, /hint: fleetctl apply/);
-  assert.ok(!said.err.includes(KEY));
+  const output = await run(host, text);
+  assert.equal(output.code, 1);
+  assert.match(output.err, /Cannot use the key file/);
+  assert.match(output.err, /hint: fleetctl apply/);
+  assert.ok(!output.err.includes(KEY));
 });
 
 Deno.test("runGranted() answers in JSON when JSON was requested", async () => {
   const host = await machine();
-  const said = await run(
+  const output = await run(
     host,
     await envelope(host, { argv: ["mcp", "wired", "--json", "--", "nobody"] }),
   );
-  assert.ok(said.code !== 0);
-  assert.ok(JSON.parse(said.out).error.code.length > 0);
+  assert.ok(output.code !== 0);
+  assert.ok(JSON.parse(output.out).error.code.length > 0);
 });

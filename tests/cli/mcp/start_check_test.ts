@@ -29,10 +29,10 @@ function socketOf(host: CatalogHost): Deno.Listener {
   const listener = Deno.listen({ transport: "unix", path });
   void (async () => {
     for await (const connection of listener) {
-      const { err: said } = await start(host);
+      const { err: result } = await start(host);
       const unit = mcpServiceUnit("wiki" as McpName, "ada" as AgentName).replace("@.", "@1.");
       await Deno.mkdir(host.paths.logs, { recursive: true });
-      await Deno.writeTextFile(`${host.paths.logs}/${unit}.log`, said);
+      await Deno.writeTextFile(`${host.paths.logs}/${unit}.log`, result);
       // Close with unread bytes, so that the kernel resets the connection.
       connection.close();
     }

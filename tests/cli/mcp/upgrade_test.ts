@@ -222,14 +222,14 @@ Deno.test("new wording and optional parameters apply; a breaking change is repor
   ]);
   await startAt(host);
   for (
-    const [to, said] of [
+    const [to, wanted] of [
       ["1.0.1", /wording +read_page +"Reads a page" became "Reads one page"/],
       ["1.0.2", /new-optional +read_page +accepts the new parameter "limit"/],
       ["1.0.3", /breaking +read_page +no longer accepts "text"/],
     ] as const
   ) {
     const upgraded = await host.run("mcp", "catalog", "upgrade", "wiki", "--to", to);
-    assert.match(upgraded.stdout, said);
+    assert.match(upgraded.stdout, wanted);
     assert.doesNotMatch(upgraded.stdout, /held back/);
   }
   assert.deepEqual(await riskOf(host, "wiki"), {});

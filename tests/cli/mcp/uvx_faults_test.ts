@@ -223,13 +223,13 @@ Deno.test("mcp catalog add on a full disk pins nothing, and reports the full dis
   const failed = { mcp: "wiki", package: "acme-wiki", version: "1.0.0" };
   const output =
     "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
-  const said = pythonRefusal(failed, {
+  const refusal = pythonRefusal(failed, {
     output,
     isLate: false,
     isTooLarge: false,
     isPortable: true,
   });
-  assert.deepEqual([said.code, said.hints], ["disk-full", ["df -h"]]);
+  assert.deepEqual([refusal.code, refusal.hints], ["disk-full", ["df -h"]]);
 });
 
 Deno.test("a verb that is killed while it vendors leaves nothing in use", async () => {

@@ -30,7 +30,7 @@ async function editorOf(caller: Caller) {
     );
   await shard("ada");
   await shard("zoe", "admin: true\n");
-  const { deps, said } = memoryCli(host, {
+  const { deps, output: printed } = memoryCli(host, {
     ports: {
       sockets: {
         ...host.sockets,
@@ -63,7 +63,7 @@ async function editorOf(caller: Caller) {
     const code = await ended;
     await writer.close();
     await editor.closed;
-    assert.deepEqual([code, said.err], [0, ""]);
+    assert.deepEqual([code, printed.err], [0, ""]);
   };
   return { editor, shard, end };
 }

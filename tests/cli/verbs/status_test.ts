@@ -185,8 +185,8 @@ Deno.test("status reports a share of the gateway's disk before and when it is fu
       const verb = `fleetctl gc --events ${span}`;
       assert.deepEqual(only?.hints, span === undefined ? [] : [`${verb} --dry-run`, verb]);
     }
-    for (const untold of [undefined, null, "full", { bytes: 5 }, { bytes: 5, bytes_max: 0 }]) {
-      storage = untold;
+    for (const value of [undefined, null, "full", { bytes: 5 }, { bytes: 5, bytes_max: 0 }]) {
+      storage = value;
       assert.deepEqual(about(await status()), []);
     }
   });

@@ -107,7 +107,7 @@ for (const row of viewers) {
   });
 }
 
-const nobody: Viewer = { kind: "denied", reason: "identity-absent" };
+const noIdentity: Viewer = { kind: "denied", reason: "identity-absent" };
 const owner: Viewer = { kind: "owner", email: "m", agent: agent("mia"), isAdmin: false };
 const admin: Viewer = { kind: "owner", email: "b", agent: agent("bob"), isAdmin: true };
 /** The viewers that pass each gate, for an external request about agent mia. */
@@ -120,7 +120,7 @@ const passes = {
   hostView: ["host"],
 } as const;
 const callers = {
-  nobody,
+  nobody: noIdentity,
   owner,
   other: { ...owner, agent: agent("zed") },
   admin,
@@ -137,7 +137,7 @@ for (const gate of GATES) {
 }
 
 Deno.test("decideGate() admits a local program at the gate loopback", () => {
-  const input = { viewer: nobody, isLocalProgram: true, agents: [] };
+  const input = { viewer: noIdentity, isLocalProgram: true, agents: [] };
   assert.equal(decideGate("loopback", input).allow, true);
 });
 

@@ -61,9 +61,9 @@ for (const [name, annotations, want] of JUDGED) {
 
 Deno.test("proposeMarks() marks tools not known to be read-only, unless already marked", () => {
   const tools = locked(hints("read_page", READS), hints("write_page"), hints("wipe"));
-  const said = parseMarks(["wipe=block"]);
-  assert.ok(said.ok);
-  assert.deepEqual(markPairs(proposeMarks(tools, said.value)), [["write_page", "ask"]]);
+  const outcome = parseMarks(["wipe=block"]);
+  assert.ok(outcome.ok);
+  assert.deepEqual(markPairs(proposeMarks(tools, outcome.value)), [["write_page", "ask"]]);
   const every = parseMarks(["*=allow"]);
   assert.ok(every.ok);
   assert.deepEqual(proposeMarks(tools, every.value), []);

@@ -29,13 +29,13 @@ function serve(admit: () => Promise<Admission>, receive = () => {}) {
   const registry = createSessionRegistry(clock);
   const metrics = createMetricSet("t", { counters: DIAL_COUNTERS, gauges: DIAL_GAUGES });
   const peer = fakePeer();
-  const told: string[] = [];
+  const reported: string[] = [];
   serveSession(peer.connection, {
     nonce: undefined,
     admit,
-    onAccepted: (agent) => told.push(`accepted ${agent}`),
-    onRejected: ({ agent }, reason) => told.push(`rejected ${agent} ${reason}`),
-    onSettled: () => told.push("settled"),
+    onAccepted: (agent) => reported.push(`accepted ${agent}`),
+    onRejected: ({ agent }, reason) => reported.push(`rejected ${agent} ${reason}`),
+    onSettled: () => reported.push("settled"),
   }, {
     router: {
       attach: (session) => registry.put(session),
@@ -49,7 +49,7 @@ function serve(admit: () => Promise<Admission>, receive = () => {}) {
     random: seededRandom(),
     version: "1.2.3",
   });
-  return { clock, log, registry, metrics, peer, told };
+  return { clock, log, registry, metrics, peer, reported };
 }
 
 const REGISTER = { type: "register", user_email: "mia@example.org", agent: "mia" };
@@ -57,10 +57,10 @@ const accept = () => Promise.resolve({ accept: true, agent: "mia", provenKey: "k
 
 Deno.test("serveSession() drops a peer that does not answer a close of either side", async () => {
   for (const how of ["close", "end"] as const) {
-    const { clock, registry, peer, told } = serve(accept);
+    const { clock, registry, peer, reported } = serve(accept);
     peer.say(REGISTER);
     await settle();
-    assert.deepEqual(told, ["accepted mia", "settled"]);
+    assert.deepEqual(reported, ["accepted mia", "settled"]);
     assert.deepEqual(peer.sent, [{
       type: "registered",
       version: "1.2.3",
@@ -86,30 +86,30 @@ Deno.test("serveSession() reports a peer that disconnected before it registered"
       [CLOSE.tooBig, "first-frame-too-big"],
     ] as const
   ) {
-    const { clock, metrics, peer, told } = serve(accept);
+    const { clock, metrics, peer, reported } = serve(accept);
     peer.leave(code);
-    assert.deepEqual(told, [`rejected  ${reason}`, "settled"]);
+    assert.deepEqual(reported, [`rejected  ${reason}`, "settled"]);
     assert.equal(metrics.value("registers", { result: "rejected", reason }), 1);
     assert.equal(clock.pending(), 0);
   }
 });
 
 Deno.test("serveSession() does not register a peer that left during the look-up", async () => {
-  const looked = Promise.withResolvers<Admission>();
-  const { registry, peer, told } = serve(() => looked.promise);
+  const admission = Promise.withResolvers<Admission>();
+  const { registry, peer, reported } = serve(() => admission.promise);
   peer.say(REGISTER);
   peer.leave(1006);
-  looked.resolve({ accept: true, agent: "mia", provenKey: undefined });
+  admission.resolve({ accept: true, agent: "mia", provenKey: undefined });
   await settle();
   assert.equal(registry.get("mia"), undefined);
-  assert.deepEqual(told, ["settled"]);
+  assert.deepEqual(reported, ["settled"]);
 });
 
 Deno.test("serveSession() rejects a peer whose look-up fails", async () => {
-  const { log, peer, told } = serve(() => Promise.reject(new Error("disk")));
+  const { log, peer, reported } = serve(() => Promise.reject(new Error("disk")));
   peer.say(REGISTER);
   await settle();
-  assert.deepEqual(told, ["rejected mia check-failed"]);
+  assert.deepEqual(reported, ["rejected mia check-failed"]);
   assert.deepEqual(peer.ends, [CLOSE.policyViolation]);
   assert.equal(log.of("register check failed")[0]?.fields.error, "disk");
 });
@@ -136,7 +136,7 @@ const STORED = { ackedSeq: 2, repeated: 0, otherAgents: 0, hasGap: false };
 function inboxes(append: () => Result<typeof STORED>) {
   const log = recordingLog();
   const metrics = createMetricSet("t", { counters: DIAL_COUNTERS, gauges: DIAL_GAUGES });
-  const said: unknown[] = [];
+  const results: unknown[] = [];
   const clock = fakeClock();
   const pauses: number[] = [];
   const session: DialSession = {
@@ -148,9 +148,9 @@ function inboxes(append: () => Result<typeof STORED>) {
     provenKey: undefined,
     peer: "p",
     since: 0,
-    send: (frame) => said.push(frame) > 0,
+    send: (frame) => results.push(frame) > 0,
     pauseReading: (ms) => void pauses.push(ms),
-    close: (code, reason) => void said.push([code, reason]),
+    close: (code, reason) => void results.push([code, reason]),
     end: () => {},
   };
   const writes: (() => Promise<void>)[] = [];
@@ -160,42 +160,42 @@ function inboxes(append: () => Result<typeof STORED>) {
       batches.push(events.length);
       return append();
     },
-    onStored: () => said.push("stored"),
+    onStored: () => results.push("stored"),
     run: (_agent, write) => void writes.push(write),
     metrics,
     clock,
     log,
   });
-  return { log, clock, metrics, pauses, said, session, writes, batches, take };
+  return { log, clock, metrics, pauses, results, session, writes, batches, take };
 }
 
 Deno.test("createInboxes() writes events that arrive together, then acknowledges", async () => {
-  const { said, session, writes, batches, take } = inboxes(() => ok(STORED));
+  const { results, session, writes, batches, take } = inboxes(() => ok(STORED));
   take(session, EVENT);
   take(session, { ...EVENT, seq: 2 });
   assert.equal(writes.length, 1);
-  assert.deepEqual(said, []);
+  assert.deepEqual(results, []);
   await writes[0]?.();
   assert.deepEqual(batches, [2]);
-  assert.deepEqual(said, ["stored", { type: "ack", seq: 2 }]);
+  assert.deepEqual(results, ["stored", { type: "ack", seq: 2 }]);
 });
 
 Deno.test("createInboxes() acknowledges nothing that is not stored", async () => {
-  const { log, said, session, writes, take } = inboxes(() =>
+  const { log, results, session, writes, take } = inboxes(() =>
     err(refusal("storage-failed", "Cannot store events: the disk is full"))
   );
   take(session, EVENT);
   await writes[0]?.();
-  assert.deepEqual(said, [[CLOSE.tryAgainLater, "storage"]]);
+  assert.deepEqual(results, [[CLOSE.tryAgainLater, "storage"]]);
   assert.equal(log.of("event not stored").length, 1);
 });
 
 Deno.test("createInboxes() disconnects an agent that exceeds the limit of unstored events", () => {
-  const { log, said, session, writes, take } = inboxes(() => ok(STORED));
+  const { log, results, session, writes, take } = inboxes(() => ok(STORED));
   for (let seq = 1; seq <= DIAL_LIMITS.unstoredEventsMax + 1; seq++) {
     take(session, { ...EVENT, seq });
   }
-  assert.deepEqual(said, [[CLOSE.policyViolation, "too many events"]]);
+  assert.deepEqual(results, [[CLOSE.policyViolation, "too many events"]]);
   assert.equal(log.of("agent exceeds the limit of unstored events").length, 1);
   assert.equal(writes.length, 1);
 });

@@ -71,8 +71,8 @@ Deno.test("runCli() prints hints for the tree, and leaves JSON unchanged", async
   const root = await Deno.makeTempDir({ prefix: "fctl" });
   const env = { FLEETCTL_FROM_TREE: "/src" };
   try {
-    const said = await runFleetctl(["nosuch"], { root, env });
-    assert.match(said.stderr, /^hint: FLEETCTL_ROOT=\S+ \.\/dev run fleetctl help$/m);
+    const output = await runFleetctl(["nosuch"], { root, env });
+    assert.match(output.stderr, /^hint: FLEETCTL_ROOT=\S+ \.\/dev run fleetctl help$/m);
     const json = await runFleetctl(["nosuch", "--json"], { root, env });
     assert.match(json.stdout, /"hints":\["fleetctl help"\]/);
     const status = await runFleetctl(["status"], { root, env });

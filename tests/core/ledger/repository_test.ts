@@ -314,20 +314,20 @@ repoTest(
     const { host, paths, git } = bench;
     assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
     const path = paths.agentShard("ada");
-    let looks = 0;
+    let attempts = 0;
     const changed = await commitChange(host, paths, {
       verb: "agents set",
       caller: "root",
       summary: "a note",
       // Runs after the files are read and before they are written.
       accept: async () => {
-        if (looks++ === 0) await Deno.writeTextFile(path, "admin: true\n", { append: true });
+        if (attempts++ === 0) await Deno.writeTextFile(path, "admin: true\n", { append: true });
         return ok(undefined);
       },
       edits: [{ path, change: (current) => ok(`${current}# a note\n`) }],
     });
     assert(changed.ok, JSON.stringify(changed));
-    assert.equal(looks, 2);
+    assert.equal(attempts, 2);
     assert.match(await Deno.readTextFile(path), /\nadmin: true\n# a note\n$/);
     assert.match(await git("log", "--format=%s", "-2"), /a note\n.*recover/);
     await assertSound(bench);
@@ -340,13 +340,13 @@ repoTest(
     const { host, paths, git } = bench;
     assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
     const path = paths.agentShard("ada");
-    let looks = 0;
+    let attempts = 0;
     const refused = await commitChange(host, paths, {
       verb: "agents set",
       caller: "root",
       summary: "a note",
       accept: async () => {
-        await Deno.writeTextFile(path, `# edit ${++looks}\n`, { append: true });
+        await Deno.writeTextFile(path, `# edit ${++attempts}\n`, { append: true });
         return ok(undefined);
       },
       edits: [{ path, change: (current) => ok(`${current}# a note\n`) }],

@@ -15,19 +15,19 @@ const CONFIG = new URL("../../../deno.json", import.meta.url).pathname;
 /** Listens, records what it receives, and answers each connection once. */
 function listen(answer: string) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const heard: string[] = [];
+  const requests: string[] = [];
   const running = (async () => {
     for await (const connection of listener) {
       const buffer = new Uint8Array(8_192);
       const read = await connection.read(buffer);
-      heard.push(new TextDecoder().decode(buffer.subarray(0, read ?? 0)));
+      requests.push(new TextDecoder().decode(buffer.subarray(0, read ?? 0)));
       await connection.write(new TextEncoder().encode(answer));
       connection.close();
     }
   })().catch(() => {});
   return {
     port: (listener.addr as Deno.NetAddr).port,
-    heard,
+    requests,
     [Symbol.asyncDispose]: async () => {
       listener.close();
       await running;
@@ -60,10 +60,10 @@ Deno.test("HTTPS_PROXY gets the request; a request that it refuses was never sen
   await using proxy = listen("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
   const env = { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
   assert.equal(await ask("https://smba.test/v3/x", env), "unmade");
-  assert.deepEqual(proxy.heard.map((text) => text.split("\r\n")[0]), [
+  assert.deepEqual(proxy.requests.map((text) => text.split("\r\n")[0]), [
     "CONNECT smba.test:443 HTTP/1.1",
   ]);
-  assert.equal(proxy.heard.join().includes("secret"), false);
+  assert.equal(proxy.requests.join().includes("secret"), false);
 });
 
 Deno.test("an unreachable proxy is not bypassed", async () => {
@@ -82,5 +82,5 @@ Deno.test("a proxy gets no request to this machine, and NO_PROXY exempts a host"
   // The name does not exist: the process resolved it instead of handing it to the proxy.
   const exempt = { HTTPS_PROXY: at, NO_PROXY: "other.test,smba.test" };
   assert.equal(await ask("https://smba.test/v3/x", exempt), "unmade");
-  assert.deepEqual([proxy.heard, server.heard.length], [[], 1]);
+  assert.deepEqual([proxy.requests, server.requests.length], [[], 1]);
 });

@@ -97,10 +97,10 @@ Deno.test("readAskUser() and readUserInput() accept only what can be shown and a
   );
   fc.assert(
     fc.property(input, (given) => {
-      const ours = readAskUser(given);
-      if (ours.ok) holds(ours.value.form);
-      const theirs = readUserInput({ ...given });
-      if (theirs.ok) holds(theirs.value.form);
+      const asUser = readAskUser(given);
+      if (asUser.ok) holds(asUser.value.form);
+      const codex = readUserInput({ ...given });
+      if (codex.ok) holds(codex.value.form);
     }),
     { numRuns: 500 },
   );

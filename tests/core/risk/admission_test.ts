@@ -117,8 +117,8 @@ Deno.test("an admin may use only read-only tools of another agent", async () => 
 });
 
 Deno.test("readOrigin() accepts as root only a caller that states it", () => {
-  const said = { kind: "relayed", verb: "mcp read", by: "x" } as const;
-  assert.deepEqual(readOrigin(said), said);
-  assert.deepEqual(readOrigin({ ...said, root: "true" }), said);
-  assert.deepEqual(readOrigin({ ...said, root: true }), { ...said, root: true });
+  const written = { kind: "relayed", verb: "mcp read", by: "x" } as const;
+  assert.deepEqual(readOrigin(written), written);
+  assert.deepEqual(readOrigin({ ...written, root: "true" }), written);
+  assert.deepEqual(readOrigin({ ...written, root: true }), { ...written, root: true });
 });

@@ -36,11 +36,11 @@ async function ask(...parts: readonly string[]) {
 }
 
 Deno.test("forward() passes output on in order and returns the exit code", async () => {
-  const said = await ask(
+  const answer = await ask(
     '{"type":"out","text":"a"}\n{"type":"err","te',
     'xt":"b"}\n{"type":"out","text":"c\\n"}\n{"type":"exit","code":3}\n',
   );
-  assert.deepEqual(said, { code: { ok: true, value: 3 }, out: "ac\n", err: "b" });
+  assert.deepEqual(answer, { code: { ok: true, value: 3 }, out: "ac\n", err: "b" });
 });
 
 Deno.test("forward() sends the input of a verb that serves its client", async () => {
@@ -77,8 +77,8 @@ Deno.test("forward() stops reading its input when the verb ends", async () => {
 
 Deno.test("forward() returns the daemon's refusal as its own", async () => {
   const error = { code: "x", kind: "denied", message: "Cannot", details: [], hints: ["h"] };
-  const said = await ask(`${JSON.stringify({ type: "refused", error })}\n`);
-  assert.deepEqual(said.code, { ok: false, error });
+  const answer = await ask(`${JSON.stringify({ type: "refused", error })}\n`);
+  assert.deepEqual(answer.code, { ok: false, error });
 });
 
 for (

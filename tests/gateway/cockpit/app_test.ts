@@ -78,9 +78,9 @@ test("a page of another viewer gets nothing, and its turn is refused", async (ru
     (await call(running, "/api/agents", { headers: of("mia@example.org") })).status,
     200,
   );
-  const nobody = { "x-user-email": "", ...of("mia@example.org") };
+  const noIdentity = { "x-user-email": "", ...of("mia@example.org") };
   assert.equal(
-    (await call(running, "/api/agents", { headers: nobody })).body.code,
+    (await call(running, "/api/agents", { headers: noIdentity })).body.code,
     "viewer-denied",
   );
   assert.equal((await post(running, turn, of("mia@example.org"))).status, 202);

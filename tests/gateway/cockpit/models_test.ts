@@ -59,9 +59,14 @@ Deno.test({
     withDesk(
       () => ok({ ...CARD, changed: true, restarted: true }),
       async ({ calls, post, logged }) => {
-        const said = await post({ agent: "mia", provider: "anthropic", model: "big-1", key: KEY });
-        assert.equal(said.status, 200);
-        const body = await said.text();
+        const answered = await post({
+          agent: "mia",
+          provider: "anthropic",
+          model: "big-1",
+          key: KEY,
+        });
+        assert.equal(answered.status, 200);
+        const body = await answered.text();
         assert.deepEqual(JSON.parse(body), CARD);
         assert.equal(calls[0]?.stdin, KEY);
         const words = "agents model set --json --provider anthropic --model=big-1 --key - -- mia";
@@ -77,14 +82,14 @@ Deno.test({
   fn: () =>
     withDesk(() => ok(CARD), async ({ calls, post }) => {
       const base = { agent: "mia", provider: "openai-compatible", model: "m" };
-      const said = await post({
+      const answered = await post({
         ...base,
         base_url: "http://127.0.0.1:1/v1",
         key: " ",
         check: false,
       });
-      assert.equal(said.status, 200);
-      await said.body?.cancel();
+      assert.equal(answered.status, 200);
+      await answered.body?.cancel();
       assert.deepEqual(calls[0]?.argv.slice(3), [
         "--json",
         "--provider",
@@ -120,9 +125,9 @@ for (const [name, body, field] of BAD) {
     ...SAFE,
     fn: () =>
       withDesk(() => ok(CARD), async ({ calls, post }) => {
-        const said = await post(body);
-        assert.equal(said.status, 400);
-        const problem = await said.json() as { readonly errors: readonly string[] };
+        const answered = await post(body);
+        assert.equal(answered.status, 400);
+        const problem = await answered.json() as { readonly errors: readonly string[] };
         assert.match(problem.errors[0] ?? "", field);
         assert.equal(calls.length, 0);
       }),
@@ -137,9 +142,9 @@ Deno.test({
       () =>
         err(refusal("model-unauthorized", "Cannot connect", { details: ["key: is not accepted"] })),
       async ({ post }) => {
-        const said = await post({ agent: "mia", provider: "anthropic", model: "m", key: KEY });
-        assert.equal(said.status, 422);
-        const problem = await said.json() as Record<string, unknown>;
+        const answered = await post({ agent: "mia", provider: "anthropic", model: "m", key: KEY });
+        assert.equal(answered.status, 422);
+        const problem = await answered.json() as Record<string, unknown>;
         assert.equal(problem.code, "model-unauthorized");
         assert.deepEqual(problem.errors, ["key: is not accepted"]);
       },
@@ -198,10 +203,10 @@ Deno.test({
   ...SAFE,
   fn: () =>
     withDesk(() => ok({ ...CARD, value: KEY }), async ({ running, calls }) => {
-      const said = await fetch(`${running.cockpitUrl}/api/model?agent=mia`, {
+      const answered = await fetch(`${running.cockpitUrl}/api/model?agent=mia`, {
         headers: { "x-user-email": "mia@example.org" },
       });
-      assert.deepEqual(await said.json(), CARD);
+      assert.deepEqual(await answered.json(), CARD);
       assert.deepEqual(calls[0]?.argv, ["agents", "model", "show", "--json", "--", "mia"]);
     }),
 });
@@ -211,10 +216,10 @@ Deno.test({
   ...SAFE,
   fn: () =>
     withDesk(() => ok({ agent: "mia" }), async ({ running }) => {
-      const said = await fetch(`${running.cockpitUrl}/api/model?agent=mia`, {
+      const answered = await fetch(`${running.cockpitUrl}/api/model?agent=mia`, {
         headers: { "x-user-email": "mia@example.org" },
       });
-      assert.equal(said.status, 502);
-      await said.body?.cancel();
+      assert.equal(answered.status, 502);
+      await answered.body?.cancel();
     }),
 });

@@ -39,8 +39,8 @@ test("events under a turn of another agent are not tied to that turn", async (ru
   say(3, "turn_ended", { outcome: "completed" });
   say(4, "message", { message_id: "n", role: "assistant", text: "own" }, "turn-of-an-older-log");
   while ((await bob.next("ack")).seq !== 4);
-  const told = (await transcript(running, "bob")).map((event) => [event.kind, event.turn_id]);
-  assert.deepEqual(told, [["message", null], ["message", "turn-of-an-older-log"]]);
+  const stored = (await transcript(running, "bob")).map((event) => [event.kind, event.turn_id]);
+  assert.deepEqual(stored, [["message", null], ["message", "turn-of-an-older-log"]]);
   assert.deepEqual((await transcript(running)).map(({ kind }) => kind), ["turn_queued"]);
   assert.equal(running.gateway.metrics.value("events", { result: "foreign" }), 3);
   const warned = running.host.log.of("events name a turn of another agent");

@@ -92,13 +92,13 @@ Deno.test("status requests as its host, and tells a refusal from no answer", asy
     return await askElsewhere({ ports, paths } as unknown as VerbContext, `ws://${GATEWAY}`);
   };
   // An HTTP client sets `Host` itself.
-  const heard = (request: Request) => {
+  const record = (request: Request) => {
     const headers = new Headers(request.headers);
     headers.set("host", GATEWAY);
     return ask(new Request(request, { headers }));
   };
-  assert.deepEqual(await from("boreas", heard), { kind: "told", connected: new Set(["ada"]) });
-  const refused = await from("elsewhere", heard);
+  assert.deepEqual(await from("boreas", record), { kind: "told", connected: new Set(["ada"]) });
+  const refused = await from("elsewhere", record);
   assert.ok(refused?.kind === "silent" && refused.refusedKey !== undefined);
   const endless = await from("boreas", async () => {
     const chunk = new TextEncoder().encode(" ".repeat(1024 * 1024));

@@ -95,10 +95,10 @@ for (const [name, frames, code, message] of ROWS) {
     name: `ledgerClient() answers ${code} when ${name}`,
     ...SAFE,
     fn: async () => {
-      const said = await ask(frames);
-      assert.ok(!said.ok);
-      assert.equal(said.error.code, code);
-      assert.match(said.error.message, message);
+      const answer = await ask(frames);
+      assert.ok(!answer.ok);
+      assert.equal(answer.error.code, code);
+      assert.match(answer.error.message, message);
     },
   });
 }
@@ -108,8 +108,8 @@ Deno.test({
   ...SAFE,
   fn: async () => {
     const stop = new AbortController();
-    const said = await ask(undefined, stop.signal, () => stop.abort());
-    assert.equal(said.ok ? "" : said.error.code, "daemon-lost");
+    const answer = await ask(undefined, stop.signal, () => stop.abort());
+    assert.equal(answer.ok ? "" : answer.error.code, "daemon-lost");
   },
 });
 
@@ -118,9 +118,9 @@ Deno.test({
   ...SAFE,
   fn: async () => {
     const signal = new AbortController().signal;
-    const said = await ledgerClient(daemonVerbs(memoryHost(), "/nowhere/s"))
+    const answer = await ledgerClient(daemonVerbs(memoryHost(), "/nowhere/s"))
       .enroll({ agent: "ada", key: KEY }, signal);
-    assert.equal(said.ok ? "" : said.error.code, "daemon-not-running");
+    assert.equal(answer.ok ? "" : answer.error.code, "daemon-not-running");
     const host = memoryHost();
     const sockets = { connectUnix: () => Promise.reject(new Deno.errors.NotCapable("write")) };
     const barred = await ledgerClient(daemonVerbs({ sockets, clock: host.clock }, "/nowhere/s"))

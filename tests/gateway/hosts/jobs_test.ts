@@ -222,14 +222,14 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
   const clock = fakeClock();
   const registry = createSessionRegistry(clock);
   const sent: unknown[] = [];
-  const told: unknown[] = [];
+  const published: unknown[] = [];
   const desk = createHostRegistry({
     registry,
     clock,
     log: recordingLog(),
     random: memoryHost().random,
     keys: { agents: () => Promise.resolve(new Set()), listed: () => Promise.resolve([]) },
-    hub: { publish: (items) => told.push(...items) },
+    hub: { publish: (items) => published.push(...items) },
     agents: { attach: () => {}, detach: () => {}, receive: () => {} },
   });
   desk.router.attach(
@@ -248,7 +248,7 @@ Deno.test("a job without an answer ends after its time, and says that it goes on
   assert.deepEqual([job?.id, job?.code, job?.exit], [begun.value.id, "host-late", null]);
   assert.match(job?.message ?? "", /no answer within 600 s; the job may still be running there/);
   assert.equal(sent.length, 1);
-  assert.equal(told.length, 3, "it came, the job began, the job ended");
+  assert.equal(published.length, 3, "it came, the job began, the job ended");
   assert.equal(clock.pending(), 0);
 });
 

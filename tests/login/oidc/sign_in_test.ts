@@ -99,12 +99,12 @@ test("ten tabs sign in at once under one cookie, eight of them come back", async
 test("no two sign-ins share a state, a nonce or a verifier", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
-  const said = { state: new Set(), nonce: new Set(), code_challenge: new Set() };
+  const sent = { state: new Set(), nonce: new Set(), code_challenge: new Set() };
   for (let flow = 0; flow < 50; flow++) {
     const address = new URL(await (flow % 2 === 0 ? browser : rig.browser()).begin());
-    for (const [name, values] of Object.entries(said)) values.add(address.searchParams.get(name));
+    for (const [name, values] of Object.entries(sent)) values.add(address.searchParams.get(name));
   }
-  assert.deepEqual(Object.values(said).map(({ size }) => size), [50, 50, 50]);
+  assert.deepEqual(Object.values(sent).map(({ size }) => size), [50, 50, 50]);
 });
 
 test("two hundred parallel sign-ins never cross", async () => {

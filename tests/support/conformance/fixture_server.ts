@@ -188,18 +188,20 @@ class Session {
         return asks(`LLM response: ${(content as Json).text}`);
       }
       case "test_elicitation": {
-        const said = await this.#elicit(String(given.message), {
+        const answered = await this.#elicit(String(given.message), {
           username: { type: "string", description: "User's response" },
           email: { type: "string", description: "User's email address" },
         }, ["username", "email"]);
-        return asks(`User response: ${JSON.stringify(said)}`);
+        return asks(`User response: ${JSON.stringify(answered)}`);
       }
     }
     const schema = ELICITATIONS[name];
     if (schema === undefined) return await this.#callAny(name, meta);
-    const said = await this.#elicit("Please fill this in", schema, []);
+    const answered = await this.#elicit("Please fill this in", schema, []);
     return asks(
-      `Elicitation completed: action=${said.action}, content=${JSON.stringify(said.content)}`,
+      `Elicitation completed: action=${answered.action}, content=${
+        JSON.stringify(answered.content)
+      }`,
     );
   }
 

@@ -83,9 +83,9 @@ export async function answerInput(
   const given = answersOf(params);
   switch (name.slice("test_input_required_result_".length)) {
     case "elicitation": {
-      const said = accepted(given.user_name)?.name;
-      return typeof said === "string"
-        ? done(`Hello, ${said}!`)
+      const answered = accepted(given.user_name)?.name;
+      return typeof answered === "string"
+        ? done(`Hello, ${answered}!`)
         : needs({ user_name: textQuestion("What is your name?", "name") });
     }
     case "sampling": {

@@ -72,10 +72,10 @@ async function edit(host: BootedHost, path: string, change: (text: string) => st
 /** Applies with one faulty file: the report names the file, and nothing else changes. */
 async function staysWith(
   host: BootedHost,
-  { path, change, said }: {
+  { path, change, report }: {
     readonly path: string;
     readonly change: (text: string) => string;
-    readonly said: RegExp;
+    readonly report: RegExp;
   },
 ): Promise<void> {
   const good = await host.read(path);
@@ -84,7 +84,7 @@ async function staysWith(
   for (let round = 1; round <= 2; round++) {
     const applied = await host.exec(["fleetctl", "apply"]);
     assert.equal(applied.code, 1, applied.out + applied.err);
-    assert.match(applied.err, said);
+    assert.match(applied.err, report);
     assert.match(applied.err, /its version of commit [0-9a-f]{12}/);
     assert.match(applied.out, /^unchanged +\d+ files\n$/);
     assert.deepEqual(await snapshot(host), before);
@@ -111,17 +111,17 @@ export async function checkFaultyFacts(host: BootedHost): Promise<void> {
   await staysWith(host, {
     path: SHARD,
     change: (text) => `${text.replace("dial_keys:", "dail_keys:")}colour: red\n`,
-    said: /agents\.d\/ada\.yaml:\d+.*colour/,
+    report: /agents\.d\/ada\.yaml:\d+.*colour/,
   });
   await staysWith(host, {
     path: `${REPO}/catalog/keyed/mcp.yaml`,
     change: (text) => text.replace("summary:", "sumary:"),
-    said: /keyed\/mcp\.yaml:\d+.*sumary/,
+    report: /keyed\/mcp\.yaml:\d+.*sumary/,
   });
   await staysWith(host, {
     path: `${REPO}/hosts.d/helios.yaml`,
     change: (text) => `${text}colour: red\n`,
-    said: /hosts\.d\/helios\.yaml:\d+.*colour/,
+    report: /hosts\.d\/helios\.yaml:\d+.*colour/,
   });
   // An agent or MCP that keeps its previous facts can still be removed as usual.
   await edit(host, SHARD, (text) => text.replace("example.net", "example.org"));

@@ -147,8 +147,8 @@ export async function packagesThatWait(scene: DaemonScene): Promise<void> {
   });
   const own = scene.run(["sh", "-c", "fleetctl apply self --steps > ~/said 2>&1"], { user: "ada" });
   await poll("a verb that looks at its package", async () => {
-    const said = await scene.run(["grep", "vendor browser", "/home/ada/said"]);
-    return said.code === 0 ? true : undefined;
+    const output = await scene.run(["grep", "vendor browser", "/home/ada/said"]);
+    return output.code === 0 ? true : undefined;
   });
   const set = ["fleetctl", "secret", "set", "PARALLEL_0", "--value", "-"];
   const other = await scene.run(set, { input: "y" });
@@ -240,7 +240,7 @@ export async function usedUp(scene: DaemonScene): Promise<void> {
   await scene.must("umount", ...shared);
   await scene.must("systemctl", "restart", DAEMON);
   await poll("the daemon again", async () => {
-    const told = await scene.ada("secret get CODEHOST_TOKEN");
-    return told.out === "t5\n" ? true : undefined;
+    const report = await scene.ada("secret get CODEHOST_TOKEN");
+    return report.out === "t5\n" ? true : undefined;
   });
 }

@@ -98,12 +98,12 @@ export async function operator(scene: DaemonScene): Promise<void> {
   );
   assert.match(log, /agents set/);
   const rows = await scene.audit("--since", "10m");
-  const told = (caller: RegExp, verb: string, via: string) =>
+  const hasRow = (caller: RegExp, verb: string, via: string) =>
     rows.some((row) =>
       caller.test(row.caller) && row.verb === verb && row.via === via && row.exit === "0"
     );
-  assert.ok(told(/^operator:0$/, "agents set", "daemon"));
-  assert.ok(told(/^admin:zoe:/, "agents set", "daemon"));
-  assert.ok(told(/^operator:0$/, "agents show", "direct"));
-  assert.ok(told(/^agent:ada:/, "secret set", "daemon"));
+  assert.ok(hasRow(/^operator:0$/, "agents set", "daemon"));
+  assert.ok(hasRow(/^admin:zoe:/, "agents set", "daemon"));
+  assert.ok(hasRow(/^operator:0$/, "agents show", "direct"));
+  assert.ok(hasRow(/^agent:ada:/, "secret set", "daemon"));
 }

@@ -233,10 +233,10 @@ export async function rootProgram(scene: DaemonScene): Promise<void> {
     ]);
     assert.equal(answerOf(frame), "exit 7", "the code of the program is passed on");
   });
-  const told = JSON.parse(await scene.must("cat", "/run/probe.json")) as Probed;
+  const probed = JSON.parse(await scene.must("cat", "/run/probe.json")) as Probed;
   // Python itself sets the locale of its standard streams.
-  const { LC_CTYPE: _, ...env } = told.env;
-  assert.deepEqual({ ...told, env, stdin: "" }, {
+  const { LC_CTYPE: _, ...env } = probed.env;
+  assert.deepEqual({ ...probed, env, stdin: "" }, {
     fds: [0, 1, 2],
     argv: [EXEC],
     env: {
@@ -248,7 +248,7 @@ export async function rootProgram(scene: DaemonScene): Promise<void> {
     leads: true,
     stdin: "",
   });
-  assert.match(told.stdin, /hunter2/);
+  assert.match(probed.stdin, /hunter2/);
   const processes = await scene.must("ps", "-eo", "args");
   assert.doesNotMatch(processes, /hunter2/);
 }

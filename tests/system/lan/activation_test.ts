@@ -142,11 +142,11 @@ async function checkCall(
   user: string,
   of: { readonly mcp: string; readonly proof: string; readonly isShared?: boolean },
 ): Promise<void> {
-  const said = accepted(await as(host, user)(`mcp read ${of.mcp} prove`), "mcp read");
-  const [, proof, uid] = /^(.*) uid (\d+)$/m.exec(said) ?? [];
-  assert.equal(proof, of.proof, said);
+  const output = accepted(await as(host, user)(`mcp read ${of.mcp} prove`), "mcp read");
+  const [, proof, uid] = /^(.*) uid (\d+)$/m.exec(output) ?? [];
+  assert.equal(proof, of.proof, output);
   const own = (await host.must("id", "-u", user)).trim();
-  if (of.isShared === true) assert.ok(Number(uid) >= 61_184 && Number(uid) <= 65_519, said);
+  if (of.isShared === true) assert.ok(Number(uid) >= 61_184 && Number(uid) <= 65_519, output);
   else assert.equal(uid, own);
 }
 

@@ -90,13 +90,13 @@ export async function checkTmpWithoutEntries(scene: PackagedHost): Promise<void>
   const pid = await scene.property(DIAL, "MainPID");
   const inside = await scene.run(["nsenter", "-t", pid, "-m", "--", "touch", "/tmp/x"]);
   assert.match(inside.err, /Read-only file system/);
-  const told = await scene.run(["fleetctl", "doctor"]);
-  assert.match(told.err, /The disk at "\/tmp" has no entries \(inodes\) left of 200, must have/);
+  const report = await scene.run(["fleetctl", "doctor"]);
+  assert.match(report.err, /The disk at "\/tmp" has no entries \(inodes\) left of 200, must have/);
   assert.match(
-    told.err,
+    report.err,
     /^ *\/tmp: a unit that starts while the disk is full gets a read-only one$/m,
   );
-  assert.equal(told.code, 1);
+  assert.equal(report.code, 1);
   await scene.must("umount", "-l", "/tmp");
   await scene.must("fleetctl", "agents", "restart", "ada");
   await scene.untilLogged(DIAL, "gateway connected");

@@ -60,8 +60,8 @@ export async function checkReceiverAndSender(scene: PackagedHost, roles: string)
   await scene.must("systemctl", "kill", "-s", "KILL", RECEIVER);
   await scene.must("systemctl", "start", SENDER);
   await scene.untilLogged(SENDER, '"event":"turn queued".*"agent":"bea"');
-  const said = await scene.run(["fleetctl", "teams-gateway", "status", "--json"]);
-  const status = JSON.parse(said.out);
+  const output = await scene.run(["fleetctl", "teams-gateway", "status", "--json"]);
+  const status = JSON.parse(output.out);
   assert.deepEqual([status.state, status.receiver.state], ["active", "active"]);
   assert.deepEqual(status.problems, []);
   await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, roles);

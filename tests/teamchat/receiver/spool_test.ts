@@ -64,8 +64,8 @@ async function store(
 test("an agent's activities are bounded, and another's have room", async (scene) => {
   const spool = await scene.open();
   const many = Array.from({ length: TEAMCHAT_LIMITS.queuedTurnsMax + 2 }, () => itemOf("bea"));
-  const told = await store(scene, spool, ...many, itemOf("cal"));
-  assert.deepEqual(told.slice(-3), ["turn-queue-full", "turn-queue-full", "stored"]);
+  const results = await store(scene, spool, ...many, itemOf("cal"));
+  assert.deepEqual(results.slice(-3), ["turn-queue-full", "turn-queue-full", "stored"]);
   assert.equal(spool.size(), TEAMCHAT_LIMITS.queuedTurnsMax + 1);
 });
 
@@ -152,22 +152,22 @@ async function linked(scene: Scene, ...items: readonly Omit<SpoolItem, "place">[
   const other = sender();
   link.attach(other.stream);
   await rest(scene);
-  const taken = async (body: string, status = 202) => {
+  const accepted = async (body: string, status = 202) => {
     const n = other.asked.findLast((one) => one.body === body)?.n;
     await other.say(JSON.stringify({ type: "taken", n, status, body: "" }));
     await rest(scene);
   };
-  return { spool, link, other, taken, bodies: () => other.asked.map(({ body }) => body) };
+  return { spool, link, other, accepted, bodies: () => other.asked.map(({ body }) => body) };
 }
 
 test("what an earlier process left is handed over in order, agents at once", async (scene) => {
   const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
-  const { bodies, taken, spool, link } = await linked(scene, ...items);
+  const { bodies, accepted, spool, link } = await linked(scene, ...items);
   assert.deepEqual(bodies(), ["1", "3"]);
-  await taken("1");
+  await accepted("1");
   assert.deepEqual(bodies(), ["1", "3", "2"]);
-  await taken("3");
-  await taken("2");
+  await accepted("3");
+  await accepted("2");
   assert.deepEqual([spool.size(), spool.all().length], [0, 0]);
   link.close();
 });
@@ -175,29 +175,29 @@ test("what an earlier process left is handed over in order, agents at once", asy
 for (const status of [429, 503]) {
   test(`an activity that is answered ${status} is retried later, alone`, async (scene) => {
     const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
-    const { bodies, taken, spool, link } = await linked(scene, ...items);
-    await taken("1", status);
-    await taken("3");
+    const { bodies, accepted, spool, link } = await linked(scene, ...items);
+    await accepted("1", status);
+    await accepted("3");
     assert.deepEqual([bodies(), spool.size()], [["1", "3"], 2]);
     await scene.clock.advance(1_000);
     await rest(scene);
     assert.deepEqual(bodies(), ["1", "3", "1"]);
-    await taken("1");
-    await taken("2");
+    await accepted("1");
+    await accepted("2");
     assert.equal(spool.size(), 0);
     link.close();
   });
 }
 
 test("an activity that the sender refuses is not handed over again", async (scene) => {
-  const { bodies, taken, spool, link } = await linked(
+  const { bodies, accepted, spool, link } = await linked(
     scene,
     itemOf("bea", "1"),
     itemOf("bea", "2"),
   );
-  await taken("1", 403);
+  await accepted("1", 403);
   assert.deepEqual(bodies(), ["1", "2"]);
-  await taken("2", 501);
+  await accepted("2", 501);
   assert.equal(spool.size(), 0);
   link.close();
 });

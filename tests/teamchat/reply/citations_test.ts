@@ -23,8 +23,8 @@ test("an answer's sources are references of its final message, and labelled", as
   await at.post(at.message("why?"));
   const { turnId } = await at.still(agent.begin());
   const text = 'It boils [1].\n\n[1]: https://docs.example.org/a "Boiling"\n';
-  for (let said = 0; said < text.length; said += 7) {
-    agent.delta(turnId, text.slice(said, said + 7), said);
+  for (let sentLength = 0; sentLength < text.length; sentLength += 7) {
+    agent.delta(turnId, text.slice(sentLength, sentLength + 7), sentLength);
     await at.clock.advance(1_600);
   }
   agent.answer(turnId, text);
@@ -55,10 +55,10 @@ test("a long answer gives each message the sources that it names", async (at) =>
   const sources = "[1]: https://a.test/ 'A'\n[2]: https://b.test/ 'B'";
   agent.answer(turnId, `One [1] ${"x ".repeat(2_000)}\n\nTwo [2].\n\n${sources}`);
   const room = at.kit.conversation("a:bea");
-  let told = "";
-  void agent.next("delivery").then((frame) => told = String(frame.outcome));
-  await at.until(() => told !== "");
-  assert.equal(told, "delivered");
+  let sent = "";
+  void agent.next("delivery").then((frame) => sent = String(frame.outcome));
+  await at.until(() => sent !== "");
+  assert.equal(sent, "delivered");
   const cited = room.messages.map(({ body }) =>
     rootOf(body)?.citation?.map(({ position }) => position)
   );

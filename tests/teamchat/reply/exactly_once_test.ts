@@ -75,8 +75,8 @@ function connectorOf(world: World): Connector {
       if (fault === "killed after") return Promise.reject(new Killed());
       world.isKillArmed = fault === "killed while storing";
       if (fault === "504 after") return Promise.resolve(parseOutcome(answer(504), world.now));
-      const { status, body: said } = done;
-      const text = JSON.stringify(said);
+      const { status, body: sent } = done;
+      const text = JSON.stringify(sent);
       return Promise.resolve(parseOutcome({ status, retryAfter: null, body: text }, world.now));
     },
   };
@@ -150,16 +150,16 @@ for (
       let outcome = "killed";
       while (outcome === "killed") outcome = await runProcess(world, parts.join("\n\n"));
       const read = world.room.messages.map(({ text }) => text).filter((text) => text !== LINE);
-      const told = `${faults.join(", ")}: ${outcome}`;
+      const note = `${faults.join(", ")}: ${outcome}`;
       // After four unconfirmed placeholder lines, no part of the answer was sent, and the agent is
       // notified.
       const isGivenUp = faults.filter((fault) => fault.startsWith("504")).length >= 4;
-      if (isGivenUp && outcome === "failed") assert.deepEqual(read, [], told);
+      if (isGivenUp && outcome === "failed") assert.deepEqual(read, [], note);
       else {
-        assert.equal(outcome, "delivered", told);
-        assert.deepEqual(read, parts, told);
+        assert.equal(outcome, "delivered", note);
+        assert.deepEqual(read, parts, note);
       }
-      assert.deepEqual(world.room.violations, [], told);
+      assert.deepEqual(world.room.violations, [], note);
       rounds++;
     }
     assert.equal(rounds, FAULTS.length ** depth);

@@ -72,10 +72,10 @@ async function runTurn(at: TestTeamchat): Promise<string> {
   const agent = await at.agent();
   await at.post(at.message("go"));
   const { turnId } = await at.still(agent.begin());
-  let said = 0;
+  let sentLength = 0;
   for (const word of WORDS) {
-    agent.delta(turnId, word, said);
-    said += word.length;
+    agent.delta(turnId, word, sentLength);
+    sentLength += word.length;
     await at.clock.advance(50);
   }
   await at.clock.advance(4_000);
@@ -191,10 +191,10 @@ for (const [name, scripted, outcome, read, lines] of PLAIN) {
     }));
     const { turnId } = await at.still(agent.begin());
     agent.answer(turnId, "short");
-    let told = "";
-    void agent.next("delivery").then((frame) => told = String(frame.outcome));
-    await at.until(() => told !== "", 5_000);
-    assert.equal(told, outcome);
+    let shown = "";
+    void agent.next("delivery").then((frame) => shown = String(frame.outcome));
+    await at.until(() => shown !== "", 5_000);
+    assert.equal(shown, outcome);
     const texts = at.kit.conversation(id).messages.map(({ text }) => text);
     assert.equal(texts.filter((text) => text === "short").length, read);
     assert.equal(texts.filter((text) => text === LINE).length, lines);
@@ -208,11 +208,11 @@ test("100 KB come in order, fences kept, within the platform's rates", async (at
   const { turnId } = await at.still(agent.begin());
   const code = Array.from({ length: 4_000 }, (_, n) => `line ${n} of the code 🙂`).join("\n");
   agent.answer(turnId, `Here:\n\n\`\`\`ts\n${code}\n\`\`\`\n`);
-  let told = "";
-  void agent.next("delivery").then((frame) => told = String(frame.outcome));
-  await at.until(() => told !== "");
+  let shown = "";
+  void agent.next("delivery").then((frame) => shown = String(frame.outcome));
+  await at.until(() => shown !== "");
   const texts = at.kit.conversation("a:bea").messages.map(({ text }) => text);
-  assert.equal(told, "delivered");
+  assert.equal(shown, "delivered");
   assert.ok(texts.every((text) => text.length <= 4_000 && text.isWellFormed()));
   const lines = texts.join("\n").split("\n").filter((line) => line.startsWith("line "));
   assert.equal(lines.join("\n"), code);

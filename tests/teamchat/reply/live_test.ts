@@ -60,18 +60,18 @@ function world() {
     },
     keep: () => Promise.resolve(),
   });
-  const said = () => calls.map(({ body }) => String(body.text));
-  return { clock, shown, live, said };
+  const texts = () => calls.map(({ body }) => String(body.text));
+  return { clock, shown, live, texts };
 }
 
 Deno.test("a flood of pieces after a full message is checked only at intervals", async () => {
-  const { clock, shown, live, said } = world();
+  const { clock, shown, live, texts } = world();
   const run = live.run();
   const first = "x".repeat(messageLengthMax);
   shown.delta("m", `${first}\n`, undefined);
   live.wake();
   await clock.advance(streamGapMs * 2);
-  assert.equal(said().length, 2);
+  assert.equal(texts().length, 2);
   shown.delta("m", "\n".repeat(answerLengthMax - messageLengthMax - 5_000), undefined);
   const spent = cpuMs(() => {
     for (let n = 0; n < 4_000; n++) {
@@ -81,13 +81,13 @@ Deno.test("a flood of pieces after a full message is checked only at intervals",
   });
   assert.ok(spent < 1_000, `${spent} ms`);
   await clock.advance(streamGapMs * 2);
-  assert.equal(said().length, 2);
+  assert.equal(texts().length, 2);
   live.end();
   await run;
 });
 
 Deno.test("a piece that arrives right after a check is still shown", async () => {
-  const { clock, shown, live, said } = world();
+  const { clock, shown, live, texts } = world();
   const run = live.run();
   await clock.advance(streamGapMs * 2);
   shown.delta("m", " ", undefined);
@@ -95,7 +95,7 @@ Deno.test("a piece that arrives right after a check is still shown", async () =>
   shown.delta("m", "word", undefined);
   live.wake();
   await clock.advance(100);
-  assert.equal(said().at(-1), " word");
+  assert.equal(texts().at(-1), " word");
   live.end();
   await run;
   assert.equal(clock.pending(), 0);

@@ -34,10 +34,10 @@ const textsOf = (at: TestTeamchat) => roomOf(at).messages.map(({ text }) => text
 /** Ends the turn with a message; returns the outcome that the agent receives. */
 async function finish({ at, agent, turnId }: Begun, text: string): Promise<string> {
   agent.answer(turnId, text);
-  let told = "";
-  void agent.next("delivery").then(({ outcome }) => told = String(outcome));
-  await at.until(() => told !== "");
-  return told;
+  let shown = "";
+  void agent.next("delivery").then(({ outcome }) => shown = String(outcome));
+  await at.until(() => shown !== "");
+  return shown;
 }
 
 test("progress lines say what the agent is doing until there is text", async (begun) => {
@@ -162,8 +162,8 @@ test("neither secret nor token is in a log, health, metrics or an answer", async
     const response = await at.still(fetch(at.url.replace("api/messages", page)));
     return await at.still(response.text());
   }));
-  const said = [JSON.stringify(at.host.log.lines), refused.text, ...pages].join("\n");
+  const texts = [JSON.stringify(at.host.log.lines), refused.text, ...pages].join("\n");
   for (const secret of [APP_SECRET, "app-1-", token.slice(0, 20), token.slice(-20)]) {
-    assert.ok(!said.includes(secret), `${secret.slice(0, 6)}… is told`);
+    assert.ok(!texts.includes(secret), `${secret.slice(0, 6)}… is told`);
   }
 });

@@ -138,20 +138,20 @@ Deno.test("the time of an active conversation is never older than a minute", asy
 Deno.test("a duplicate or refused delivery leaves no other key", async () => {
   using world = await openWorld();
   const key = (text: string) => ({ key: text, until: 100 });
-  const told = async (delivery: Omit<Delivery, "now">) => {
+  const record = async (delivery: Omit<Delivery, "now">) => {
     const stored = await world.take(delivery);
     return stored.ok ? stored.value.kind : stored.error.code;
   };
-  assert.equal(await told({ keys: [key("two")], answer: "said" }), "new");
+  assert.equal(await record({ keys: [key("two")], answer: "said" }), "new");
   const known = await world.take({ keys: [key("one"), key("two")] });
   assert.deepEqual(known.ok && known.value, { kind: "duplicate", answer: "said" });
-  assert.equal(await told({ keys: [key("one")] }), "new");
+  assert.equal(await record({ keys: [key("one")] }), "new");
   for (let n = 0; n < TEAMCHAT_LIMITS.queuedTurnsMax; n++) {
-    assert.equal(await told({ keys: [key(`turn ${n}`)], turn: turnOf(`t${n}`) }), "new");
+    assert.equal(await record({ keys: [key(`turn ${n}`)], turn: turnOf(`t${n}`) }), "new");
   }
   const more = { keys: [key("more"), key("than that")], turn: turnOf("t-more") };
-  assert.equal(await told(more), "turn-queue-full");
-  assert.equal(await told({ ...more, turn: turnOf("t-other", "cal") }), "new");
+  assert.equal(await record(more), "turn-queue-full");
+  assert.equal(await record({ ...more, turn: turnOf("t-other", "cal") }), "new");
 });
 
 Deno.test("a key that is no longer valid is replaced", async () => {

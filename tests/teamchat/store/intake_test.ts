@@ -25,21 +25,21 @@ const FAULTS: readonly {
   readonly thrown?: Error;
   readonly delivery?: Partial<Delivery>;
   /** The results of the two deliveries of one write. */
-  readonly told: readonly string[];
+  readonly codes: readonly string[];
   readonly logged: number;
 }[] = [
-  { what: "a fault of the program", thrown: new TypeError("x"), told: ["new", "new"], logged: 0 },
+  { what: "a fault of the program", thrown: new TypeError("x"), codes: ["new", "new"], logged: 0 },
   {
     what: "a delivery that cannot be bound",
     delivery: { answer: (() => {}) as unknown as string },
-    told: ["new", "storage-failed"],
+    codes: ["new", "storage-failed"],
     logged: 1,
   },
   // The result goes to the caller, which logs it.
-  { what: "a full disk", thrown: fullDisk(), told: ["storage-full", "storage-full"], logged: 0 },
+  { what: "a full disk", thrown: fullDisk(), codes: ["storage-full", "storage-full"], logged: 0 },
 ];
 
-for (const { what, thrown, delivery, told, logged } of FAULTS) {
+for (const { what, thrown, delivery, codes, logged } of FAULTS) {
   Deno.test(`${what} fails its own request and no other`, async () => {
     using databases = withDispose(memoryDatabases());
     const db = await databases.open("/r/teamchat.db");
@@ -62,10 +62,10 @@ for (const { what, thrown, delivery, told, logged } of FAULTS) {
       return (await stored).map((each) => each.ok ? each.value.kind : each.error.code);
     };
     faulty.arm();
-    assert.deepEqual(await store(of("one"), { ...of("two"), ...delivery }), told);
+    assert.deepEqual(await store(of("one"), { ...of("two"), ...delivery }), codes);
     assert.equal(log.of("not stored").length, logged);
     // A failed write leaves no trace: the platform's repetition counts as new.
-    const again = told.map((each) => each === "new" ? "duplicate" : "new");
+    const again = codes.map((each) => each === "new" ? "duplicate" : "new");
     assert.deepEqual(await store(of("one"), of("two")), again);
   });
 }
@@ -99,11 +99,11 @@ Deno.test("requests that arrive together are one transaction, in order", async (
   const delivered = turns.markDelivered("bea", "t", 1);
   const events = [{ seq: 1, at: 1, turn_id: "t", kind: "turn_started", payload: {} }];
   const appended = turns.append("bea", "e", events, 1);
-  const told = turns.append("cal", "e", [{ seq: 1, at: 1, kind: "note", payload: {} }], 1);
+  const other = turns.append("cal", "e", [{ seq: 1, at: 1, kind: "note", payload: {} }], 1);
   assert.equal(turns.get("t"), undefined);
   await clock.advance(0);
   assert.deepEqual([(await stored).ok, await delivered], [true, ok(true)]);
-  const [bea, cal] = [await appended, await told];
+  const [bea, cal] = [await appended, await other];
   assert.ok(bea.ok && cal.ok);
   assert.deepEqual(bea.value.effects, [{ kind: "started", turnId: "t" }]);
   assert.equal(cal.value.ackedSeq, 1);

@@ -104,8 +104,8 @@ Deno.test("kill -9 in mid-turn interrupts the turn; the next start resumes", asy
       await second.session.close(GRACE_MS);
     }
     const { messages } = model.requests.at(-1)?.body;
-    const told = messages.map((each: { role: string; content: string }) => each.role);
-    assert.deepEqual(told.slice(1), [
+    const sent = messages.map((each: { role: string; content: string }) => each.role);
+    assert.deepEqual(sent.slice(1), [
       "user",
       "assistant",
       "user",
@@ -138,8 +138,8 @@ Deno.test("a runtime whose client goes away ends its tools and interrupts the tu
     } finally {
       await again.session.close(GRACE_MS);
     }
-    const told = JSON.stringify(model.requests.at(-1)?.body.messages);
-    assert.match(told, /the runtime was stopped/);
+    const sent = JSON.stringify(model.requests.at(-1)?.body.messages);
+    assert.match(sent, /the runtime was stopped/);
   });
 });
 

@@ -342,10 +342,10 @@ Deno.test("startDaemon() serves a client that has only closed its writing side",
     await untilTimers(it.host, 1);
     await it.host.clock.advance(3 * DAEMON_LIMITS.probeSeconds * 1000);
     goOn.resolve();
-    const said = await new Response(stream.readable as ReadableStream<Uint8Array<ArrayBuffer>>)
+    const answer = await new Response(stream.readable as ReadableStream<Uint8Array<ArrayBuffer>>)
       .text();
-    assert.match(said, /late/);
-    assert.match(said, /"exit","code":0/);
+    assert.match(answer, /late/);
+    assert.match(answer, /"exit","code":0/);
   });
 });
 
@@ -360,7 +360,7 @@ Deno.test("startDaemon() passes the input of a verb that serves its client", asy
     const say = (text: string) => writer.write(new TextEncoder().encode(text));
     // The first words arrive with the request line, the others while the verb runs.
     await say(`${request(["acp", "ada"])}one`);
-    let said = "";
+    let answer = "";
     for await (const line of readLines(stream.readable, { lineBytesMax: 1e6 })) {
       const frame = parseDaemonFrame(line);
       assert.ok(frame !== undefined);
@@ -369,11 +369,11 @@ Deno.test("startDaemon() passes the input of a verb that serves its client", asy
         break;
       }
       assert.ok(frame.type === "out", line);
-      said += frame.text;
+      answer += frame.text;
       if (frame.text.endsWith("one")) await say("two");
       if (frame.text.endsWith("two")) await writer.close();
     }
-    assert.match(said, /^\{.*"grant".*\}\nonetwo$/);
+    assert.match(answer, /^\{.*"grant".*\}\nonetwo$/);
     stream.close();
   });
 });

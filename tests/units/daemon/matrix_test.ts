@@ -74,9 +74,13 @@ for (const [name, caller] of MATRIX_CALLERS) {
         assert.equal(got, want, `${verbName(verb)} ${target ?? ""}`);
         assert.notEqual(judged.reason, "");
         if (want === "not-for-daemon") continue;
-        const told = explain(caller, parseRequest(argv, splitArguments), true);
-        assert.equal(told.isAllowed ? "allowed" : told.refusal?.code, want, verbName(verb));
-        if (!verb.later) assert.equal(told.reason, judged.reason, verbName(verb));
+        const explained = explain(caller, parseRequest(argv, splitArguments), true);
+        assert.equal(
+          explained.isAllowed ? "allowed" : explained.refusal?.code,
+          want,
+          verbName(verb),
+        );
+        if (!verb.later) assert.equal(explained.reason, judged.reason, verbName(verb));
       }
     }
   });

@@ -127,9 +127,9 @@ Deno.test("promise 4: what was judged is what runs, though the ledger changes", 
 });
 
 async function granted(host: Awaited<ReturnType<typeof hostWith>>, envelope: string) {
-  const { deps, said } = memoryCli(host, { stdin: envelope });
+  const { deps, output } = memoryCli(host, { stdin: envelope });
   const code = await runGranted(deps);
-  return { code, said: said.out + said.err };
+  return { code, said: output.out + output.err };
 }
 
 Deno.test("promise 6: a uid outside 32 bits or of odd form names no account", async () => {

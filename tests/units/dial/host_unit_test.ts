@@ -174,9 +174,9 @@ Deno.test("watchers get the output of a running verb, but not its report", async
     assert.equal((await scene.ask("POST", "/api/host/jobs", body)).status, 202);
     let text = "";
     while (!text.includes('"exit":0')) text += (await source.read()).value ?? "";
-    const told = [...text.matchAll(/"progress":"([^"]+)"/g)].map(([, line = ""]) => line);
+    const progress = [...text.matchAll(/"progress":"([^"]+)"/g)].map(([, line = ""]) => line);
     await source.cancel();
-    assert.ok(told.every((line) => line.length <= 200), told.join("\n"));
+    assert.ok(progress.every((line) => line.length <= 200), progress.join("\n"));
     assert.equal(lines.filter(({ event }) => event === "frame of a host dropped").length, 0);
     const { jobs } = await (await scene.ask("GET", "/api/host/jobs?host=boreas")).json();
     assert.deepEqual(jobs[0].report, { files: [] });
@@ -282,8 +282,9 @@ Deno.test("a host's forbidden frames change nothing, not even another host's job
     const event = { seq: 1, at, kind: "agent_state", payload: { state: "idle", since: at } };
     zephyr.send({ type: "event", event });
     zephyr.send({ type: "message", id: "m", to: "mia", text: "hi" });
-    const notTaken = () => lines.filter(({ event }) => event === "frame of a host dropped").length;
-    await settle(() => notTaken() === 3);
+    const droppedCount = () =>
+      lines.filter(({ event }) => event === "frame of a host dropped").length;
+    await settle(() => droppedCount() === 3);
     zephyr.connection.terminate();
     await zephyr.closed;
     // The job is answered only when boreas' own connection ends.

@@ -92,12 +92,14 @@ Deno.test({
   fn: () =>
     withUnit({ driver: scriptedRuntime(), env: { CHANNEL_USER_EMAIL: "" } }, async (turn) => {
       for (const text of ["one", "two"]) {
-        let said = "";
+        let output = "";
         const ended = await turn({ text }, undefined, (news) => {
-          if (news.type === "turn_event" && news.kind === "message") said = `${news.payload.text}`;
+          if (news.type === "turn_event" && news.kind === "message") {
+            output = `${news.payload.text}`;
+          }
         });
         assert.ok(ended.ok);
-        assert.equal(said, text);
+        assert.equal(output, text);
       }
     }),
 });

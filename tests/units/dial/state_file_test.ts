@@ -18,8 +18,13 @@ Deno.test("createStateFile() keeps the newest of many states", async () => {
   await clock.advance(10);
   file.write("failed", "it broke");
   await file.settled();
-  const told = parseReportedState(await files.readText("/d/state.json") ?? "");
-  assert.deepEqual(told, { startedMs: 5_000, state: "failed", sinceMs: 5_010, reason: "it broke" });
+  const reported = parseReportedState(await files.readText("/d/state.json") ?? "");
+  assert.deepEqual(reported, {
+    startedMs: 5_000,
+    state: "failed",
+    sinceMs: 5_010,
+    reason: "it broke",
+  });
   assert.equal((await files.stat("/d/state.json"))?.mode, 0o600);
   await file.settled();
 });

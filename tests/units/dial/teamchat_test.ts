@@ -17,20 +17,20 @@ const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 
 /** A runtime that answers "done" and records its prompts. */
 function listener() {
-  const heard: string[] = [];
+  const received: string[] = [];
   const driver = scriptedRuntime(async ({ text, report }: TurnStage) => {
-    heard.push(text);
-    await report({ kind: "message", messageId: `m${heard.length}`, text: "done" });
+    received.push(text);
+    await report({ kind: "message", messageId: `m${received.length}`, text: "done" });
     return { outcome: "completed" };
   });
-  return { heard, driver };
+  return { received, driver };
 }
 
 Deno.test({
   name: "a thumb and a reaction are reported once, with the next turn",
   ...SAFE,
   fn: async () => {
-    const { heard, driver } = listener();
+    const { received, driver } = listener();
     await using at = await startTeamchatPair(driver);
     assert.equal(await at.post(at.message("first")), 202);
     const room = at.kit.conversation("a:bea");
@@ -47,9 +47,9 @@ Deno.test({
     // Both use one connection: once this request is answered, the second reaction has arrived.
     await at.ask({ type: "owner_message", text: "by the way" });
     assert.equal(await at.post(at.message("second")), 202);
-    await at.until(() => heard.length === 2);
+    await at.until(() => received.length === 2);
     const when = "your answer to the message of [0-9TZ:.-]+";
-    const [feedback, reacted, ...rest] = (heard[1] ?? "").split("\n\n");
+    const [feedback, reacted, ...rest] = (received[1] ?? "").split("\n\n");
     assert.match(
       feedback ?? "",
       new RegExp(`^\\[feedback: the owner marked ${when} as not helpful: "too short please"\\]$`),
@@ -58,8 +58,8 @@ Deno.test({
     assert.deepEqual(rest, ["second"]);
     await at.until(() => room.messages.length === 3);
     await at.post(at.message("third"));
-    await at.until(() => heard.length === 3);
-    assert.equal(heard[2], "third");
+    await at.until(() => received.length === 3);
+    assert.equal(received[2], "third");
   },
 });
 
@@ -67,7 +67,7 @@ Deno.test({
   name: "a program of the agent writes to the owner and learns what became of it",
   ...SAFE,
   fn: async () => {
-    const { heard, driver } = listener();
+    const { received, driver } = listener();
     await using at = await startTeamchatPair(driver);
     const early = await at.ask({ type: "owner_message", text: "hello?" });
     assert.deepEqual([early.outcome, early.reason], [
@@ -87,7 +87,7 @@ Deno.test({
     assert.equal((await at.ask({ type: "owner_message", text: "again" })).outcome, "blocked");
     assert.equal((await at.ask({ type: "owner_message", text: " " })).outcome, "failed");
     assert.equal(room.messages.length, 2);
-    assert.deepEqual(heard, ["first"]);
+    assert.deepEqual(received, ["first"]);
     assert.equal(at.message("").channelId, "msteams");
     assert.ok(BEA_OWNER.endsWith("be"));
   },
@@ -97,7 +97,7 @@ Deno.test({
   name: "a file of the owner's is on the agent's disk when its turn is read",
   ...SAFE,
   fn: async () => {
-    const { heard, driver } = listener();
+    const { received, driver } = listener();
     await using at = await startTeamchatPair(driver, { TEAMS_FILE_HOSTS: FILE_HOST });
     const bytes = new Uint8Array(1_000_000).map((_, n) => n % 251);
     const content = { downloadUrl: at.kit.files.keep(bytes, "application/pdf") };
@@ -107,8 +107,8 @@ Deno.test({
       { contentType: FILE_INFO, name: "other.txt", content: missing },
     ];
     await at.post(at.message("read this", { attachments }));
-    await at.until(() => heard.length === 1);
-    const [text, first, second] = (heard[0] ?? "").split("\n");
+    await at.until(() => received.length === 1);
+    const [text, first, second] = (received[0] ?? "").split("\n");
     assert.equal(text, "read this");
     const path = /^\[attachment: the report.pdf, 1000000 bytes, application\/pdf: (.*)\]$/
       .exec(first ?? "")?.[1] ?? "";
@@ -124,7 +124,7 @@ Deno.test({
   name: "the next turn reports the owner's answer about a file that the agent offered",
   ...SAFE,
   fn: async () => {
-    const { heard, driver } = listener();
+    const { received, driver } = listener();
     await using at = await startTeamchatPair(driver, { TEAMS_FILE_HOSTS: FILE_HOST });
     await at.post(at.message("first"));
     const room = at.kit.conversation("a:bea");
@@ -150,8 +150,8 @@ Deno.test({
     // both.
     await at.ask({ type: "owner_message", text: " " });
     await at.post(at.message("second"));
-    await at.until(() => heard.length === 2);
-    assert.equal(heard[1], "[file: report.pdf was accepted by the owner]\n\nsecond");
+    await at.until(() => received.length === 2);
+    assert.equal(received[1], "[file: report.pdf was accepted by the owner]\n\nsecond");
     assert.deepEqual(at.kit.violations(), []);
   },
 });

@@ -82,13 +82,13 @@ for (const [revision, meta] of [["2025-11-25", undefined], ["2026-07-28", STATEL
     unreviewed(extra, /"extra" of MCP "bench": it is not among the accepted tools/);
     assert.ok((await bench.ask(4, "tools/call", params({ name: "look" }))).result.content);
     assert.deepEqual(asked, ["tools/list", "tools/call"], "what is held reaches no server");
-    const told = bench.log.lines.filter(({ event }) => event === "tool_held");
-    assert.deepEqual(told.map(({ fields }) => [fields?.["tool"], fields?.["state"]]), [
+    const logged = bench.log.lines.filter(({ event }) => event === "tool_held");
+    assert.deepEqual(logged.map(({ fields }) => [fields?.["tool"], fields?.["state"]]), [
       ["read", "changed"],
       ["extra", "new"],
     ]);
     assert.match(
-      String(told[0]?.fields?.["review"]),
+      String(logged[0]?.fields?.["review"]),
       /^fleetctl mcp catalog review bench --from ada$/,
     );
   });

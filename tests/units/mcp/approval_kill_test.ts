@@ -173,13 +173,13 @@ async function playRound(parts: Parts, round: Round): Promise<void> {
       !(found.state === "delivered" && found.decision === "approved");
     return isOver ? found.state : undefined;
   });
-  const said = victim === "proxy" ? undefined : (await answer).value as string | undefined;
+  const answered = victim === "proxy" ? undefined : (await answer).value as string | undefined;
   const count = await parts.executions(n);
-  const told = JSON.stringify({ ...round, state, said, count });
+  const told = JSON.stringify({ ...round, state, said: answered, count });
   assert.ok(count <= 1, `made twice: ${told}`);
   if (decision === "denied") assert.equal(count, 0, `made although denied: ${told}`);
   if (state !== "applied") assert.equal(count, 0, `made without its approval: ${told}`);
-  if (said?.includes('"done"')) assert.equal(count, 1, `said to be made: ${told}`);
+  if (answered?.includes('"done"')) assert.equal(count, 1, `said to be made: ${told}`);
   if (decision === "approved" && victim === "gateway") {
     assert.deepEqual([state, count], ["applied", 1], `approved and not made: ${told}`);
   }

@@ -87,11 +87,11 @@ Deno.test("a prompt is on every surface at once, and the first decision wins", S
   const waiting = listed.value.filter(({ state }) => state === "asked");
   assert.deepEqual(waiting.map(({ id }) => id), [shown!.approval_id]);
   const { id, digest } = waiting[0]!;
-  const said = { id, digest, by: "the operator" };
-  const first = await sendDecision(at, { ...said, decision: "denied", reason: "no" });
+  const verdict = { id, digest, by: "the operator" };
+  const first = await sendDecision(at, { ...verdict, decision: "denied", reason: "no" });
   assert.ok(first.ok, JSON.stringify(first));
   assert.match((await answer).result.content[0].text, /the operator denied it: no/);
-  const second = await sendDecision(at, { ...said, decision: "approved" });
+  const second = await sendDecision(at, { ...verdict, decision: "approved" });
   assert.ok(!second.ok && second.error.code === "approval-decided");
   await scene.cockpit.follow(ended(id, "delivered"));
   assert.equal((await scene.decide(shown!, "approved")).body.code, "approval-decided");

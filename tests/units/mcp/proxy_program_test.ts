@@ -68,14 +68,14 @@ Deno.test("a call is logged before the server gets it, without its values", asyn
   // The server has the call now, so the record is on disk whatever happens to the proxy.
   proxy.child.kill("SIGKILL");
   assert.equal(new TextDecoder().decode(buffer.subarray(0, count)).trim(), CALL);
-  const said = new TextDecoder().decode(await new Response(proxy.child.stderr).bytes());
-  const line = said.split("\n").map((text) => text === "" ? {} : JSON.parse(text))
+  const output = new TextDecoder().decode(await new Response(proxy.child.stderr).bytes());
+  const line = output.split("\n").map((text) => text === "" ? {} : JSON.parse(text))
     .find(({ event }) => event === "call");
   assert.deepEqual(
     [line.mcp, line.tool, line.arguments, line.origin],
     ["bench", "look", "path,depth", "mcp call by the operator"],
   );
-  assert.ok(!said.includes("secret-value"), said);
+  assert.ok(!output.includes("secret-value"), output);
   await proxy.child.stdout.cancel();
   await proxy.child.status;
   connection.close();
@@ -118,17 +118,17 @@ Deno.test("the proxy reports to the dial unit that its tools were listed", async
   await connection.write(
     new TextEncoder().encode('{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n'),
   );
-  const told = await dial.accept();
+  const dialPeer = await dial.accept();
   const buffer = new Uint8Array(4096);
-  const count = await told.read(buffer) ?? 0;
+  const count = await dialPeer.read(buffer) ?? 0;
   assert.deepEqual(JSON.parse(new TextDecoder().decode(buffer.subarray(0, count))), {
     type: "mcp_listed",
     mcp: "bench",
   });
   await proxy.input.close();
-  assert.equal(await told.read(buffer), null, "the connection ends with the proxy");
+  assert.equal(await dialPeer.read(buffer), null, "the connection ends with the proxy");
   assert.equal((await proxy.child.status).code, 0);
   await Promise.all([proxy.child.stdout.cancel(), proxy.child.stderr.cancel()]);
-  for (const open of [connection, told, dial]) open.close();
+  for (const open of [connection, dialPeer, dial]) open.close();
   await proxy.close();
 });

@@ -140,10 +140,10 @@ for (const [name, args, env, code, wanted] of STARTS) {
   const given = Object.entries(env).map((pair) => pair.join("=")).join(" ");
   Deno.test(`${[given, name, ...args].join(" ").trim()} ends with ${code}`, async () => {
     const ended = await program(name, args, env);
-    const said = ended.stdout + ended.stderr;
-    assert.equal(ended.code, code, said);
-    assert.match(said, wanted);
-    assert.doesNotMatch(said, /NotCapable|Requires \w+ access|experimental/);
+    const printed = ended.stdout + ended.stderr;
+    assert.equal(ended.code, code, printed);
+    assert.match(printed, wanted);
+    assert.doesNotMatch(printed, /NotCapable|Requires \w+ access|experimental/);
   });
 }
 
@@ -267,12 +267,12 @@ if (hasDpkg) {
   });
 
   Deno.test("the package states its version and what it needs, and has no conffiles", async () => {
-    const said = await run("dpkg-deb", ["-I", deb]);
-    assert.match(said.stdout, new RegExp(`^ Version: ${VERSION.replaceAll(".", "\\.")}$`, "m"));
-    assert.match(said.stdout, /^ Depends: .*\bgit\b/m);
-    assert.doesNotMatch(said.stdout, /conffiles/);
+    const printed = await run("dpkg-deb", ["-I", deb]);
+    assert.match(printed.stdout, new RegExp(`^ Version: ${VERSION.replaceAll(".", "\\.")}$`, "m"));
+    assert.match(printed.stdout, /^ Depends: .*\bgit\b/m);
+    assert.doesNotMatch(printed.stdout, /conffiles/);
     for (const name of Object.keys(SCRIPTS)) {
-      assert.match(said.stdout, new RegExp(`\\* +${name}`), `${name} is no program`);
+      assert.match(printed.stdout, new RegExp(`\\* +${name}`), `${name} is no program`);
     }
   });
 }

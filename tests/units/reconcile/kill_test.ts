@@ -83,9 +83,9 @@ async function runAndKill(root: string, seed: number, killMs: number) {
     if (text.includes("begin")) timer ??= setTimeout(() => child.kill("SIGKILL"), killMs);
   }
   clearTimeout(timer);
-  const said = await new Response(child.stderr).text();
+  const output = await new Response(child.stderr).text();
   const { signal } = await child.status;
-  assert.equal(signal, "SIGKILL", said);
+  assert.equal(signal, "SIGKILL", output);
   const lines = text.split("\n").slice(0, -1);
   return {
     done: lines.flatMap((line) => /^done 0 (.+)$/.exec(line)?.[1] ?? []),

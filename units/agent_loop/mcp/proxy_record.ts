@@ -27,9 +27,9 @@ export function proxyRecord(line: string): ProxyRecord | undefined {
     return undefined;
   }
   const { program, level, event } = value as Readonly<Record<string, unknown>>;
-  const isOurs = program === "fleetctl-mcp" && typeof level === "string" &&
+  const isFromProxy = program === "fleetctl-mcp" && typeof level === "string" &&
     LEVELS.includes(level) && typeof event === "string" && EVENT.test(event);
-  if (!isOurs) return undefined;
+  if (!isFromProxy) return undefined;
   const fields = Object.entries(value as Readonly<Record<string, unknown>>)
     .filter(([name]) => !HEAD.has(name));
   return { level: level as ProxyRecord["level"], event, fields: Object.fromEntries(fields) };

@@ -47,7 +47,7 @@ const CASES = [
 for (const { name, of, code } of CASES) {
   Deno.test(`the login check of the doctor when ${name}`, async () => {
     const check = checksFor().find(({ step }) => step === "key");
-    const said = await check!.check(of);
-    assert.equal(said.ok ? undefined : said.error.code, code, JSON.stringify(said));
+    const result = await check!.check(of);
+    assert.equal(result.ok ? undefined : result.error.code, code, JSON.stringify(result));
   });
 }

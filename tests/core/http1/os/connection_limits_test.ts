@@ -29,7 +29,7 @@ interface Scene {
 }
 
 /** Reads until `isEnough` or the end of the connection. Appends how the connection ended. */
-async function hear(from: Deno.Conn, isEnough?: (text: string) => boolean): Promise<string> {
+async function readText(from: Deno.Conn, isEnough?: (text: string) => boolean): Promise<string> {
   const { text, end } = await receive(from, isEnough);
   return text + { enough: "", closed: "END", reset: "RESET", late: "LATE" }[end];
 }
@@ -40,10 +40,10 @@ const isAnswered = (text: string) => text.endsWith("\r\n\r\nok");
 async function untilAnswered(open: Scene["open"]): Promise<void> {
   for (const until = Date.now() + END_MS_MAX; Date.now() < until;) {
     const peer = await open(ASK, "three");
-    const said = await hear(peer, (text) => isAnswered(text) || text.includes(" 503 "));
+    const answered = await readText(peer, (text) => isAnswered(text) || text.includes(" 503 "));
     peer.close();
-    if (isAnswered(said)) return;
-    assert.match(said, /^HTTP\/1\.1 503 /);
+    if (isAnswered(answered)) return;
+    assert.match(answered, /^HTTP\/1\.1 503 /);
   }
   throw new Error("no place became free");
 }
@@ -53,7 +53,7 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
     const log = recordingLog();
     const release = Promise.withResolvers<void>();
     let count = 0;
-    let told = Promise.withResolvers<void>();
+    let counted = Promise.withResolvers<void>();
     const ok: Answer = { status: 200, headers: [], body: bytesOf("ok") };
     // The listener accepts connections in the order in which they are made.
     const clients: (string | undefined)[] = [];
@@ -62,15 +62,15 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
         const { head, body } = request;
         if (head.target === "/hang") {
           count++;
-          told.resolve();
-          told = Promise.withResolvers();
+          counted.resolve();
+          counted = Promise.withResolvers();
           const gone = new Promise<void>((resolve) => request.onDisconnect(resolve));
           await Promise.race([release.promise, gone]);
         }
         if (head.target === "/large") {
           count++;
-          told.resolve();
-          told = Promise.withResolvers();
+          counted.resolve();
+          counted = Promise.withResolvers();
           return { ...ok, body: new Uint8Array(LARGE_BYTES) };
         }
         if (body !== null) await new Response(body).bytes().catch(() => {});
@@ -91,7 +91,7 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
           return peer;
         },
         hanging: async (wanted) => {
-          while (count < wanted) await told.promise;
+          while (count < wanted) await counted.promise;
         },
       });
     } finally {
@@ -116,10 +116,10 @@ test("a client's oldest waiting connection is closed for its own next one, not f
   await open(HALF);
   await open(HALF);
   const live = await open(ASK);
-  assert.ok(isAnswered(await hear(live, isAnswered)));
-  assert.equal(await hear(first), "END", "the oldest has gone");
+  assert.ok(isAnswered(await readText(live, isAnswered)));
+  assert.equal(await readText(first), "END", "the oldest has gone");
   await other.write(bytesOf(": y\r\n\r\n"));
-  assert.ok(isAnswered(await hear(other, isAnswered)), "another client's stays");
+  assert.ok(isAnswered(await readText(other, isAnswered)), "another client's stays");
 });
 
 test("a client whose connections are all busy is refused and gets a Retry-After", {
@@ -129,11 +129,14 @@ test("a client whose connections are all busy is refused and gets a Retry-After"
   await open(HANG);
   await hanging(2);
   for (let count = 0; count < 3; count++) {
-    const said = await hear(await open(ASK));
-    assert.match(said, /^HTTP\/1\.1 503 [^]*retry-after: 5\r\n[^]*connection: close\r\n\r\nEND$/);
+    const answered = await readText(await open(ASK));
+    assert.match(
+      answered,
+      /^HTTP\/1\.1 503 [^]*retry-after: 5\r\n[^]*connection: close\r\n\r\nEND$/,
+    );
   }
   const other = await open(ASK, "two");
-  assert.ok(isAnswered(await hear(other, isAnswered)), "another client is served");
+  assert.ok(isAnswered(await readText(other, isAnswered)), "another client is served");
   const news = log.lines.filter(({ event }) => event === "connections_full");
   assert.equal(news.length, 1, "and it is written about once");
 });
@@ -145,7 +148,7 @@ test("a trusted proxy has no separate limit", {
   for (let count = 0; count < 7; count++) await open(HANG, PROXY);
   await hanging(7);
   const live = await open(ASK, PROXY);
-  assert.ok(isAnswered(await hear(live, isAnswered)));
+  assert.ok(isAnswered(await readText(live, isAnswered)));
 });
 
 test("at the total limit, the oldest idle connection of any client is closed", {
@@ -156,8 +159,8 @@ test("at the total limit, the oldest idle connection of any client is closed", {
   const slow = await open(HALF, PROXY);
   await open(HALF);
   const live = await open(ASK, "three");
-  assert.ok(isAnswered(await hear(live, isAnswered)));
-  assert.equal(await hear(slow), "END");
+  assert.ok(isAnswered(await readText(live, isAnswered)));
+  assert.equal(await readText(slow), "END");
   // The busy connection is older, and still open: a second request on it would be answered later.
   await busy.write(bytesOf(ASK));
 });
@@ -168,7 +171,7 @@ test("when all connections are busy, a new one is refused until one is free", {
   const leaving = await open(HANG);
   await open(HANG, "two");
   await hanging(2);
-  assert.match(await hear(await open(ASK, "three")), /^HTTP\/1\.1 503 /);
+  assert.match(await readText(await open(ASK, "three")), /^HTTP\/1\.1 503 /);
   leaving.close();
   // Its place becomes free once the listener notices that it closed.
   await untilAnswered(open);
@@ -181,7 +184,7 @@ test("a connection with a slow body is closed when no other can be", {
   const slow = await open(head);
   await open(HANG, "two");
   await hanging(1);
-  const gone = hear(slow);
+  const gone = readText(slow);
   await untilAnswered(open);
   assert.equal(await gone, "END");
 });
@@ -194,8 +197,8 @@ test("connections beyond those that get a reason are closed immediately", {
   await open(HANG);
   await hanging(1);
   // The first client keeps its side open, so the listener is still sending it the refusal.
-  await hear(await open(ASK), (text) => text.includes("\r\n\r\n"));
-  assert.match(await hear(await open(ASK)), /^(?:END|RESET)$/);
+  await readText(await open(ASK), (text) => text.includes("\r\n\r\n"));
+  assert.match(await readText(await open(ASK)), /^(?:END|RESET)$/);
 });
 
 test("a client that does not read its answer blocks no other client", {

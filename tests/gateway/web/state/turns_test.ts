@@ -107,11 +107,11 @@ Deno.test("a call finds its result, and one without is stopped when the turn is 
 });
 
 Deno.test("send_message of an MCP is a bubble; of a built-in tool or empty it is not", () => {
-  const said = { arguments: { to: "Mia", text: "hello" } };
+  const sent = { arguments: { to: "Mia", text: "hello" } };
   const kinds = turnsOf([
-    call("send_message", "a", { mcp: "teams", ...said }),
+    call("send_message", "a", { mcp: "teams", ...sent }),
     event("message", { text: "x" }),
-    call("send_message", "b", said),
+    call("send_message", "b", sent),
     event("message", { text: "x" }),
     call("send_message", "c", { mcp: "teams" }),
   ])[0]?.steps.map(({ kind }) => kind);

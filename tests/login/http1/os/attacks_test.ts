@@ -48,8 +48,8 @@ Deno.test("a body that is read during its answer arrives complete or fails", asy
   const first = Promise.withResolvers<void>();
   const here = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
-  const heard = Promise.withResolvers<void>();
-  const told = Promise.withResolvers<string>();
+  const connected = Promise.withResolvers<void>();
+  const received = Promise.withResolvers<string>();
   const listener = await serve({
     answer: async ({ head, body }) => {
       if (head.target === "/first") {
@@ -68,10 +68,10 @@ Deno.test("a body that is read during its answer arrives complete or fails", asy
       here.resolve();
       await answered.promise;
       (async () => {
-        await heard.promise;
+        await connected.promise;
         while (await take());
-        told.resolve(text);
-      })().catch((thrown) => told.resolve(`${text}, then ${thrown}`));
+        received.resolve(text);
+      })().catch((thrown) => received.resolve(`${text}, then ${thrown}`));
       return { status: 200, headers: [], body: bytesOf("early") };
     },
   });
@@ -87,8 +87,8 @@ Deno.test("a body that is read during its answer arrives complete or fails", asy
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
     answered.resolve();
     await receiveText(peer, (text) => text.endsWith("early"));
-    heard.resolve();
-    const text = await soon(told.promise, "the end of the body");
+    connected.resolve();
+    const text = await soon(received.promise, "the end of the body");
     assert.match(text, /^(?:abcdefghi|abc, then .*)$/);
   } finally {
     peer.close();
@@ -232,10 +232,10 @@ Deno.test("what was sent through a tunnel before it ended arrives", async () => 
     await receiveText(behind, (text) => text.endsWith("\r\n\r\n"));
     await sendText(behind, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n");
     await receiveText(peer, (text) => text.endsWith("\r\n\r\n"));
-    const heard = receiveText(behind);
+    const connected = receiveText(behind);
     await sendText(peer, sent);
     await peer.closeWrite();
-    assert.equal((await heard).length, sent.length);
+    assert.equal((await connected).length, sent.length);
     await soon(over.promise, "the end of the tunnel");
     behind.close();
   } finally {

@@ -43,19 +43,19 @@ function leaver() {
 
 Deno.test("onDisconnect() calls back at once when the peer has disconnected already", async () => {
   const { seen, left } = leaver();
-  const told = Promise.withResolvers<void>();
+  const notified = Promise.withResolvers<void>();
   const listener = await serve({
     handle: async (request) => {
       request.onDisconnect(left.resolve);
       seen.resolve();
       await left.promise;
       // Registers again, after the peer has closed.
-      request.onDisconnect(told.resolve);
+      request.onDisconnect(notified.resolve);
       return new Response("late");
     },
   });
   await askAndLeave(listener.address, GET, seen.promise);
-  await told.promise;
+  await notified.promise;
   await listener.close();
 });
 

@@ -111,23 +111,23 @@ test(
   },
 );
 
-const unasked = Promise.withResolvers<void>();
-const said = Promise.withResolvers<void>();
+const unsolicited = Promise.withResolvers<void>();
+const written = Promise.withResolvers<void>();
 const dropped = Promise.withResolvers<void>();
 test(
   "unrequested bytes on a kept connection are not the next answer",
   async (connection, _, nth) => {
     await sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     if (nth > 1) return;
-    await unasked.promise;
+    await unsolicited.promise;
     await sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad");
-    said.resolve();
+    written.resolve();
     if (await connection.read(new Uint8Array(1)) === null) dropped.resolve();
   },
   async ({ upstream, connections }) => {
     assert.equal(await bytesOf(await get(upstream)), "ok");
-    unasked.resolve();
-    await said.promise;
+    unsolicited.resolve();
+    await written.promise;
     assert.ok(await settlesAtOnce(dropped.promise), "the connection is kept");
     assert.equal(await bytesOf(await get(upstream)), "ok");
     assert.equal(connections(), 2);

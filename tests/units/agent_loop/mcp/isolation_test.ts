@@ -48,18 +48,18 @@ function server(name: string, of: { readonly recalls?: boolean } = {}) {
 
 function pool(servers: readonly McpServer[], faults: readonly ServerFault[] = []) {
   const clock = fakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const made = mcpPool(servers, faults, clock);
   const prepare = () =>
     made.prepare(new AbortController().signal, ({ name, reason }) => {
-      told.push(`${name}: ${reason}`);
+      reported.push(`${name}: ${reason}`);
     });
-  return { clock, told, pool: made, prepare };
+  return { clock, reported, pool: made, prepare };
 }
 
 Deno.test("a broken MCP is reported at once, while one hangs and a third one works", async () => {
   const [fine, broken, hanging] = [server("fine"), server("broken"), server("hanging")];
-  const { clock, told, pool: made, prepare } = pool(
+  const { clock, reported, pool: made, prepare } = pool(
     [hanging.server, broken.server, fine.server],
     [{ name: "wrong", reason: "its entry is unusable" }],
   );
@@ -70,15 +70,15 @@ Deno.test("a broken MCP is reported at once, while one hangs and a third one wor
   fine.start.resolve(ok([LOOK]));
   broken.start.resolve(err("it ended with exit code 3"));
   await clock.advance(0);
-  assert.deepEqual(told, ["wrong: its entry is unusable", "broken: it ended with exit code 3"]);
+  assert.deepEqual(reported, ["wrong: its entry is unusable", "broken: it ended with exit code 3"]);
   assert.deepEqual(made.tools().map(({ mcp, tool }) => `${mcp} ${tool}`), ["fine look"]);
   // The hanging server delays the first turn once, and only briefly.
   await clock.advance(15_000);
   await ready;
-  assert.equal(told.at(-1), "hanging: it is still starting");
+  assert.equal(reported.at(-1), "hanging: it is still starting");
   const again = prepare();
   await again;
-  assert.equal(told.length, 3, "each reason is told once");
+  assert.equal(reported.length, 3, "each reason is told once");
   // A late server still adds its tools, from the next step on.
   hanging.start.resolve(ok([{ ...LOOK, name: "late" }]));
   await clock.advance(0);
@@ -87,11 +87,11 @@ Deno.test("a broken MCP is reported at once, while one hangs and a third one wor
 
 Deno.test("22 idle MCPs with known tools are declared, and none is started", async () => {
   const servers = Array.from({ length: 22 }, (_, at) => server(`mcp-${at}`, { recalls: true }));
-  const { told, pool: made, prepare } = pool(servers.map((each) => each.server));
+  const { reported, pool: made, prepare } = pool(servers.map((each) => each.server));
   await prepare();
   assert.equal(made.tools().length, 22);
   assert.deepEqual(servers.filter(({ opens }) => opens() > 0), []);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 Deno.test("a failure names the command to run", () => {

@@ -53,8 +53,8 @@ Deno.test("read and write report what exists in place of a file", async () => {
   const tools = fileTools({ cwd: "/", home: "/" }, files);
   for (const [name, input] of [["read", {}], ["write", { content: "x" }]] as const) {
     const tool = tools.find((each) => each.name === name);
-    const said = await tool?.run({ path: "/dev/zero", ...input }, never);
-    assert.deepEqual(said, {
+    const output = await tool?.run({ path: "/dev/zero", ...input }, never);
+    assert.deepEqual(output, {
       status: "failed",
       text: `Cannot ${name} "/dev/zero": it is a device, pipe or socket, must be a regular file`,
     });

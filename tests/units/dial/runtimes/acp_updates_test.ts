@@ -217,15 +217,15 @@ Deno.test("translate() never throws, and answers each announced call exactly onc
   );
   fc.assert(fc.property(fc.array(update), (list) => {
     const open = new Set<string>();
-    const told = new Map<string, number>();
+    const reported = new Map<string, number>();
     for (const each of translate(list)) {
       if (each.kind === "tool_call") {
         open.add(each.callId);
-        told.set(each.callId, (told.get(each.callId) ?? 0) + 1);
+        reported.set(each.callId, (reported.get(each.callId) ?? 0) + 1);
       }
       if (each.kind === "tool_result") assert.ok(open.delete(each.callId));
     }
     assert.equal(open.size, 0);
-    assert.ok([...told.values()].every((times) => times <= 3));
+    assert.ok([...reported.values()].every((times) => times <= 3));
   }));
 });

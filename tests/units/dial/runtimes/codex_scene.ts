@@ -49,8 +49,8 @@ export function codexScene(
     const peer = jsonPeer(call);
     peers.push(peer);
     await peer.serve(async (message) => {
-      const said = script(peer, message);
-      if (said !== undefined) return await said;
+      const answered = script(peer, message);
+      if (answered !== undefined) return await answered;
       if (message.id === undefined || message.method === undefined) return;
       const isThread = message.method.startsWith("thread/");
       await peer.say({ id: message.id, result: isThread ? OPENED : {} });

@@ -17,21 +17,21 @@ const report = (...states: readonly string[]) => ({
 /** A watch whose program gives one report after the other and then repeats the last one. */
 function scene(ask: (asked: number) => Promise<Message>, names: readonly string[] = [GIT]) {
   const clock = fakeClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   let asked = 0;
   const watch = createMcpWatch({
     names,
     clock,
     ask: () => ask(++asked),
-    onMcps: (loads) => void told.push(loads.map(({ state }) => state).join(" ")),
+    onMcps: (loads) => void reported.push(loads.map(({ state }) => state).join(" ")),
   });
-  return { clock, told, watch, asked: () => asked };
+  return { clock, reported, watch, asked: () => asked };
 }
 
 const NEVER = new AbortController().signal;
 
 Deno.test("settle() asks again while an MCP is connecting", async () => {
-  const { clock, told, watch } = scene((asked) =>
+  const { clock, reported, watch } = scene((asked) =>
     Promise.resolve(asked < 3 ? report("pending", "connected") : report("connected", "connected"))
   );
   let isOver = false;
@@ -41,18 +41,18 @@ Deno.test("settle() asks again while an MCP is connecting", async () => {
   await clock.advanceToNext();
   await clock.advanceToNext();
   await over;
-  assert.deepEqual(told, ["pending", "pending", "connected"]);
+  assert.deepEqual(reported, ["pending", "pending", "connected"]);
 });
 
 Deno.test("settle() waits at most its time limit, and the turn names missing MCPs", async () => {
-  const { clock, told, watch } = scene(() => Promise.resolve(report("pending")));
+  const { clock, reported, watch } = scene(() => Promise.resolve(report("pending")));
   let isOver = false;
   const over = watch.settle(NEVER).then(() => isOver = true);
   await clock.advance(MCPS_READY_MS - 1);
   assert.ok(!isOver);
   await clock.advance(1);
   await over;
-  assert.equal(told.at(-1), "pending");
+  assert.equal(reported.at(-1), "pending");
   const turn = (status: string) => watch.onTurn({ mcp_servers: [{ name: GIT, status }] });
   assert.deepEqual(turn("pending"), [{
     sessionUpdate: "notice",
@@ -61,23 +61,23 @@ Deno.test("settle() waits at most its time limit, and the turn names missing MCP
   }]);
   assert.deepEqual(turn("pending"), []);
   assert.deepEqual(turn("connected"), []);
-  assert.equal(told.at(-1), "connected");
+  assert.equal(reported.at(-1), "connected");
   assert.equal(turn("needs-auth").length, 1);
 });
 
 Deno.test("settle() gives up on a program that does not answer", async () => {
-  const { clock, told, watch } = scene(() => new Promise(() => {}));
+  const { clock, reported, watch } = scene(() => new Promise(() => {}));
   const over = watch.settle(NEVER);
   await clock.advance(MCPS_READY_MS);
   await over;
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 Deno.test("settle() reports nothing about a program without a report", async () => {
-  const { told, watch } = scene(() => Promise.reject(new Error("not supported")));
+  const { reported, watch } = scene(() => Promise.reject(new Error("not supported")));
   await watch.settle(NEVER);
   assert.deepEqual(watch.onTurn({}), []);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 Deno.test("settle() does not ask for an agent without MCPs", async () => {
@@ -87,7 +87,7 @@ Deno.test("settle() does not ask for an agent without MCPs", async () => {
 });
 
 Deno.test("a report leaves out an MCP, or states what is not known", async () => {
-  const { told, watch } = scene(() => Promise.resolve(report("melted")), [GIT, "pages"]);
+  const { reported, watch } = scene(() => Promise.resolve(report("melted")), [GIT, "pages"]);
   await watch.settle(NEVER);
-  assert.deepEqual(told, ["failed absent"]);
+  assert.deepEqual(reported, ["failed absent"]);
 });

@@ -32,7 +32,7 @@ for (const ask of MODES) {
   });
 
   Deno.test(`an ACP program gets rules for Claude Code by its session in mode ${ask}`, async () => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const app = () =>
       agent({ name: "fake" })
         .onRequest(methods.agent.initialize, () => ({
@@ -40,11 +40,11 @@ for (const ask of MODES) {
           agentCapabilities: { sessionCapabilities: { resume: {} } },
         }))
         .onRequest(methods.agent.session.new, ({ params }) => {
-          told.push(params._meta);
+          reported.push(params._meta);
           return { sessionId: "s" };
         })
         .onRequest(methods.agent.session.resume, ({ params }) => {
-          told.push(params._meta);
+          reported.push(params._meta);
           return {};
         });
     const stored = { [SESSION_FILE]: '{"runtime":"runtime-x","session_id":"s"}' };
@@ -58,7 +58,7 @@ for (const ask of MODES) {
     }
     const settings = claudeSettings(ask);
     const meta = asksMore(ask) ? { claudeCode: { options: { settings } } } : undefined;
-    assert.deepEqual(told, [meta, meta]);
+    assert.deepEqual(reported, [meta, meta]);
   });
 }
 

@@ -63,9 +63,9 @@ function scene(
     const peer = jsonPeer(call);
     peers.push(peer);
     await peer.serve(async (command) => {
-      const said = script(peer, command);
-      if (Array.isArray(said)) await peer.say(...said);
-      else if (said !== undefined) return await (said as Promise<void>);
+      const reply = script(peer, command);
+      if (Array.isArray(reply)) await peer.say(...reply);
+      else if (reply !== undefined) return await (reply as Promise<void>);
       else if (command.type === "get_state") {
         await peer.say(ok(command, { sessionFile: FILE, sessionId: "1" }));
       } else if (command.type === "switch_session") {

@@ -112,9 +112,9 @@ const ACP: readonly (readonly [string, Partial<typeof CALL | object>, ToolAct])[
   ["another kind", { kind: "switch_mode" }, { toolClass: "other", paths: [] }],
   ["no kind", {}, { toolClass: "other", paths: [] }],
 ];
-for (const [what, told, want] of ACP) {
+for (const [what, announced, want] of ACP) {
   Deno.test(`acpAct() reads ${what}`, () => {
-    assert.deepEqual(acpAct({ ...CALL, ...told }), want);
+    assert.deepEqual(acpAct({ ...CALL, ...announced }), want);
   });
 }
 

@@ -88,13 +88,13 @@ Deno.test("a meter adds up calls, and marks what it cannot count", () => {
     () => meter.add("m", readCounts({ inputTokens: USAGE_LIMITS.tokensMax + 1 })),
     () => meter.miss(),
   ];
-  for (const spoil of bad) {
-    spoil();
-    assert.equal(meter.take(), undefined, String(spoil));
+  for (const corrupt of bad) {
+    corrupt();
+    assert.equal(meter.take(), undefined, String(corrupt));
     meter.add("m", one);
-    spoil();
+    corrupt();
     const rows = rowsOf(meter.take());
-    assert.deepEqual(rows, ["partial", ["m", 1, 2, 0, 0]], String(spoil));
+    assert.deepEqual(rows, ["partial", ["m", 1, 2, 0, 0]], String(corrupt));
   }
   meter.add("m", one);
   meter.add("m", readCounts({ outputTokens: USAGE_LIMITS.tokensMax }));

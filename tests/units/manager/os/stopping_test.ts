@@ -51,17 +51,17 @@ leakless("a stopped (SIGSTOP) service is ended, too", async () => {
 
 leakless("KillMode=mixed asks only the main process", async () => {
   await using rig = await startRig();
-  const heard = rig.path("heard");
+  const signals = rig.path("heard");
   await rig.write({
     "a.service": shell(
-      `(trap 'echo child >> ${heard}' TERM; ${READY}; while :; do sleep 0.01; done) & ` +
-        `trap 'echo main >> ${heard}; exit 0' TERM; while :; do sleep 0.01; done`,
+      `(trap 'echo child >> ${signals}' TERM; ${READY}; while :; do sleep 0.01; done) & ` +
+        `trap 'echo main >> ${signals}; exit 0' TERM; while :; do sleep 0.01; done`,
       `${READY_KEY}\nKillMode=mixed`,
     ),
   });
   await rig.manager.start("a.service");
   await rig.manager.stop("a.service");
-  assert.equal(await Deno.readTextFile(heard), "main\n");
+  assert.equal(await Deno.readTextFile(signals), "main\n");
   assert.deepEqual(processesOf(rig.paths), []);
 });
 

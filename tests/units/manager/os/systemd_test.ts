@@ -212,9 +212,9 @@ Deno.test("status() starts as many programs for a thousand agents as for one", a
 });
 
 Deno.test("status() refuses an answer that is no list of units", async () => {
-  for (const said of ["", "[1]", "{}", '[{"unit":"x.service","load":"loaded"}]', "[] []"]) {
-    const { services } = open({ systemctl: (call) => call.print(said) });
-    await assert.rejects(services.status(["x.service"]), /Cannot list units: its answer/, said);
+  for (const output of ["", "[1]", "{}", '[{"unit":"x.service","load":"loaded"}]', "[] []"]) {
+    const { services } = open({ systemctl: (call) => call.print(output) });
+    await assert.rejects(services.status(["x.service"]), /Cannot list units: its answer/, output);
   }
   const { services } = open({
     systemctl: async (call) => {
@@ -363,8 +363,8 @@ Deno.test("start() waits until the service reports that it is ready", async () =
 });
 
 Deno.test("start() gives an unready service as long as its TimeoutStartSec", async () => {
-  for (const said of ["waiting\n", "Started x.service.\n"]) {
-    const services = readyByLog([["active running r1", said]], "200ms");
+  for (const output of ["waiting\n", "Started x.service.\n"]) {
+    const services = readyByLog([["active running r1", output]], "200ms");
     await assert.rejects(
       services.start("x.service"),
       (thrown: unknown) =>
@@ -381,8 +381,8 @@ Deno.test("isReady() distinguishes a serving run from a hanging one, without wai
     // On a host that keeps no journal, the state alone decides.
     ["active running r1", "", true],
   ] as const;
-  for (const [state, said, want] of rows) {
-    assert.equal(await readyByLog([[state, said]]).isReady?.("x.service"), want, state + said);
+  for (const [state, output, want] of rows) {
+    assert.equal(await readyByLog([[state, output]]).isReady?.("x.service"), want, state + output);
   }
 });
 
