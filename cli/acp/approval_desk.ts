@@ -68,7 +68,7 @@ export class ApprovalDesk {
     if (kind === "approval_asked") this.#asked(payload);
     if (kind === "approval_decided") {
       const decision = payload.decision === "approved" ? "approved" : "denied";
-      if (this.#over(id, decision) !== "others") return;
+      if (this.#over(id, decision) !== "elsewhere") return;
       this.#deps.note(`The call was ${decision} by ${String(payload.by)}.`, "aside");
     }
     if (kind === "approval_ended" && payload.state === "superseded") this.#over(id, "superseded");
@@ -103,7 +103,7 @@ export class ApprovalDesk {
     });
   }
 
-  #over(id: string, end: AskedEnd): "ours" | "others" | undefined {
+  #over(id: string, end: AskedEnd): "here" | "elsewhere" | undefined {
     const by = this.#pending.over(id);
     const call = this.#calls.get(id);
     if (by === undefined || call === undefined) return undefined;

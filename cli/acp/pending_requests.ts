@@ -37,7 +37,7 @@ interface Pending {
   /** Aborted when the wait is over. */
   readonly over: AbortController;
   /** Whether this editor's decision is on its way, or has counted. */
-  isOurs: boolean;
+  isDecidedHere: boolean;
 }
 
 /** The open requests of one turn. */
@@ -51,7 +51,7 @@ export class PendingRequests {
 
   /** Shows a request; never waits for the person. */
   show(request: ShownRequest): void {
-    const pending: Pending = { over: new AbortController(), isOurs: false };
+    const pending: Pending = { over: new AbortController(), isDecidedHere: false };
     this.#open.set(request.id, pending);
     void this.#ask(request, pending);
   }
@@ -60,12 +60,12 @@ export class PendingRequests {
    * Withdraws a request whose wait is over. Returns who decided it, if it was open: this editor, or
    * another surface.
    */
-  over(id: string): "ours" | "others" | undefined {
+  over(id: string): "here" | "elsewhere" | undefined {
     const pending = this.#open.get(id);
     if (pending === undefined) return undefined;
     this.#open.delete(id);
     pending.over.abort();
-    return pending.isOurs ? "ours" : "others";
+    return pending.isDecidedHere ? "here" : "elsewhere";
   }
 
   /** Returns the ids of the open requests. */
@@ -81,10 +81,10 @@ export class PendingRequests {
       const send = await request.ask(signal);
       if (signal.aborted) return;
       if (send === undefined) return this.#undecided(request, signal);
-      pending.isOurs = true;
+      pending.isDecidedHere = true;
       const sent = await send();
       if (sent.ok) return;
-      pending.isOurs = false;
+      pending.isDecidedHere = false;
       note(sent.error.message, "plain");
     } catch (thrown) {
       if (signal.aborted) return;

@@ -56,11 +56,11 @@ export class QuestionDesk {
     const { kind, payload } = update;
     const id = String(payload.question_id);
     if (kind === "question_asked") this.#asked(payload);
-    if (kind === "question_answered" && this.#pending.over(id) === "others") {
+    if (kind === "question_answered" && this.#pending.over(id) === "elsewhere") {
       const action = payload.action === "answered" ? "answered" : "declined";
       this.#deps.note(`The question was ${action} by ${String(payload.by)}.`, "aside");
     }
-    if (kind === "question_ended" && this.#pending.over(id) === "others") {
+    if (kind === "question_ended" && this.#pending.over(id) === "elsewhere") {
       if (payload.state !== "expired") return;
       this.#deps.note("No answer was given in time, so the program goes on without.", "aside");
     }
