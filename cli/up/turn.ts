@@ -12,7 +12,9 @@ import {
   postTurn,
   type StreamedEvent,
 } from "cli/up/cockpit_client.ts";
+import { type AttachmentInfo, EVENT_PAYLOADS } from "core/dial/event.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import { imageWords } from "core/images/image.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -57,6 +59,14 @@ function askedText({ message, fields }: Readonly<Record<string, unknown>>): stri
   return text(message) || titles.join("; ");
 }
 
+/** Describes a file of a turn: an image with its size in pixels. */
+function fileText({ name, path, ...of }: AttachmentInfo & { readonly path?: string }): string {
+  const { media_type: type, width, height, size: bytes } = of;
+  const isImage = type !== undefined && width !== undefined && height !== undefined;
+  const words = isImage ? imageWords({ type, width, height, bytes }) : `${bytes} B`;
+  return `[${isImage ? "image" : "file"} ${words}: ${path ?? name}]`;
+}
+
 /** Returns the lines that one durable event adds to the transcript. */
 export function transcriptLines(
   agent: string,
@@ -64,12 +74,14 @@ export function transcriptLines(
 ): readonly string[] {
   const payload = (event.data.payload ?? {}) as Record<string, unknown>;
   const cut = Number(payload.cut_bytes ?? 0);
+  const attached = EVENT_PAYLOADS.turn_asked.shape.files.safeParse(payload.files).data ?? [];
+  const files = attached.flatMap((file) => indented(fileText(file), "  "));
   const cutNote = cut > 0 ? [`    (${cut} bytes cut)`] : [];
   switch (event.kind) {
     case "turn_queued":
-      return indented(text(payload.text), "you: ");
+      return [...indented(text(payload.text), "you: "), ...files];
     case "turn_asked":
-      return indented(text(payload.text), `${printable(text(payload.by))}: `);
+      return [...indented(text(payload.text), `${printable(text(payload.by))}: `), ...files];
     case "approval_asked":
       return [
         `  waits for a human: fleetctl approvals show ${text(payload.approval_id).slice(0, 8)}`,
@@ -94,6 +106,10 @@ export function transcriptLines(
         ...firstLines(indented(text(payload.text), "    ")),
         ...cutNote,
       ];
+    }
+    case "attachment": {
+      const parsed = EVENT_PAYLOADS.attachment.safeParse(payload);
+      return parsed.success ? indented(fileText(parsed.data), "    ") : [];
     }
     case "message":
       return indented(text(payload.text), `${agent}: `);

@@ -9,6 +9,9 @@ import { FORM_SHAPE, isBounded, questionValues } from "core/dial/question_wire.t
 import { ANSWER_ACTIONS } from "core/questions/question.ts";
 import * as z from "zod";
 import { conversationName } from "core/dial/conversation.ts";
+import { IMAGE_TYPES } from "core/images/image.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
+import { IMAGE_LIMITS } from "core/limits/image.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 
 /** Agent process states. `offline` is never sent: the gateway derives it. */
@@ -44,6 +47,21 @@ const moment = z.number().overwrite((ms) => Math.trunc(Math.min(Math.max(ms, 0),
 /** Number of tokens. */
 const tokens = z.number().int().nonnegative().max(USAGE_LIMITS.tokensMax);
 
+/** A file of a turn. It has a type and a size in pixels if its bytes are those of an image. */
+const attachmentInfo = z.object({
+  /** Its number in the turn. */
+  n: z.number().int().positive().max(FILE_LIMITS.perTurnMax),
+  name: z.string().max(256),
+  /** Bytes. */
+  size: z.number().int().nonnegative(),
+  media_type: z.enum(IMAGE_TYPES).optional(),
+  width: z.number().int().positive().max(IMAGE_LIMITS.sidePixelsMax).optional(),
+  height: z.number().int().positive().max(IMAGE_LIMITS.sidePixelsMax).optional(),
+});
+/** Parsed file of a turn. */
+export type AttachmentInfo = z.infer<typeof attachmentInfo>;
+const attachments = z.array(attachmentInfo).max(64).optional();
+
 /** Payloads of durable events by kind. Unknown fields are dropped. */
 export const EVENT_PAYLOADS = {
   /** Gateway: a turn was accepted and stored. This is the owner's message. */
@@ -62,6 +80,7 @@ export const EVENT_PAYLOADS = {
     text: z.string(),
     by: z.string(),
     conversation: conversationName.optional(),
+    files: attachments,
   }),
   /** Agent: the turn was passed to the runtime. */
   turn_started: z.object({}),
@@ -87,6 +106,13 @@ export const EVENT_PAYLOADS = {
     text: z.string(),
     cut_bytes: z.number().int().nonnegative().default(0),
     duration_ms: z.number().nonnegative(),
+  }),
+  /** Agent: an image that the program or a tool produced. */
+  attachment: attachmentInfo.extend({
+    /** The call whose result contains it. */
+    call_id: z.string().optional(),
+    /** Where it is in the agent's home. */
+    path: z.string().max(4_096),
   }),
   /** Agent, or gateway when a turn is refused or withdrawn before delivery. */
   turn_ended: z.object({

@@ -14,6 +14,11 @@ export const FILE_LIMITS = {
   filesMax: 10,
   fileBytesMax: 20 * KIB * KIB,
   fileSeconds: 60,
+  /** Largest number of a file in its turn: 64 of the message, and produced ones. */
+  perTurnMax: 128,
+  /** Turns whose files an agent keeps, and the bytes of all of them. */
+  turnsKept: 64,
+  keptBytesMax: 512 * KIB * KIB,
   /** Bytes of a file in one frame; base64 makes them a third longer. */
   fileChunkBytes: 384 * KIB,
   /** Concurrent fetches, in total and per owner. */

@@ -9,6 +9,7 @@ import process from "node:process";
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod";
+import { pngOf } from "tests/support/sample_images.ts";
 
 const server = new McpServer({ name: "fixture", version: "1.0.0" });
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
@@ -69,6 +70,16 @@ server.registerTool(
         commits: [{ hash: "f".repeat(40), subject: `${maxCount} of ${path}`, timestamp: 0 }],
       })),
     ),
+);
+server.registerTool(
+  "shot",
+  { description: "Returns a picture.", inputSchema: z.object({}) },
+  async () => ({
+    content: [
+      ...text("a picture").content,
+      { type: "image", data: (await pngOf(30, 20)).toBase64(), mimeType: "image/png" },
+    ],
+  }),
 );
 server.registerTool(
   "wait",

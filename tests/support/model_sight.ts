@@ -5,6 +5,7 @@
  * @module
  */
 
+import { readImage } from "core/images/image.ts";
 import type { ModelRequest } from "tests/fakes/model_endpoint.ts";
 
 /** The result of a tool call as the model reads it. */
@@ -22,6 +23,24 @@ export interface ModelSight {
   readonly userTexts: readonly string[];
   /** Results of tool calls, in order. */
   readonly results: readonly SeenResult[];
+}
+
+/** Returns type and size of each image in a request, such as "image/png 30×20". */
+export function imagesSeen(of: ModelRequest): readonly string[] {
+  const found: string[] = [];
+  const take = (base64: string) => {
+    const read = readImage(Uint8Array.fromBase64(base64));
+    found.push(read.ok ? `${read.value.type} ${read.value.width}×${read.value.height}` : "broken");
+  };
+  const walk = (value: Json) => {
+    if (typeof value === "string") {
+      const url = /^data:image\/[a-z]+;base64,(.+)$/s.exec(value);
+      if (url?.[1] !== undefined) take(url[1]);
+    } else if (value?.type === "base64" && typeof value.data === "string") take(value.data);
+    else if (typeof value === "object" && value !== null) Object.values(value).forEach(walk);
+  };
+  walk(of.body);
+  return found;
 }
 
 // deno-lint-ignore no-explicit-any -- a test inspects the JSON of model protocols.

@@ -18,6 +18,7 @@ import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
 import type { McpLoad } from "core/runtimes/mcp_load.ts";
 import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
 import type {
+  Prompt,
   RuntimeDriver,
   RuntimeSession,
   RuntimeUpdate,
@@ -49,7 +50,10 @@ export interface ProgramScene {
   /** Load states of the MCPs, one list for each report of the program. */
   readonly reports: readonly (readonly McpLoad[])[];
   /** Runs a turn and collects its updates; `on` gets each when it arrives. */
-  turn(text: string, on?: (update: RuntimeUpdate) => unknown): Promise<ProgramTurn>;
+  turn(
+    message: string | Omit<Prompt, "turnId">,
+    on?: (update: RuntimeUpdate) => unknown,
+  ): Promise<ProgramTurn>;
   /**
    * Starts the program again after it has ended; later turns run in the new one, in a conversation
    * of this name, or in the default one.
@@ -153,9 +157,11 @@ async function writeClientConfig(
 
 function turnsOf(session: () => RuntimeSession): ProgramScene["turn"] {
   let turns = 0;
-  return async (text, on) => {
+  return async (message, on) => {
     const updates: RuntimeUpdate[] = [];
-    const outcome = await session().prompt({ turnId: `turn-${++turns}`, text }, async (update) => {
+    const prompt = typeof message === "string" ? { text: message } : message;
+    const turnId = `turn-${++turns}`;
+    const outcome = await session().prompt({ turnId, ...prompt }, async (update) => {
       updates.push(update);
       await on?.(update);
     });

@@ -20,7 +20,6 @@ import type { DialConfig } from "units/dial/config.ts";
 import type { LinkOpening } from "units/dial/gateway_link.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
 import { createOwnerFiles, type OwnerFiles } from "units/dial/owner_files.ts";
-import { createTurnFiles } from "units/dial/turn_files.ts";
 import {
   type AnswerFrame,
   type GatewayConnection,
@@ -38,6 +37,7 @@ import type { QuestionEndpoint } from "units/dial/question_endpoint.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
 import type { DialStore } from "units/dial/store.ts";
+import { openTurnFolder, type TurnFolder } from "units/dial/turn_folder.ts";
 import { createUsageReader, type StoreName } from "units/dial/usage_reader.ts";
 
 /** Ports of a dial unit. */
@@ -77,6 +77,7 @@ interface UnitContext extends DialPorts {
   readonly config: DialConfig;
   readonly options: DialOptions;
   readonly folder: string;
+  readonly turnFolder: TurnFolder;
   readonly key: DialKey;
   /** Ends the connections to all gateways. */
   readonly signal: AbortSignal;
@@ -109,6 +110,7 @@ export async function startDialUnit(
     config,
     options,
     folder,
+    turnFolder: openTurnFolder({ files, folder: `${folder}/files`, log }),
     key: key.value,
     signal: stop.signal,
     open: { usage: new Map() },
@@ -242,7 +244,7 @@ async function openConnections(
   states: States,
   { questions, ownerFiles }: Outgoing,
 ): Promise<GatewayConnection> {
-  const { config, options, files, databases, sockets, clock, random, log, folder, key } = unit;
+  const { config, options, databases, sockets, clock, random, log, folder, key } = unit;
   const runOne = createKeyedQueue((_name, thrown) =>
     log.error("turn failed", { error: errorText(thrown) })
   );
@@ -253,6 +255,7 @@ async function openConnections(
     random,
     log,
     signal: unit.signal,
+    turnFolder: unit.turnFolder,
     exclusive: (job: () => Promise<void>) => runOne("runtime", job),
     onPreview: (event: PreviewEvent) => unit.open.turns?.preview(event),
     onBusy: states.busy,
@@ -284,7 +287,6 @@ async function openConnections(
         questions.resend();
         ownerFiles.resend();
       },
-      turnFiles: createTurnFiles({ files, log, folder: `${folder}/files` }),
       onFileTaken: ownerFiles.taken,
     });
   }

@@ -30,7 +30,9 @@ import {
   type EventDraft,
   openDialStore,
 } from "units/dial/store.ts";
-import type { TurnFiles } from "units/dial/turn_files.ts";
+import { createTurnFiles, type TurnFiles } from "units/dial/turn_files.ts";
+import type { TurnFolder } from "units/dial/turn_folder.ts";
+import { createTurnImages } from "units/dial/turn_images.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
 /** One gateway connection with its store. */
@@ -79,8 +81,8 @@ export interface GatewayConnectionDeps {
   readonly onBusy: (isBusy: boolean) => void;
   readonly onPreview: (event: PreviewEvent) => void;
   readonly onRegistered: () => void;
-  /** Storage for the files of turns. Absent for a gateway that sends none. */
-  readonly turnFiles?: TurnFiles;
+  /** Storage for the files of turns. */
+  readonly turnFolder: TurnFolder;
   readonly onFileTaken?: (frame: Extract<InboundFrame, { type: "owner_file_taken" }>) => void;
   /** Handles an answer to a request of the agent's programs; false when no caller waits for it. */
   readonly onAnswer: (frame: AnswerFrame) => boolean;
@@ -105,6 +107,7 @@ export async function openGatewayConnection(
   const { databases, random, clock, log, signal } = deps;
   const store = await openDialStore(databases, deps.path, random.uuid());
   const recorder = createRecorder({ store, clock, log, onStored: () => link.wake(), signal });
+  const turnFiles = createTurnFiles(deps.turnFolder);
   let runner: TurnRunner | undefined;
   let handlers: TurnHandlers | undefined;
   const { identity } = deps;
@@ -117,7 +120,8 @@ export async function openGatewayConnection(
       random,
       log,
       ...defined({ opening: deps.opening }),
-      onFrame: (frame) => handleFrame(frame, { store, link, runner, handlers, log, deps }),
+      onFrame: (frame) =>
+        handleFrame(frame, { store, link, runner, handlers, log, turnFiles, deps }),
       onRegistered: deps.onRegistered,
       onAcknowledged: () => recorder.spaceFreed(),
     });
@@ -133,6 +137,7 @@ export async function openGatewayConnection(
         runtime: given.runtime,
         clock,
         log,
+        images: createTurnImages(deps.turnFolder),
         onEnded: given.onEnded,
         exclusive: deps.exclusive,
         onPreview: (event) => {
@@ -177,6 +182,7 @@ interface FrameContext {
   readonly runner: TurnRunner | undefined;
   readonly handlers: TurnHandlers | undefined;
   readonly log: Log;
+  readonly turnFiles: TurnFiles;
   readonly deps: GatewayConnectionDeps;
 }
 
@@ -192,23 +198,29 @@ function keepNote(id: string, text: string, { store, link, log }: FrameContext):
 /** Stores a piece of a file. If that fails, the gateway sends it again on the next connection. */
 async function takeFile(
   frame: Extract<InboundFrame, { type: "file" }>,
-  { link, deps }: FrameContext,
+  { link, turnFiles }: FrameContext,
 ): Promise<void> {
-  const next = await deps.turnFiles?.take(frame);
+  const next = await turnFiles.take(frame);
   if (next === undefined) return link.reconnect(CLOSE.tryAgainLater, "storage");
   link.send({ type: "file_taken", turn_id: frame.turn_id, n: frame.n, next });
 }
 
 /** Handles a frame from the gateway. */
 function handleFrame(frame: InboundFrame, context: FrameContext): void {
-  const { store, link, runner, handlers, log, deps } = context;
+  const { store, link, runner, handlers, log, turnFiles, deps } = context;
   switch (frame.type) {
     case "turn": {
       const { turn_id: turnId, origin } = frame;
-      const lines = deps.turnFiles?.linesOf(turnId, frame.files ?? []) ?? [];
+      const lines = turnFiles.linesOf(turnId, frame.files ?? []);
       const text = [frame.text, ...lines].filter((line) => line !== "").join("\n");
       const conversation = namedConversation(frame.conversation);
-      const accepted = store.accept({ turnId, text, origin, conversation });
+      const accepted = store.accept({
+        turnId,
+        text,
+        origin,
+        conversation,
+        files: frame.files,
+      });
       if (!accepted.ok) {
         log.error("turn not stored", { turn: turnId, code: accepted.error.code });
         return link.reconnect(CLOSE.tryAgainLater, "storage");

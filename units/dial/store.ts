@@ -10,6 +10,7 @@
  */
 
 import type { DurableEvent } from "core/dial/event.ts";
+import type { TurnFile } from "core/dial/frames.ts";
 import { byteLength } from "core/text/cut_text.ts";
 import { fitPayload } from "units/dial/fit_event.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
@@ -54,7 +55,8 @@ create table if not exists turns (
   origin text not null,
   state text not null,
   end_seq integer,
-  conversation text
+  conversation text,
+  files text
 ) strict;
 `;
 
@@ -73,6 +75,8 @@ export interface AcceptedTurn {
   readonly origin: string;
   /** Its conversation; absent for the default one. */
   readonly conversation?: string | undefined;
+  /** Its files, which are on disk. */
+  readonly files?: readonly TurnFile[] | undefined;
 }
 
 /** A state change of a turn, stored together with its events. */
@@ -136,7 +140,7 @@ export async function openDialStore(
   const db = await databases.open(path);
   db.transaction(() => {
     db.exec(TABLES);
-    addConversationOfTurns(db);
+    addColumnsOfTurns(db);
     db.exec(APPROVAL_TABLE);
     db.exec(QUESTION_TABLE);
     db.exec(NOTE_TABLE);
@@ -148,11 +152,16 @@ export async function openDialStore(
   return new SqliteDialStore(db);
 }
 
-/** Adds the column to a store of an older version, whose turns are of the default conversation. */
-function addConversationOfTurns(db: Database): void {
-  const columns = db.prepare("select name from pragma_table_info('turns')").all();
-  if (columns.some(({ name }) => name === "conversation")) return;
-  db.exec("alter table turns add column conversation text");
+/**
+ * Adds the columns to a store of an older version, whose turns are of the default conversation and
+ * have no files.
+ */
+function addColumnsOfTurns(db: Database): void {
+  const rows = db.prepare("select name from pragma_table_info('turns')").all();
+  const columns = rows.map(({ name }) => name);
+  for (const added of ["conversation", "files"]) {
+    if (!columns.includes(added)) db.exec(`alter table turns add column ${added} text`);
+  }
 }
 
 class SqliteDialStore implements DialStore {
@@ -254,7 +263,8 @@ class SqliteDialStore implements DialStore {
   accept(turn: AcceptedTurn, askedEvent?: EventDraft): Result<"new" | "known"> {
     const written = writeSql(this.#db, "the turn", () => {
       const { turnId, text, origin, conversation = null } = turn;
-      const { changes } = this.#sql.accept.run(turnId, text, origin, conversation);
+      const files = turn.files === undefined ? null : JSON.stringify(turn.files);
+      const { changes } = this.#sql.accept.run(turnId, text, origin, conversation, files);
       if (changes !== 1 || askedEvent === undefined) return { isNew: changes === 1, bytes: 0 };
       const bytes = this.#insert([askedEvent]);
       this.#sql.setMeta.run(String(this.#last + 1), "last");
@@ -286,6 +296,7 @@ class SqliteDialStore implements DialStore {
       text: String(row.text),
       origin: String(row.origin),
       ...(row.conversation === null ? {} : { conversation: String(row.conversation) }),
+      ...(row.files === null ? {} : { files: JSON.parse(String(row.files)) as TurnFile[] }),
     };
   }
 
@@ -350,8 +361,8 @@ function statements(db: Database) {
     drop: db.prepare("delete from outbox where seq <= ?"),
     read: db.prepare("select * from outbox where seq between ? and ? order by seq"),
     accept: db.prepare(
-      "insert or ignore into turns (turn_id, text, origin, conversation, state) " +
-        "values (?, ?, ?, ?, 'accepted')",
+      "insert or ignore into turns (turn_id, text, origin, conversation, files, state) " +
+        "values (?, ?, ?, ?, ?, 'accepted')",
     ),
     next: db.prepare("select * from turns where state = 'accepted' order by place limit 1"),
     state: db.prepare("select state from turns where turn_id = ?"),

@@ -20,6 +20,7 @@ import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runt
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
+import { lostImage, type TurnImages } from "units/dial/turn_images.ts";
 
 /** Runs turns. */
 export interface TurnRunner {
@@ -37,6 +38,7 @@ export interface RunnerDeps {
   readonly runtime: SupervisedRuntime;
   readonly clock: Clock;
   readonly log: Log;
+  readonly images: TurnImages;
   /** Runs one job at a time, across all runners of the same runtime. */
   readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onPreview: (event: PreviewEvent) => void;
@@ -180,10 +182,14 @@ class SerialRunner implements TurnRunner {
 
   async #prompt(session: RuntimeSession, turn: AcceptedTurn): Promise<TurnOutcome> {
     const { turnId } = turn;
-    const text = [...this.#deps.store.notes.take(), turn.text].join("\n\n");
+    const { store, images: turnImages } = this.#deps;
+    const { images, notes } = await turnImages.forPrompt(turnId, turn.files ?? []);
+    for (const note of notes) await this.#note(turnId, note);
+    const unseen = notes.map((note) => `[${note}]`);
+    const text = [...store.notes.take(), [turn.text, ...unseen].join("\n")].join("\n\n");
     const offsets = new Map<string, number>();
     const finished = session.prompt(
-      { turnId, text },
+      { turnId, text, ...(images.length === 0 ? {} : { images }) },
       (update) => this.#take(turnId, update, offsets),
     );
     return await finished.catch((thrown): TurnOutcome => ({
@@ -208,7 +214,25 @@ class SerialRunner implements TurnRunner {
       return onPreview({ turn_id: turnId, kind: "text_delta", payload });
     }
     if (update.kind === "message") offsets.delete(update.messageId);
+    if (update.kind === "image") return await this.#keepImage(turnId, update);
     await recorder.record([{ at: clock.now(), turnId, ...draftOf(update) }]);
+  }
+
+  async #note(turnId: string, text: string): Promise<void> {
+    const { recorder, clock } = this.#deps;
+    await recorder.record([{ at: clock.now(), turnId, kind: "notice", payload: { text } }]);
+  }
+
+  /** Stores an image, then records it. */
+  async #keepImage(
+    turnId: string,
+    { callId, image }: Extract<RuntimeUpdate, { kind: "image" }>,
+  ): Promise<void> {
+    const { recorder, clock, images } = this.#deps;
+    const kept = await images.keep(turnId, image);
+    if (typeof kept === "string") return await this.#note(turnId, lostImage(image, kept));
+    const payload = { ...kept, ...defined({ call_id: callId }) };
+    await recorder.record([{ at: clock.now(), turnId, kind: "attachment", payload }]);
   }
 
   /** Records the end of a turn; waits for an end that is being recorded. */
@@ -238,7 +262,7 @@ class SerialRunner implements TurnRunner {
 
 /** Converts an update to its durable event. */
 function draftOf(
-  update: Exclude<RuntimeUpdate, { kind: "text_delta" }>,
+  update: Exclude<RuntimeUpdate, { kind: "text_delta" | "image" }>,
 ): { readonly kind: string; readonly payload: Record<string, unknown> } {
   switch (update.kind) {
     case "message": {

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { memoryDatabases } from "tests/fakes/databases.ts";
+import { memoryFiles } from "tests/fakes/files.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { hang, scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { seededRandom } from "tests/fakes/random.ts";
@@ -14,6 +15,8 @@ import { hastyClock } from "tests/support/dial_fixture.ts";
 import { createRecorder } from "units/dial/recorder.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
+import { openTurnFolder } from "units/dial/turn_folder.ts";
+import { createTurnImages } from "units/dial/turn_images.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 
 interface Scene {
@@ -62,6 +65,7 @@ async function withTurns(
     runtime,
     clock,
     log,
+    images: createTurnImages(openTurnFolder({ files: memoryFiles(), folder: "/files", log })),
     exclusive: (job) => job(),
     onPreview: () => {},
     onBusy: () => {},

@@ -44,6 +44,8 @@ export interface OpenedConversation {
   readonly usage: UsageSource;
   /** Whether the program offers `session/close`. */
   readonly isClosable: boolean;
+  /** Whether the program accepts images in a message. */
+  readonly hasVision: boolean;
   /** Why the stored conversation was lost; undefined when it goes on, or when there was none. */
   readonly lost: string | undefined;
 }
@@ -65,6 +67,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   opening.versions.report(peer.agentInfo?.version ?? "");
   const mcpServers = serversFor(peer, opening);
   const isClosable = Boolean(peer.agentCapabilities?.sessionCapabilities?.close);
+  const hasVision = peer.agentCapabilities?.promptCapabilities?.image === true;
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
   const resumed = stored === undefined
     ? undefined
@@ -72,7 +75,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   if (stored !== undefined && resumed?.ok === true) {
     await enterMode(opening, stored);
     const usage = usageSourceOf(peer, resumed.value);
-    return { sessionId: stored, isResumable: true, isClosable, usage, lost: undefined };
+    return { sessionId: stored, isResumable: true, isClosable, hasVision, usage, lost: undefined };
   }
   const opened = await connection.agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
@@ -85,7 +88,8 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const { sessionCapabilities, loadSession } = peer.agentCapabilities ?? {};
   const isResumable = Boolean(sessionCapabilities?.resume) || loadSession === true;
   const lost = resumed?.ok === false ? resumed.error : undefined;
-  return { sessionId, isResumable, isClosable, usage: usageSourceOf(peer, opened), lost };
+  const usage = usageSourceOf(peer, opened);
+  return { sessionId, isResumable, isClosable, hasVision, usage, lost };
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */

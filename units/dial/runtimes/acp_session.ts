@@ -5,15 +5,26 @@
  * @module
  */
 
-import { type ClientConnection, methods, RequestError } from "@agentclientprotocol/sdk";
+import {
+  type ClientConnection,
+  type ContentBlock,
+  methods,
+  RequestError,
+} from "@agentclientprotocol/sdk";
 import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { ProcessExit } from "core/ports/processes.ts";
 import type { Random } from "core/ports/random.ts";
-import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type {
+  Prompt,
+  RuntimeSession,
+  RuntimeUpdate,
+  TurnOutcome,
+} from "units/dial/runtimes/driver.ts";
 import { NOT_RESUMABLE } from "units/dial/runtimes/launch.ts";
 import type { LeftRunning } from "units/dial/runtimes/left_running.ts";
+import { notice } from "units/dial/runtimes/message.ts";
 import { readPromptUsage, type UsageSource } from "units/dial/runtimes/acp_usage.ts";
 import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
@@ -41,6 +52,8 @@ export interface AcpSessionDeps {
   readonly usage: UsageSource;
   /** Whether the program offers `session/close`. */
   readonly isClosable: boolean;
+  /** Whether the program accepts images in a message. */
+  readonly hasVision: boolean;
   readonly slot: TurnSlot;
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
@@ -62,7 +75,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
   void supervised.exited.then((ended) => exit = ended);
 
   async function prompt(
-    turn: { readonly turnId: string; readonly text: string },
+    turn: Prompt,
     onUpdate: (update: RuntimeUpdate) => Promise<void>,
   ): Promise<TurnOutcome> {
     if (running !== undefined) return failed("turn-running", "Another turn is still running");
@@ -134,7 +147,7 @@ async function closeConversation(deps: AcpSessionDeps, limitMs: number): Promise
 
 async function runPrompt(
   deps: AcpSessionDeps,
-  turn: { readonly turnId: string; readonly text: string },
+  turn: Prompt,
   begun: RunningTurn,
 ): Promise<TurnOutcome> {
   const { connection, sessionId, supervised } = deps;
@@ -142,7 +155,7 @@ async function runPrompt(
   try {
     const answer = await connection.agent.request(methods.agent.session.prompt, {
       sessionId,
-      prompt: [{ type: "text", text }],
+      prompt: [...await imageBlocks(deps, turn, begun), { type: "text", text }],
       _meta: { fleetctl: { turn_id: turn.turnId } },
     });
     deps.denials.delivered();
@@ -163,6 +176,29 @@ async function runPrompt(
       reason: `The turn was interrupted: ${why}${supervised.sentence(ended)}`,
     };
   }
+}
+
+/** Returns the images of a message; notes that a program without vision gets only their paths. */
+async function imageBlocks(
+  { hasVision }: AcpSessionDeps,
+  { images = [] }: Prompt,
+  begun: RunningTurn,
+): Promise<ContentBlock[]> {
+  if (images.length === 0) return [];
+  if (!hasVision) {
+    await begun.take(notice("The program accepts no images; the model gets their paths only"));
+    return [];
+  }
+  return images.map(({ type, base64, path }) => ({
+    type: "image",
+    mimeType: type,
+    data: base64,
+    uri: fileUri(path),
+  }));
+}
+
+function fileUri(path: string): string {
+  return `file://${path.split("/").map(encodeURIComponent).join("/")}`;
 }
 
 /** Whether the connection's error only states that it ended, and adds nothing to the reason. */

@@ -11,7 +11,8 @@ import { defined } from "core/defined.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { byteLength, cutMiddle, cutText, splitText } from "core/text/cut_text.ts";
-import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
+import { imageWords, readBase64Image } from "core/images/image.ts";
+import type { ProducedImage, RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
 import { isRecord } from "core/text/json_object.ts";
 
@@ -41,6 +42,8 @@ interface OpenCall extends KnownCall {
   /** The last announced arguments, as JSON. */
   announced: string | undefined;
   text: string;
+  /** Images of the result. */
+  images: readonly ProducedImage[];
   readonly startedMs: number;
 }
 
@@ -138,6 +141,8 @@ function closeMessage(state: TurnState): RuntimeUpdate[] {
 }
 
 function onText(state: TurnState, update: Fields): RuntimeUpdate[] {
+  const shown = imageOf(update.content);
+  if (shown?.ok === true) return [...closeMessage(state), { kind: "image", image: shown.value }];
   const text = textOf(update.content);
   if (text === "") return [];
   const peerId = typeof update.messageId === "string" ? update.messageId : undefined;
@@ -215,7 +220,7 @@ function answer(state: TurnState, [callId, call]: readonly [string, OpenCall], r
     text: cut.text,
     cutBytes: cut.cutBytes + (result.cutBytes ?? 0),
     durationMs: result.durationMs ?? Math.max(0, state.clock.monotonic() - call.startedMs),
-  }];
+  }, ...call.images.map((image): RuntimeUpdate => ({ kind: "image", callId, image }))];
 }
 
 function newCall(startedMs: number): OpenCall {
@@ -229,6 +234,7 @@ function newCall(startedMs: number): OpenCall {
     arguments: {},
     announced: undefined,
     text: "",
+    images: [],
     startedMs,
   };
 }
@@ -256,8 +262,12 @@ function mergeCall(call: OpenCall, update: Fields, of: {
     call.arguments = update.rawInput;
   }
   const isDone = update.status === "completed" || update.status === "failed";
-  if (Array.isArray(update.content)) call.text = update.content.map(contentText).join("\n");
-  else if ((isDone || call.text === "") && update.rawOutput !== undefined) {
+  if (meta.imagePath !== undefined) call.images = [{ path: meta.imagePath }];
+  if (Array.isArray(update.content)) {
+    const read = update.content.map(readContent);
+    call.text = read.map(({ text }) => text).join("\n");
+    call.images = read.flatMap(({ image }) => image === undefined ? [] : [image]);
+  } else if ((isDone || call.text === "") && update.rawOutput !== undefined) {
     // Output shown while the call ran, such as a description, is not the result.
     call.text = typeof update.rawOutput === "string"
       ? update.rawOutput
@@ -283,13 +293,17 @@ function shortId(callId: string): string {
   return callId.slice(0, 256);
 }
 
-/** Fields that the built-in runtime adds under `_meta.fleetctl`; absent from other agents. */
+/**
+ * Fields that the built-in runtime and the dialects add under `_meta.fleetctl`; absent from other
+ * agents.
+ */
 function metaOf(update: Fields): {
   readonly mcp?: string;
   readonly tool?: string;
   readonly status?: ResultStatus;
   readonly durationMs?: number;
   readonly cutBytes?: number;
+  readonly imagePath?: string;
 } {
   const all = isRecord(update._meta) ? update._meta : {};
   const meta = isRecord(all.fleetctl) ? all.fleetctl : {};
@@ -300,6 +314,7 @@ function metaOf(update: Fields): {
     ...(status === "denied" || status === "stopped" ? { status } : {}),
     ...(isCount(meta.duration_ms) ? { durationMs: meta.duration_ms } : {}),
     ...(isCount(meta.cut_bytes) ? { cutBytes: meta.cut_bytes } : {}),
+    ...(typeof meta.image_path === "string" ? { imagePath: meta.image_path } : {}),
   };
 }
 
@@ -314,11 +329,24 @@ function boundedArguments(json: string, value: unknown): unknown {
   return cut.cutBytes === 0 ? value ?? {} : { beginning: cut.text, cut_bytes: cut.cutBytes };
 }
 
-function contentText(item: unknown): string {
-  if (!isRecord(item)) return "";
-  if (item.type === "diff" && typeof item.path === "string") return `[changed ${item.path}]`;
-  if (item.type === "terminal") return "[terminal]";
-  return textOf(item.content);
+/** Reads one content of a result: its text, and the image if it is one. */
+function readContent(item: unknown): { readonly text: string; readonly image?: ProducedImage } {
+  if (!isRecord(item)) return { text: "" };
+  if (item.type === "diff" && typeof item.path === "string") {
+    return { text: `[changed ${item.path}]` };
+  }
+  if (item.type === "terminal") return { text: "[terminal]" };
+  const image = imageOf(item.content);
+  if (image === undefined) return { text: textOf(item.content) };
+  return image.ok
+    ? { text: `[image ${imageWords(image.value)}]`, image: image.value }
+    : { text: `[image that is not shown: ${image.error.state}]` };
+}
+
+/** Reads an image as ACP and MCP send it; undefined for other content. */
+function imageOf(content: unknown) {
+  if (!isRecord(content) || content.type !== "image") return undefined;
+  return typeof content.data === "string" ? readBase64Image(content.data) : undefined;
 }
 
 function textOf(content: unknown): string {

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type { Prompt, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
 import { type CodexAsks, createCodexAsks } from "units/dial/runtimes/codex_asks.ts";
 import { createItemReader, errorOf } from "units/dial/runtimes/codex_items.ts";
@@ -100,11 +100,12 @@ class CodexDialect implements Dialect {
     await this.#mcps.settle(signal);
   }
 
-  async prompt(text: string): Promise<void> {
+  async prompt({ text, images = [] }: Omit<Prompt, "turnId">): Promise<void> {
     const begun: Turn = { id: undefined, isStarted: false, isCancelled: false };
     this.#turn = begun;
     const fullText = [...this.#denials.take(), text].join("\n\n");
-    const input = [{ type: "text", text: fullText }];
+    const shown = images.map(({ path }) => ({ type: "localImage", path }));
+    const input = [{ type: "text", text: fullText }, ...shown];
     const params = { threadId: this.#thread, input };
     await this.#request("turn/start", params, ({ result, error }) => {
       if (this.#turn !== begun) return {};

@@ -56,7 +56,13 @@ export function createItemReader(): ItemReader {
       sessionUpdate: "tool_call_update",
       status: isDenied || item.status === "failed" ? "failed" : "completed",
       ...resultOf(item),
-      _meta: { fleetctl: { ...nameOf(call), ...(isDenied ? { status: "denied" } : {}) } },
+      _meta: {
+        fleetctl: {
+          ...nameOf(call),
+          ...(isDenied ? { status: "denied" } : {}),
+          ...(item.type === "imageView" ? { image_path: item.path } : {}),
+        },
+      },
     }];
   }
 

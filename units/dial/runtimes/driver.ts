@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { ImageInfo, ImageType } from "core/images/image.ts";
+
 /** Tokens of one model in one turn. A token is counted in one of the four fields. */
 export interface ModelUsage {
   /** The model's id, or `UNNAMED_MODEL`. */
@@ -14,6 +16,26 @@ export interface ModelUsage {
   readonly cachedReadTokens: number;
   readonly cachedWriteTokens: number;
 }
+
+/** An image of a message. Its path is in the text of the message too. */
+export interface PromptImage {
+  readonly path: string;
+  readonly type: ImageType;
+  readonly base64: string;
+}
+
+/** A message for the runtime. */
+export interface Prompt {
+  readonly turnId: string;
+  readonly text: string;
+  /** Within `IMAGE_LIMITS`. */
+  readonly images?: readonly PromptImage[];
+}
+
+/** An image that the program or a tool produced: its content, or a file of the agent. */
+export type ProducedImage =
+  | (ImageInfo & { readonly base64: string })
+  | { readonly path: string };
 
 /** What a runtime reports during a turn. Sizes are already within `TURN_LIMITS`. */
 export type RuntimeUpdate =
@@ -38,6 +60,8 @@ export type RuntimeUpdate =
     readonly cutBytes: number;
     readonly durationMs: number;
   }
+  /** An image, after the result of its call. */
+  | { readonly kind: "image"; readonly callId?: string; readonly image: ProducedImage }
   | { readonly kind: "notice"; readonly text: string }
   /** The tokens of the turn; at most once, before its end, within `USAGE_LIMITS`. */
   | {
@@ -62,7 +86,7 @@ export interface RuntimeSession {
    * is an outcome, including the death of the runtime.
    */
   prompt(
-    turn: { readonly turnId: string; readonly text: string },
+    turn: Prompt,
     onUpdate: (update: RuntimeUpdate) => Promise<void>,
   ): Promise<TurnOutcome>;
   /** Asks the runtime to stop the running turn; its outcome is then `cancelled`. */

@@ -13,7 +13,12 @@
 import { errorText } from "core/errors.ts";
 import type { AskMode } from "core/ledger/agent.ts";
 import type { Clock } from "core/ports/clock.ts";
-import type { RuntimeDriver, RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type {
+  Prompt,
+  RuntimeDriver,
+  RuntimeSession,
+  TurnOutcome,
+} from "units/dial/runtimes/driver.ts";
 import type { PermissionDecider } from "units/dial/runtimes/acp_permission.ts";
 import {
   CANCEL_MS,
@@ -89,8 +94,8 @@ export interface Dialect {
    * not. `signal` aborts when the caller no longer waits.
    */
   open(signal: AbortSignal): Promise<void>;
-  /** Sends the text of a turn. */
-  prompt(text: string): Promise<void>;
+  /** Sends the message of a turn. */
+  prompt(message: Omit<Prompt, "turnId">): Promise<void>;
   /** Asks the runtime to stop the running turn. */
   cancel(): Promise<void>;
   /** Reads one message; returns an empty reading for an unknown one. */
@@ -305,7 +310,7 @@ function lineSession(deps: SessionDeps): RuntimeSession {
   });
   const kill = () => supervised.child.kill("SIGKILL");
   return {
-    async prompt({ turnId, text }, onUpdate) {
+    async prompt({ turnId, ...message }, onUpdate) {
       if (running !== undefined) return failed("turn-running", "Another turn is still running");
       const reported = Promise.withResolvers<TurnOutcome>();
       const turn = beginTurn({
@@ -319,7 +324,7 @@ function lineSession(deps: SessionDeps): RuntimeSession {
       running = { turn, finish: reported.resolve };
       hasRun = true;
       const outcome = await turn.end(async () => {
-        void dialect.prompt(text);
+        void dialect.prompt(message);
         const outcome = await Promise.race([reported.promise, link.ended.then(interrupted)]);
         turn.used(dialect.takeUsage());
         return outcome;

@@ -10,7 +10,7 @@
  * @module
  */
 
-import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type { Prompt, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
 import {
   ConversationGone,
@@ -79,10 +79,20 @@ class RpcDialect implements Dialect {
     if (typeof sessionFile === "string") onSession(sessionFile);
   }
 
-  async prompt(message: string): Promise<void> {
+  async prompt({ text, images = [] }: Omit<Prompt, "turnId">): Promise<void> {
     const begun: Turn = { ended: { outcome: "completed" }, isCancelled: false };
     this.#turn = begun;
-    await this.#command({ type: "prompt", message }, (response) => {
+    const shown = images.map(({ type, base64 }) => ({
+      type: "image",
+      data: base64,
+      mimeType: type,
+    }));
+    const prompt = {
+      type: "prompt",
+      message: text,
+      ...(shown.length === 0 ? {} : { images: shown }),
+    };
+    await this.#command(prompt, (response) => {
       if (this.#turn !== begun) return {};
       if (response.success !== true) return this.#end(begun, refused(response));
       // The runtime handled one of its own commands without the model.

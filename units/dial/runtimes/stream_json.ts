@@ -9,7 +9,7 @@
  */
 
 import type { Random } from "core/ports/random.ts";
-import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type { Prompt, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import { decideSafely } from "units/dial/runtimes/acp_permission.ts";
 import {
   ConversationGone,
@@ -109,11 +109,15 @@ class StreamDialect implements Dialect {
     await this.#mcps.settle(signal);
   }
 
-  prompt(text: string): Promise<void> {
+  prompt({ text, images = [] }: Omit<Prompt, "turnId">): Promise<void> {
     this.#isInterrupted = false;
+    const shown = images.map(({ type, base64 }) => ({
+      type: "image",
+      source: { type: "base64", media_type: type, data: base64 },
+    }));
     return this.#deps.send({
       type: "user",
-      message: { role: "user", content: [{ type: "text", text }] },
+      message: { role: "user", content: [...shown, { type: "text", text }] },
       parent_tool_use_id: null,
     });
   }

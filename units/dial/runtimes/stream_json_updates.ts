@@ -109,8 +109,15 @@ function resultOf(block: Message, isDenied: boolean): unknown {
     ...(isDenied ? { _meta: { fleetctl: { status: "denied" } } } : {}),
     ...(typeof block.content === "string"
       ? { rawOutput: block.content }
-      : { content: blocksOf(block.content).map((content) => ({ type: "content", content })) }),
+      : { content: blocksOf(block.content).map(contentOf) }),
   };
+}
+
+/** Converts a block of a result; an image has its data one level deeper than in ACP. */
+function contentOf(block: Message): unknown {
+  const { data } = fieldsOf(block.source);
+  const content = block.type === "image" && data !== undefined ? { type: "image", data } : block;
+  return { type: "content", content };
 }
 
 /** Returns a notice for events that slow down a turn or change what the model sees. */

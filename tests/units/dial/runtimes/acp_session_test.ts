@@ -275,3 +275,33 @@ Deno.test("createDriver() fills placeholders in, and passes the environment on",
   });
   await withTime(host, session.close(1_000));
 });
+
+Deno.test("a program receives the images of a message only when it accepts images", async () => {
+  const image = { path: "/home/ada/a b.png", type: "image/png", base64: "aGk=" } as const;
+  const block = {
+    type: "image",
+    mimeType: "image/png",
+    data: "aGk=",
+    uri: "file:///home/ada/a%20b.png",
+  };
+  const text = { type: "text", text: "see" };
+  const told = "The program accepts no images; the model gets their paths only";
+  for (const hasVision of [true, false]) {
+    const received: unknown[] = [];
+    const app = plainAgent({ promptCapabilities: { image: hasVision } })
+      .onRequest(methods.agent.session.prompt, ({ params }) => {
+        received.push(...params.prompt);
+        return { stopReason: "end_turn" };
+      });
+    const { driver, host } = setUp((call) => serve(call, app));
+    const session = await driver.start();
+    const notices: string[] = [];
+    await session.prompt({ turnId: "t", text: "see", images: [image] }, (update) => {
+      if (update.kind === "notice") notices.push(update.text);
+      return Promise.resolve();
+    });
+    assert.deepEqual(received, hasVision ? [block, text] : [text]);
+    assert.deepEqual(notices, hasVision ? [] : [told]);
+    await withTime(host, session.close(1_000));
+  }
+});

@@ -13,6 +13,7 @@ import { byteLength } from "core/text/cut_text.ts";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 import { createTranslator } from "units/dial/runtimes/acp_updates.ts";
 import { fakeClock } from "tests/fakes/clock.ts";
+import { SAMPLES } from "tests/support/sample_images.ts";
 
 function translate(updates: readonly unknown[]): readonly RuntimeUpdate[] {
   const translator = createTranslator("t1", fakeClock());
@@ -228,4 +229,46 @@ Deno.test("translate() never throws, and answers each announced call exactly onc
     assert.equal(open.size, 0);
     assert.ok([...reported.values()].every((times) => times <= 3));
   }));
+});
+
+Deno.test("translate() passes images of results and messages on, and states why it cannot", () => {
+  const image = (data: unknown) => ({ type: "image", mimeType: "image/png", data });
+  const gif = { type: "image/gif", width: 1, height: 1, bytes: 42 } as const;
+  const base64 = SAMPLES.gif.toBase64();
+  const rows: readonly (readonly [unknown, string, boolean])[] = [
+    [image(base64), "[image 1×1 GIF, 42 B]", true],
+    [
+      image(SAMPLES.svg.toBase64()),
+      "[image that is not shown: its content is not a PNG, JPEG, GIF or WebP image]",
+      false,
+    ],
+    [image("%%"), "[image that is not shown: its content is not base64]", false],
+    [image(undefined), "[image]", false],
+    [{ type: "audio", data: "AAAA" }, "[audio]", false],
+  ];
+  for (const [content, shown, isImage] of rows) {
+    const updates = translate([{
+      sessionUpdate: "tool_call_update",
+      toolCallId: "c1",
+      status: "completed",
+      content: [
+        { type: "content", content: { type: "text", text: "see" } },
+        { type: "content", content },
+      ],
+    }]);
+    const result = updates.find((update) => update.kind === "tool_result");
+    assert.equal(result?.text, `see\n${shown}`);
+    const images = updates.filter((update) => update.kind === "image");
+    const wanted = isImage ? [{ kind: "image", callId: "c1", image: { ...gif, base64 } }] : [];
+    assert.deepEqual(images, wanted);
+    assert.equal(updates.at(-1)?.kind, isImage ? "image" : "tool_result");
+  }
+  const chunk = { sessionUpdate: "agent_message_chunk", content: image(base64) };
+  assert.deepEqual(translate([say("a"), chunk, say("b")]).map(({ kind }) => kind), [
+    "text_delta",
+    "message",
+    "image",
+    "text_delta",
+    "message",
+  ]);
 });

@@ -448,6 +448,8 @@ Deno.test("only items of the running turn are shown, each kind with what it did"
       ? [update.callId, update.mcp, update.tool, update.arguments]
       : update.kind === "tool_result"
       ? [update.callId, update.status, update.text]
+      : update.kind === "image"
+      ? [update.kind, update.image]
       : [update.kind, "text" in update ? update.text : undefined]
   );
   assert.deepEqual(told, [
@@ -457,6 +459,7 @@ Deno.test("only items of the running turn are shown, each kind with what it did"
     ["c2", "completed", ""],
     ["c3", undefined, "view_image", { path: "/w/a.png" }],
     ["c3", "completed", ""],
+    ["image", { path: "/w/a.png" }],
     ["c4", "web", "get", CALL.arguments],
     ["c4", "failed", "it fell"],
     ["notice", "The runtime shortened the conversation"],
