@@ -22,8 +22,8 @@ const contract = contractOf<Files>([
     name: "memoryFiles",
     open: async () => {
       const files = memoryFiles();
-      await files.ensureDir("/work");
-      return [files, "/work", () => Promise.resolve()];
+      await files.ensureDir("/folder");
+      return [files, "/folder", () => Promise.resolve()];
     },
   },
 ]);

@@ -42,7 +42,7 @@ test("has MCPs from fleetctl and the person, and none from its workspace", async
   }, {
     mcps: { fixture: fixtureServer() },
     workdir: async (home) => {
-      const folder = `${home}/work`;
+      const folder = `${home}/project`;
       await Deno.mkdir(`${folder}/.codex/rules`, { recursive: true });
       const planted = `[mcp_servers.planted]\ncommand = "touch"\nargs = ["${home}/planted"]\n`;
       await Deno.writeTextFile(`${folder}/.codex/config.toml`, planted);
@@ -216,14 +216,14 @@ test("runs commands in a sandbox that holds, and asks about what leaves it", asy
       ["exec_command", "command"],
       ["apply_patch", "edit"],
     ]);
-    await assert.rejects(Deno.stat(`${home}/work/.git`), Deno.errors.NotFound);
+    await assert.rejects(Deno.stat(`${home}/project/.git`), Deno.errors.NotFound);
   }, {
     ask: "outside",
     // The program sets up no sandbox when its own folder is below the temporary one.
     env: { TMPDIR: "/var/tmp" },
     workdir: async (home) => {
-      await Deno.mkdir(`${home}/work`);
-      return `${home}/work`;
+      await Deno.mkdir(`${home}/project`);
+      return `${home}/project`;
     },
     decidePermission: (ask) => {
       asks.push(ask);

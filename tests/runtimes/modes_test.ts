@@ -126,8 +126,8 @@ async function askedIn(
       return {};
     },
     workdir: async (home) => {
-      await Deno.mkdir(`${home}/work`);
-      return `${home}/work`;
+      await Deno.mkdir(`${home}/project`);
+      return `${home}/project`;
     },
     decidePermission: ({ tool }) => {
       asked.push(tool);
@@ -143,7 +143,7 @@ testPrograms(
   async (program) => {
     const calls = (home: string) => [
       shellCall(program, `touch ${home}/made`).call,
-      program.writeCall(`${home}/work/a`),
+      program.writeCall(`${home}/project/a`),
       { tool: "Read", arguments: { file_path: `${home}/keys` } },
     ];
     assert.deepEqual(await askedIn(program, "outside", calls), ["Bash", "Write", "Read"]);

@@ -68,7 +68,7 @@ for (const program of wantedPrograms()) {
       await assert.rejects(Deno.stat(`${home}/made`), Deno.errors.NotFound);
     }, {
       workdir: async (home) => {
-        const folder = `${home}/work`;
+        const folder = `${home}/project`;
         for (const [name, settings] of Object.entries(PLANTED)) {
           const file = `${folder}/${name}`;
           await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });

@@ -118,7 +118,7 @@ async function serverProgram(
   paths: Paths,
   more: Readonly<Record<string, string>>,
 ): Promise<ProcessSpec> {
-  const site = { paths, agent: AGENT, workdir: `${paths.root}/work`, closed: [] };
+  const site = { paths, agent: AGENT, workdir: `${paths.root}/workspace`, closed: [] };
   const home = paths.home(AGENT);
   await Deno.mkdir(home, { recursive: true });
   await Deno.mkdir(site.workdir, { recursive: true });

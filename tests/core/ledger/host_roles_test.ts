@@ -27,7 +27,7 @@ Deno.test("parseHostRoles() reads the output of printHostRoles()", () => {
     areDialUnitsHere: true,
     isHostUnitHere: false,
     shape: { kind: "tree", dir: "/src/fleetctl", denoDir: "/var/cache/deno" },
-    workdir: "/srv/work of all",
+    workdir: "/srv/project of all",
     project: "/srv/projects/here",
     limits: {
       agents: { memoryMaxBytes: 12 * 1024 ** 3, cpuWeight: 80 },

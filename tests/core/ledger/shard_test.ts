@@ -30,7 +30,7 @@ runtime: runtime-a
 provider: openai
 model: vendor/model-4.1:free
 run_on: Atlas
-workspace: ~/work
+workspace: ~/ws
 ask: outside
 admin: true
 tools:
@@ -50,7 +50,7 @@ dial_keys: [${KEY}]
       provider: "openai",
       model: "vendor/model-4.1:free",
       runOn: "atlas",
-      workspace: "~/work",
+      workspace: "~/ws",
       ask: "outside",
       isAdmin: true,
       tools: { add: ["git", "notes"], remove: ["browser"] },

@@ -53,7 +53,7 @@ async function bench(mcp: string, searchPath = "/usr/local/bin:/usr/bin:/bin"): 
     await Deno.writeTextFile(file.path, file.content, { mode: file.mode });
   }
   await Deno.symlink(Deno.execPath(), paths.deno);
-  const workdir = `${root}/work`;
+  const workdir = `${root}/workspace`;
   await Deno.mkdir(paths.home(AGENT), { recursive: true });
   await Deno.mkdir(workdir);
   const socket = `${root}/s.sock`;

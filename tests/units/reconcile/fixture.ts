@@ -210,7 +210,7 @@ export function facts(
     env: envFiles(paths, agents),
     roles: ROLES,
     shape: { kind: "bundle", dir: paths.lib, denoDir: paths.at("/var/cache/fleetctl/deno") },
-    workspace: "/srv/work",
+    workspace: "/srv/project",
     ...rest,
   };
 }

@@ -16,14 +16,14 @@ function allowed(project: string | undefined): readonly (string | undefined)[] {
     ...each,
     permissions: { ...each.permissions, read: ["{workdir}", "{project}"], write: ["{workdir}"] },
   }]));
-  const given = facts({ ada: ["git"] }, { catalog, workspace: "~/work", ...defined({ project }) });
+  const given = facts({ ada: ["git"] }, { catalog, workspace: "~/ws", ...defined({ project }) });
   const unit = desire(given).files.find(({ file }) => file.path.endsWith("/mcp-git-ada@.service"));
   const text = unit?.file.content ?? "";
   return ["read", "write"].map((kind) => new RegExp(`--allow-${kind}=(\\S+)`).exec(text)?.[1]);
 }
 
 Deno.test("git reads the project beside the workspace, and writes only the workspace", () => {
-  const [tree, work] = ["/r/var/lib/fleetctl/deploy/git", "/r/home/ada/work"];
+  const [tree, work] = ["/r/var/lib/fleetctl/deploy/git", "/r/home/ada/ws"];
   assert.deepEqual(allowed(undefined), [`${tree},${work},${work}`, work]);
   assert.deepEqual(allowed("/srv/here"), [`${tree},${work},/srv/here`, work]);
   assert.deepEqual(allowed("/srv/here,/etc"), [`${tree},${work},${work}`, work]);

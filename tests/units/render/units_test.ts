@@ -226,7 +226,7 @@ Deno.test("renderMcpService() hands a shared OAuth server its client as a creden
 });
 
 Deno.test("serverCommand() grants what the manifest says and nothing else", () => {
-  const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
+  const place = { paths, agent: ada, workdir: "/srv/project", closed: [] };
   const words = serverCommand(
     manifest("x", {
       permissions: {
@@ -256,7 +256,7 @@ Deno.test("serverCommand() grants what the manifest says and nothing else", () =
     "--node-modules-dir=manual",
     "--no-lock",
     "--v8-flags=--max-old-space-size=384",
-    "--allow-read=/var/lib/fleetctl/deploy/x,/srv/work",
+    "--allow-read=/var/lib/fleetctl/deploy/x,/srv/project",
     "--allow-write=/home/ada/out",
     "--allow-net",
     "--allow-env=NO_COLOR,TZ,X_HOME",
@@ -264,14 +264,14 @@ Deno.test("serverCommand() grants what the manifest says and nothing else", () =
     "--allow-sys=cpus",
     "/var/lib/fleetctl/deploy/x/current/node_modules/@example/x/cli.js",
     "--dir",
-    "/srv/work",
+    "/srv/project",
     "/var/lib/fleetctl/deploy/x/current/data",
   ]);
 });
 
 Deno.test("a manifest cannot override what fleetctl itself sets", () => {
   const environment = { FLEETCTL_PERMISSIONS: "{workdir}/p.json", PATH: "{workdir}", X: "1" };
-  const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
+  const place = { paths, agent: ada, workdir: "/srv/project", closed: [] };
   const lines = unitValues(
     renderMcpService(manifest("x", { environment }), place),
     "Service",
@@ -287,7 +287,7 @@ Deno.test("a manifest cannot override what fleetctl itself sets", () => {
 });
 
 Deno.test("serverCommand() sets variables, except those that steer programs", () => {
-  const place = { paths, agent: ada, workdir: "/srv/work", closed: [] };
+  const place = { paths, agent: ada, workdir: "/srv/project", closed: [] };
   const environment = { X_SITE: "{home}/a b", PATH: "{workdir}", FLEETCTL_ROOT: "/x", __T__: "1" };
   for (const more of [{}, { engine: "node", engineReason: "native" } as const]) {
     const words = serverCommand(manifest("x", { environment, ...more }), place);
@@ -299,7 +299,7 @@ Deno.test("serverCommand() sets variables, except those that steer programs", ()
 
 Deno.test("closed paths are denied to a server, and hidden from its children", () => {
   const closed = ["/home/ada/.fleetctl/dial", "/home/ada/.runtime-b"];
-  const place = { paths, agent: ada, workdir: "/srv/work", closed };
+  const place = { paths, agent: ada, workdir: "/srv/project", closed };
   const permissions = { net: [], read: ["{home}"], write: [], env: [], run: [], sys: [] };
   const reads = manifest("x", { permissions });
   const words = serverCommand(reads, place);
@@ -356,7 +356,7 @@ for (const ask of [...ASK_MODES, undefined]) {
     const unit = renderDial(record, {
       paths,
       registerUrl: "ws://127.0.0.1:8735",
-      workspace: "/srv/work",
+      workspace: "/srv/project",
       settings: {},
     });
     const modes = unitValues(unit, "Service", "Environment")

@@ -54,9 +54,9 @@ const LAST_COMMIT_ROWS: readonly (readonly [string, string])[] = [
   ["the last commit of this repository?", "/srv/project"],
   ["last commit", "/srv/project"],
   ["last commit here", "/srv/project"],
-  ["last commit of ~/work", "/home/ada/work"],
+  ["last commit of ~/repo", "/home/ada/repo"],
   ["last commit of some/tree", "/home/ada/some/tree"],
-  ["last commit of ./work", "/home/ada/work"],
+  ["last commit of ./repo", "/home/ada/repo"],
   ["last commit of .", "/home/ada"],
 ];
 
