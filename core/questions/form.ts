@@ -88,7 +88,7 @@ export function boundedForm(form: QuestionForm): Result<QuestionForm, string> {
     : ok(form);
 }
 
-/** Returns one line that says what is asked. */
+/** Returns the question as one line: its message, or else the titles of its fields. */
 export function summaryOf({ message, fields }: QuestionForm): string {
   return message === "" ? fields.map(({ title }) => title).join("; ") : lineOf(message);
 }

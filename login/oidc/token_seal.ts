@@ -17,7 +17,7 @@ import type { Random } from "core/ports/random.ts";
 const SEAL_PURPOSE = "refresh-token";
 const NONCE_BYTES = 12;
 
-/** Encrypts and decrypts tokens. A sealed token decrypts only with the digest of its own row. */
+/** Encrypts and decrypts tokens. Decryption needs the digest that the token was sealed with. */
 export interface TokenSeal {
   seal(token: string, digest: string): Promise<string>;
   /** Returns undefined if no key of the ring decrypts the token. */
@@ -57,7 +57,7 @@ export async function openTokenSeal(
   };
 }
 
-/** Binds the digest, so that a sealed token decrypts in its own row only. */
+/** The digest is authenticated, so a token that is copied to another row does not decrypt. */
 function algorithm(iv: Uint8Array<ArrayBuffer>, digest: string): AesGcmParams {
   return { name: "AES-GCM", iv, additionalData: bytesOf(digest) };
 }

@@ -103,7 +103,7 @@ for (const program of wantedPrograms()) {
 
 const CLAUDES = ["claude-code", "claude-agent-acp"];
 
-/** Runs calls one by one in the folder `work` of the home; returns the tools that were asked. */
+/** Runs calls one by one in the folder `project` of the home; returns the tools that asked. */
 async function askedIn(
   program: RuntimeProgram,
   mode: "outside" | undefined,

@@ -150,7 +150,7 @@ async function resumesWithTools(scene: ProgramHost, program: RuntimeProgram): Pr
   assert.ok(userTexts.some((text) => text.includes("say hello")), "the conversation goes on");
 }
 
-Deno.test("the gate applies to other agent programs; each call is asked about once", async (t) => {
+Deno.test("the gate applies to other agent programs; each call asks once", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target" });
   const step = hostSteps(t, [host]);
@@ -172,7 +172,7 @@ Deno.test("the gate applies to other agent programs; each call is asked about on
       await step(`${name} becomes the agent's runtime`, () => choose(scene, program));
       await step(`${name} has its MCPs in its first turn`, () => declaresItsMcps(scene, program));
       await step(`${name} reads without asking a person`, () => readsAskNobody(scene, program));
-      await step(`${name} is asked about once`, () => askedOnce(scene, program));
+      await step(`a marked call of ${name} asks once`, () => askedOnce(scene, program));
       await step(`${name} asks about a command`, () => ownToolsAreAsked(scene, program));
       await step(`${name} runs a command that was allowed`, () => {
         return ownToolsRunWhenAllowed(scene, program);

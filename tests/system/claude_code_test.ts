@@ -315,7 +315,7 @@ Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for i
     await step("it runs as the agent, in its workspace", () => runsAsTheAgent(scene));
     await step("a tool without a mark runs without a question", () => readsAskNobody(scene));
     await step("a blocked tool is refused, and the model reads why", () => blockedIsRefused(scene));
-    await step("a tool that asks is asked about once", () => askedOnce(scene));
+    await step("a call of a marked tool asks once", () => askedOnce(scene));
     await step(
       "the reason reaches the model for its own tools",
       () => ownToolsTellTheReason(scene),

@@ -183,7 +183,7 @@ function createStates({ files, clock, log, folder, open }: UnitContext): States 
   };
   const reportNow = () => {
     if (waits.approval) return report("waiting-approval");
-    // A state of its own would be unreadable for an older gateway.
+    // An older gateway cannot read a new state, so questions use the state of approvals.
     if (waits.question) return report("waiting-approval", QUESTION_WAITS);
     if (isBusy) return report("working");
     report("idle", isAsleep ? ASLEEP : undefined);

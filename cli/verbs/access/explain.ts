@@ -23,7 +23,7 @@ export interface Options {
   readonly argv: readonly string[];
 }
 
-/** The kernel's overflow uid, which Debian gives to the user `nobody`. No agent has it. */
+/** Debian's user `nobody`, and the uid that the kernel shows for unmapped users. Never an agent. */
 const NOBODY_UID = 65_534;
 const UID_MAX = 0xffff_fffe;
 

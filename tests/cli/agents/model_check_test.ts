@@ -43,7 +43,7 @@ Deno.test("listRequest() asks a provider for the one model, with its key in a he
   assert.match(tokenRequest(LOCAL).body ?? "", /"max_tokens":1/);
 });
 
-Deno.test("an endpoint with a provider's API but no model list is asked for one token", () => {
+Deno.test("checks an endpoint without a model list by requesting one token", () => {
   const mirror = { ...OPENAI, baseUrl: "https://mirror/v1" };
   assert.equal(judgeList(mirror, { status: 404, body: "" }), undefined);
   assert.equal(judgeList(OPENAI, { status: 404, body: "" })?.ok, false);

@@ -19,7 +19,7 @@ const WORKSPACE = { folder: "/home/ada/ws", home: "/home/ada" };
 const GATE = '{"mcp":"git","version":"1","rules":{"git_clean":"block","git_push":"ask"}}';
 const URL_GATE = '{"mcp":"pages","version":"http","rules":{"push":"ask","wipe":"block"}}';
 
-/** Answers a question; a person who is asked denies. */
+/** Creates an endpoint whose owner denies every approval. */
 async function bench(mode: AskMode, isWorkspaceKnown = true) {
   const host = memoryHost({
     files: {
@@ -136,7 +136,7 @@ Deno.test("without a workspace no edit passes but in mode never", async () => {
   }
 });
 
-Deno.test("what passes by mode is in the log, what is asked keeps tool and arguments", async () => {
+Deno.test("logs each call that the mode allows; an approval has the tool and the arguments", async () => {
   const { answer, approvals, log } = await bench("outside");
   const given = { file_path: "/home/ada/ws/a.txt", old_string: "x" };
   assert.equal(await answer(claude("Edit", given)), "allow");

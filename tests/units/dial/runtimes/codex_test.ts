@@ -295,7 +295,7 @@ for (const { what, begun, method, params, decision, answer, asked, notice } of R
   });
 }
 
-Deno.test("a call is asked about once: a second question about it is the server's", async () => {
+Deno.test("a call needs one approval: a second question about it is the server's", async () => {
   const answers: PeerMessage[] = [];
   const of = codexScene((peer, message) => {
     const ask = (id: string) => ({ id, ...note(ELICIT, approval()) });
