@@ -4,6 +4,7 @@
  * @module
  */
 
+import { LISTS_OF_AGENTS } from "core/verbs/list_verb.ts";
 import type { Argument, Option, Verb } from "core/verbs/verb.ts";
 
 const OWNER_OPTIONS: readonly Option[] = [
@@ -335,7 +336,7 @@ export const AGENT_VERBS: readonly Verb[] = [
   },
   {
     path: ["usage"],
-    args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
+    ...LISTS_OF_AGENTS,
     options: [
       {
         name: "by",
@@ -350,10 +351,6 @@ export const AGENT_VERBS: readonly Verb[] = [
       },
       { name: "until", value: "when", summary: "Before a span ago or a UTC time (default now)" },
     ],
-    scope: "self_or_host",
-    target: { from: "argument", name: "agent", absent: "agent_or_host" },
-    runs: "root",
-    mutates: false,
     summary: "Show the tokens that agents used, and their cost at list prices",
     example: "fleetctl usage --by model --since 7d",
   },

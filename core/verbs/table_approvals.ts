@@ -4,6 +4,7 @@
  * @module
  */
 
+import { LISTS_OF_AGENTS } from "core/verbs/list_verb.ts";
 import type { Argument, Option, Verb } from "core/verbs/verb.ts";
 
 const ID: Argument = { name: "id", summary: "Id of an approval, or its beginning" };
@@ -37,12 +38,8 @@ export const APPROVAL_VERBS: readonly Verb[] = [
   },
   {
     path: ["approvals", "list"],
-    args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
+    ...LISTS_OF_AGENTS,
     options: [{ name: "all", summary: "Include closed ones" }],
-    scope: "self_or_host",
-    target: { from: "argument", name: "agent", absent: "agent_or_host" },
-    runs: "root",
-    mutates: false,
     summary: "List the calls that wait for a human",
     example: "fleetctl approvals list",
   },

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { LISTS_OF_AGENTS } from "core/verbs/list_verb.ts";
 import type { Argument, Verb } from "core/verbs/verb.ts";
 
 const ID: Argument = { name: "id", summary: "Id of a question, or its beginning" };
@@ -41,12 +42,8 @@ export const QUESTION_VERBS: readonly Verb[] = [
   },
   {
     path: ["questions", "list"],
-    args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
+    ...LISTS_OF_AGENTS,
     options: [{ name: "all", summary: "Include closed ones" }],
-    scope: "self_or_host",
-    target: { from: "argument", name: "agent", absent: "agent_or_host" },
-    runs: "root",
-    mutates: false,
     summary: "List the questions that wait for a person",
     example: "fleetctl questions list",
   },

@@ -1,0 +1,16 @@
+/**
+ * The row of verbs that list something of one agent, or of all agents of the host. Data only.
+ *
+ * @module
+ */
+
+import type { Verb } from "core/verbs/verb.ts";
+
+/** Properties that such rows share. Without an agent, the verb lists those of the host. */
+export const LISTS_OF_AGENTS = {
+  args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
+  scope: "self_or_host",
+  target: { from: "argument", name: "agent", absent: "agent_or_host" },
+  runs: "root",
+  mutates: false,
+} as const satisfies Partial<Verb>;
