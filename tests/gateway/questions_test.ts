@@ -7,11 +7,12 @@
 
 import assert from "node:assert/strict";
 import { openHost } from "core/os/host.ts";
-import type { QuestionForm, QuestionReply } from "core/questions/form.ts";
+import type { QuestionReply } from "core/questions/form.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { hang, scriptedRuntime } from "tests/fakes/runtime.ts";
 import { cockpitReader, type ShownEvent } from "tests/support/cockpit_reader.ts";
 import { hastyClock, liveHost, startTestDial } from "tests/support/dial_fixture.ts";
+import { COLOUR_FORM } from "tests/support/colour_form.ts";
 import {
   type BareClient,
   gatewayTest,
@@ -21,18 +22,7 @@ import {
 import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
-const FORM: QuestionForm = {
-  mcp: "hub",
-  message: "Which colour?",
-  fields: [{
-    name: "colour",
-    title: "Colour",
-    kind: "choice",
-    required: true,
-    options: [{ value: "b", label: "Blue" }, { value: "r", label: "Red" }],
-  }],
-};
-const ASKED = { ...FORM, question_id: "q1", expires: 8.64e15 };
+const ASKED = { ...COLOUR_FORM, question_id: "q1", expires: 8.64e15 };
 const BLUE = { action: "answered", values: { colour: "b" } };
 
 /** Sends a request as an owner; returns the status and the parsed answer. */
@@ -73,7 +63,7 @@ async function scene() {
     cockpit,
     driver,
     base: gateway.cockpitUrl,
-    ask: (signal = new AbortController().signal) => asks.ask(FORM, signal),
+    ask: (signal = new AbortController().signal) => asks.ask(COLOUR_FORM, signal),
     open: async () =>
       (await request(gateway.cockpitUrl, MIA, "/api/questions?agent=mia")).body.questions,
     async [Symbol.asyncDispose]() {
@@ -102,7 +92,7 @@ Deno.test("an answer from the page reaches the program that asks", SAFE, async (
   const [shown] = await of.open();
   const { question_id: id, asked: _asked, expires: _expires, ...rest } = shown;
   assert.deepEqual(rest, {
-    ...FORM,
+    ...COLOUR_FORM,
     agent: "mia",
     turn_id: of.turnId,
     state: "asked",

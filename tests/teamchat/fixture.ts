@@ -22,6 +22,19 @@ export const CAL_OWNER = "00000000-0000-4000-8000-0000000000ca";
 export const AGENTS = { [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" } as const;
 export const CLOUD_PATH = "/etc/cloud.yaml";
 
+/** Payload of `approval_asked` for a call that deletes something. */
+export const RESET_ASKED = {
+  approval_id: "a1",
+  mcp: "git",
+  version: "1",
+  tool: "git_reset",
+  digest: "d1",
+  arguments: { hard: true },
+  origin: "direct",
+  is_destructive: true,
+  expires: 1,
+} as const;
+
 /** A running gateway, its kit, and functions to control them. */
 export interface TestTeamchat extends KitHost, AsyncDisposable {
   readonly teamchat: Teamchat;

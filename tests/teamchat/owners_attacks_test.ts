@@ -14,6 +14,7 @@ import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import {
   agentOf,
   AGENTS,
+  RESET_ASKED,
   type TestAgent,
   type TestTeamchat,
   textsIn,
@@ -102,17 +103,7 @@ test("a question that waits at the platform is not put to a former owner", async
     times: 1,
     effect: { answer: error(429, "TooManyRequests", "slow down", { "retry-after": "5" }) },
   });
-  agent.event("approval_asked", turnId, {
-    approval_id: "a1",
-    mcp: "git",
-    version: "1",
-    tool: "git_reset",
-    digest: "d1",
-    arguments: { path: "a secret" },
-    origin: "direct",
-    is_destructive: true,
-    expires: 1,
-  });
+  agent.event("approval_asked", turnId, { ...RESET_ASKED, arguments: { path: "a secret" } });
   const asked = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("a secret"));
   await at.until(() => asked().length === 1, 50);
   await at.own(WITHOUT_BEA);

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { BEA_OWNER, CAL_OWNER, teamchatTest as test } from "tests/teamchat/fixture.ts";
+import { BEA_OWNER, CAL_OWNER, RESET_ASKED, teamchatTest as test } from "tests/teamchat/fixture.ts";
 
 test("an owner's message reaches the owner's agent, and the answer streams back", async (at) => {
   const agent = await at.agent();
@@ -216,17 +216,7 @@ test("a call that asks is shown as a card, and only its owner's press counts", a
   const cal = await at.agent("cal");
   await at.post(at.message("delete it"));
   const { turnId } = await at.still(bea.begin());
-  bea.event("approval_asked", turnId, {
-    approval_id: "a1",
-    mcp: "git",
-    version: "1",
-    tool: "git_reset",
-    digest: "d1",
-    arguments: { hard: true },
-    origin: "direct",
-    is_destructive: true,
-    expires: 1,
-  });
+  bea.event("approval_asked", turnId, RESET_ASKED);
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.messages.length === 1);
   const [card] = room.messages[0]?.body.attachments as { content: { actions: CardAction[] } }[];

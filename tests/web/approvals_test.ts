@@ -11,28 +11,13 @@ import { untilCount, untilText, untilTexts } from "tests/support/page_waits.ts";
 import type { Page } from "playwright-core";
 import { findings } from "tests/support/axe.ts";
 import { PHONE } from "tests/support/browser.ts";
-import { SCENE_NOW, type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
-import { browserOfFile, storiesIn } from "tests/web/stories.ts";
+import { SCENE_NOW } from "tests/support/page_scene.ts";
+import { type RunningTurn, turnStories } from "tests/web/stories.ts";
 
-interface Turn {
-  readonly agent: ScriptedAgent;
-  readonly turnId: string;
-}
-
-/** A running turn, and the page that shows it. */
-const story = storiesIn<Turn>(browserOfFile(), async (email) => {
-  const scene = await startScene(email);
-  const agent = await scene.agent("ada");
-  await scene.ask("ada", "tidy up");
-  const { turnId } = await agent.takeTurn();
-  return { scene, agent, turnId };
-}, async ({ scene, page }) => {
-  await page.goto(`${scene.url}/agents/ada`);
-  await page.getByLabel("Message to ada").waitFor();
-});
+const story = turnStories();
 
 /** Makes a call that waits for approval. */
-async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>> = {}) {
+async function asks(of: RunningTurn, id: string, more: Readonly<Record<string, unknown>> = {}) {
   await of.agent.emit("approval_asked", {
     approval_id: id,
     mcp: "git",
@@ -48,7 +33,7 @@ async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>
 }
 
 /** The agent receives and applies the decision, as its dial unit does. */
-async function takes(of: Turn, state: string): Promise<Readonly<Record<string, unknown>>> {
+async function takes(of: RunningTurn, state: string): Promise<Readonly<Record<string, unknown>>> {
   const frame = await of.agent.client.next("approval_decision");
   const { approval_id, decision, by, surface, reason } = frame;
   await of.agent.emit("approval_decided", { approval_id, decision, by, surface, reason });

@@ -13,7 +13,7 @@ import type { Browser, Page } from "playwright-core";
 import { openPage, startBrowser } from "tests/support/browser.ts";
 import { startPlayground } from "tests/support/playground.ts";
 import { createConnectorKit } from "tests/teamchat/connector/kit.ts";
-import { BEA_OWNER, type TestAgent } from "tests/teamchat/fixture.ts";
+import { BEA_OWNER, RESET_ASKED, type TestAgent } from "tests/teamchat/fixture.ts";
 import { makeTeamchatRoot, startTeamchatProcess } from "tests/teamchat/gateway_process.ts";
 
 const CHAT = "7f0e0a52-5d0f-4d9b-9d8e-2f8a5b1c3d4e";
@@ -111,17 +111,7 @@ async function grow({ agent, page, say }: Scene): Promise<void> {
 async function approve({ agent, page, say }: Scene): Promise<void> {
   await say("delete it");
   const { turnId } = await agent.begin();
-  agent.event("approval_asked", turnId, {
-    approval_id: "a1",
-    mcp: "git",
-    version: "1",
-    tool: "git_reset",
-    digest: "d1",
-    arguments: { hard: true },
-    origin: "direct",
-    is_destructive: true,
-    expires: 1,
-  });
+  agent.event("approval_asked", turnId, RESET_ASKED);
   await page.getByRole("button", { name: "Approve" }).click();
   const decision = await agent.next("approval_decision");
   assert.deepEqual(

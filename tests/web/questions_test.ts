@@ -9,26 +9,11 @@ import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
 import { findings } from "tests/support/axe.ts";
 import { PHONE } from "tests/support/browser.ts";
-import { SCENE_NOW, type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
+import { SCENE_NOW } from "tests/support/page_scene.ts";
 import { untilCount, untilText } from "tests/support/page_waits.ts";
-import { browserOfFile, storiesIn } from "tests/web/stories.ts";
+import { type RunningTurn, turnStories } from "tests/web/stories.ts";
 
-interface Turn {
-  readonly agent: ScriptedAgent;
-  readonly turnId: string;
-}
-
-/** A running turn, and the page that shows it. */
-const story = storiesIn<Turn>(browserOfFile(), async (email) => {
-  const scene = await startScene(email);
-  const agent = await scene.agent("ada");
-  await scene.ask("ada", "tidy up");
-  const { turnId } = await agent.takeTurn();
-  return { scene, agent, turnId };
-}, async ({ scene, page }) => {
-  await page.goto(`${scene.url}/agents/ada`);
-  await page.getByLabel("Message to ada").waitFor();
-});
+const story = turnStories();
 
 const COLOUR = {
   name: "colour",
@@ -58,7 +43,7 @@ const FIELDS = [
 ];
 
 /** Makes a program ask. */
-async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>> = {}) {
+async function asks(of: RunningTurn, id: string, more: Readonly<Record<string, unknown>> = {}) {
   await of.agent.emit("question_asked", {
     question_id: id,
     mcp: "hub",
@@ -70,7 +55,7 @@ async function asks(of: Turn, id: string, more: Readonly<Record<string, unknown>
 }
 
 /** The agent receives the answer and hands it over, as its dial unit does. */
-async function takes({ agent, turnId }: Turn): Promise<Readonly<Record<string, unknown>>> {
+async function takes({ agent, turnId }: RunningTurn): Promise<Readonly<Record<string, unknown>>> {
   const { type: _, ...answer } = await agent.client.next("question_answer");
   await agent.emit("question_answered", answer, { turnId });
   const { question_id } = answer;

@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
 import { boundedWait } from "tests/support/bounded_wait.ts";
 import { openPage, startBrowser, type WatchedPage } from "tests/support/browser.ts";
-import { type PageScene, startScene } from "tests/support/page_scene.ts";
+import { type PageScene, type ScriptedAgent, startScene } from "tests/support/page_scene.ts";
 
 /** How the page of a story is opened, and by whom: ada's owner by default. */
 export type StoryOptions = NonNullable<Parameters<typeof openPage>[1]> & {
@@ -87,4 +87,24 @@ export const composer = (page: Page) => page.getByLabel("Message to ada");
 export async function send(page: Page, text: string): Promise<void> {
   await composer(page).fill(text);
   await composer(page).press("Enter");
+}
+
+/** A running turn of ada. */
+export interface RunningTurn {
+  readonly agent: ScriptedAgent;
+  readonly turnId: string;
+}
+
+/** Stories that begin with a running turn of ada and the page that shows it. */
+export function turnStories(browser: () => Browser = browserOfFile()): Story<RunningTurn> {
+  return storiesIn<RunningTurn>(browser, async (email) => {
+    const scene = await startScene(email);
+    const agent = await scene.agent("ada");
+    await scene.ask("ada", "tidy up");
+    const { turnId } = await agent.takeTurn();
+    return { scene, agent, turnId };
+  }, async ({ scene, page }) => {
+    await page.goto(`${scene.url}/agents/ada`);
+    await page.getByLabel("Message to ada").waitFor();
+  });
 }

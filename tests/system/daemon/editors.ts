@@ -8,6 +8,7 @@
 
 import assert from "node:assert/strict";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
+import { lastAsked, TURN_CALLERS } from "tests/system/daemon/turns.ts";
 
 /** Starts the program, sends one prompt, prints what it said and how it ended. */
 const EDITOR = `
@@ -38,13 +39,7 @@ print(json.dumps([version, stop, "".join(said), rest, program.wait(), session]))
 /** An editor of each caller that may send a turn gets an answer. */
 export async function editors(scene: DaemonScene): Promise<void> {
   await scene.settled();
-  for (
-    const [user, agent, author] of [
-      ["root", "ada", "the operator"],
-      ["zoe", "ada", 'admin agent "zoe"'],
-      ["ada", "self", 'agent "ada"'],
-    ] as const
-  ) {
+  for (const [user, agent, author] of TURN_CALLERS) {
     const text = `typed by ${user}`;
     const words = ["/usr/bin/python3", "-c", EDITOR, text, "fleetctl", "acp", agent];
     const ended = await scene.run(words, { user });
@@ -52,14 +47,8 @@ export async function editors(scene: DaemonScene): Promise<void> {
     const [version, stop, said, rest, code, session] = JSON.parse(ended.out);
     assert.deepEqual([version, stop, rest, code], [1, "end_turn", "", 0], ended.out + ended.err);
     assert.match(said, /^Agent "ada" on host ".*" answers here\.[^]*demo/);
-    const { body } = await scene.askCockpit("ada@example.org", {
-      method: "GET",
-      path: "/api/transcript?agent=ada&limit=100",
-    });
-    const asked = (body.events as readonly { kind: string; payload: Record<string, unknown> }[])
-      .filter(({ kind }) => kind === "turn_asked");
     const conversation = String(session).replace(/^ada\//, "");
-    assert.deepEqual(asked.at(-1)?.payload, { text, by: author, conversation });
+    assert.deepEqual(await lastAsked(scene), { text, by: author, conversation });
   }
   for (const user of ["bob", "fleetctl-gateway", "www-data"]) {
     const ended = await scene.run(["fleetctl", "acp", "ada"], { user });

@@ -21,27 +21,32 @@ s.sendall(json.dumps(turn).encode() + b"\\n")
 print(s.recv(65536).decode())
 `;
 
+/** Users who may send a turn to ada, the name that they use for her, and their name as author. */
+export const TURN_CALLERS = [
+  ["root", "ada", "the operator"],
+  ["zoe", "ada", 'admin agent "zoe"'],
+  ["ada", "self", 'agent "ada"'],
+] as const;
+
+/** Returns the payload of the last `turn_asked` in ada's transcript. */
+export async function lastAsked(scene: DaemonScene): Promise<unknown> {
+  const { body } = await scene.askCockpit("ada@example.org", {
+    method: "GET",
+    path: "/api/transcript?agent=ada&limit=100",
+  });
+  const events = body.events as readonly { kind: string; payload: unknown }[];
+  return events.findLast(({ kind }) => kind === "turn_asked")?.payload;
+}
+
 /** Root, an admin agent and the agent itself may send a turn; all others are refused. */
 export async function turns(scene: DaemonScene): Promise<void> {
   await scene.settled();
-  for (
-    const [user, agent, author] of [
-      ["root", "ada", "the operator"],
-      ["zoe", "ada", 'admin agent "zoe"'],
-      ["ada", "self", 'agent "ada"'],
-    ] as const
-  ) {
+  for (const [user, agent, author] of TURN_CALLERS) {
     const ended = await scene.run(["fleetctl", "turn", agent, `said by ${user}`], { user });
     assert.equal(ended.code, 0, `${user}: ${ended.err}`);
     assert.ok(ended.out.startsWith(`${author}: said by ${user}\n`), ended.out);
     assert.match(ended.out, /^ada: \S/m);
-    const { body } = await scene.askCockpit("ada@example.org", {
-      method: "GET",
-      path: "/api/transcript?agent=ada&limit=100",
-    });
-    const asked = (body.events as readonly { kind: string; payload: Record<string, unknown> }[])
-      .filter(({ kind }) => kind === "turn_asked");
-    assert.deepEqual(asked.at(-1)?.payload, { text: `said by ${user}`, by: author });
+    assert.deepEqual(await lastAsked(scene), { text: `said by ${user}`, by: author });
   }
   const lines = await scene.run(["fleetctl", "turn", "ada", "-", "--json"], { input: "a\nb\n" });
   assert.equal(JSON.parse(lines.out).outcome, "completed", lines.err);

@@ -6,7 +6,12 @@
  */
 
 import assert from "node:assert/strict";
-import { teamchatTest, type TestAgent, type TestTeamchat } from "tests/teamchat/fixture.ts";
+import {
+  RESET_ASKED,
+  teamchatTest,
+  type TestAgent,
+  type TestTeamchat,
+} from "tests/teamchat/fixture.ts";
 import { APP_SECRET } from "tests/teamchat/connector/kit.ts";
 
 interface Begun {
@@ -50,17 +55,7 @@ test("progress lines say what the agent is doing until there is text", async (be
     arguments: {},
   });
   await at.until(() => linesOf(at).includes("Using git_log…"));
-  agent.event("approval_asked", turnId, {
-    approval_id: "a1",
-    mcp: "git",
-    version: "1",
-    tool: "git_reset",
-    digest: "d1",
-    arguments: {},
-    origin: "direct",
-    is_destructive: false,
-    expires: 1,
-  });
+  agent.event("approval_asked", turnId, { ...RESET_ASKED, arguments: {}, is_destructive: false });
   await at.until(() => linesOf(at).includes("Waiting for your decision…"));
   agent.delta(turnId, "Found it. ", 0);
   await at.until(() => roomOf(at).streams[0]?.text === "Found it. ");

@@ -9,9 +9,9 @@ import assert from "node:assert/strict";
 import { localRequest } from "core/dial/local_frames.ts";
 import { refusal } from "core/errors.ts";
 import { QUESTION_LIMITS } from "core/limits/question.ts";
-import type { QuestionForm } from "core/questions/form.ts";
 import { err } from "core/result.ts";
 import { memoryHost } from "tests/fakes/host.ts";
+import { COLOUR_FORM } from "tests/support/colour_form.ts";
 import { overSocket } from "tests/units/dial/over_socket.ts";
 import { answerQuestions } from "units/dial/local_questions.ts";
 import {
@@ -23,17 +23,6 @@ import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
 import { joinQuestionStores, type QuestionStore } from "units/dial/question_stores.ts";
 import { openDialStore } from "units/dial/store.ts";
 
-const FORM: QuestionForm = {
-  mcp: "hub",
-  message: "Which colour?",
-  fields: [{
-    name: "colour",
-    title: "Colour",
-    kind: "choice",
-    required: true,
-    options: [{ value: "b", label: "Blue" }],
-  }],
-};
 const BLUE = {
   action: "answered",
   values: { colour: "b" },
@@ -65,7 +54,7 @@ async function bench() {
 }
 
 function asked(questions: PersonQuestions): OpenQuestion & { readonly id: string } {
-  const opened = questions.ask(FORM);
+  const opened = questions.ask(COLOUR_FORM);
   assert.ok(opened.ok, JSON.stringify(opened));
   const id = questions.list().findLast(({ state }) => state === "asked")?.id ?? "";
   return { ...opened.value, id };
@@ -77,7 +66,7 @@ Deno.test("the first answer counts, and reaches the program", async () => {
   const { questions, waiting, events, kinds } = await bench();
   const question = asked(questions);
   const { id } = question;
-  assert.equal(codeOf(questions.answer({ ...BLUE, id, values: { colour: "r" } })), "answer-unfit");
+  assert.equal(codeOf(questions.answer({ ...BLUE, id, values: { colour: "g" } })), "answer-unfit");
   assert.equal(codeOf(questions.answer({ ...BLUE, id, values: undefined })), "answer-unfit");
   assert.ok(questions.answer({ ...BLUE, id }).ok);
   const late = questions.answer({ ...BLUE, id, action: "declined" });
@@ -94,7 +83,7 @@ Deno.test("the first answer counts, and reaches the program", async () => {
   ]);
   const [first, second] = events();
   const { expires, ...form } = first?.payload ?? {};
-  assert.deepEqual(form, { question_id: id, ...FORM });
+  assert.deepEqual(form, { question_id: id, ...COLOUR_FORM });
   assert.equal(typeof expires, "number");
   assert.deepEqual(second?.payload, { question_id: id, ...BLUE });
   assert.deepEqual(waiting, [true, false]);
@@ -177,7 +166,7 @@ Deno.test("a question of a turn from team chat reaches both gateways", async () 
 Deno.test("questions are bounded, and what cannot be stored is not asked", async () => {
   const { questions, open, store } = await bench();
   for (let n = 0; n < QUESTION_LIMITS.openMax; n++) asked(questions);
-  assert.equal(codeOf(questions.ask(FORM)), "question-unavailable");
+  assert.equal(codeOf(questions.ask(COLOUR_FORM)), "question-unavailable");
   let isFull = false;
   const own = joinQuestionStores(store);
   const full = open({
@@ -188,7 +177,7 @@ Deno.test("questions are bounded, and what cannot be stored is not asked", async
   });
   const question = asked(full);
   isFull = true;
-  assert.equal(codeOf(full.ask(FORM)), "storage-full");
+  assert.equal(codeOf(full.ask(COLOUR_FORM)), "storage-full");
   assert.equal(codeOf(full.answer({ ...BLUE, id: question.id })), "storage-full");
   isFull = false;
   assert.ok(full.answer({ ...BLUE, id: question.id }).ok);
@@ -223,7 +212,7 @@ Deno.test("the agent itself answers nothing", async () => {
 Deno.test("the refusal of an invalid answer over the socket names every fault", async () => {
   const { questions } = await bench();
   const { id } = asked(questions);
-  const values = { colour: "r", shape: "round" };
+  const values = { colour: "g", shape: "round" };
   const line = { type: "question_answer", agent: "mia", id, ...BLUE, values };
   const answer = await overSocket({ uid: 0, personQuestions: questions }, line);
   assert.match(JSON.parse(answer).message, /no such field; colour: must be one of the options$/);
@@ -233,17 +222,17 @@ Deno.test("the runtime's endpoint asks, delivers and withdraws", async () => {
   const { host, questions, kinds } = await bench();
   const endpoint = createQuestionEndpoint({ log: host.log });
   const alive = new AbortController().signal;
-  assert.deepEqual(await endpoint.ask(FORM, alive), { action: "cancel" }, "not open yet");
+  assert.deepEqual(await endpoint.ask(COLOUR_FORM, alive), { action: "cancel" }, "not open yet");
   endpoint.open(questions);
-  const reply = endpoint.ask(FORM, alive);
+  const reply = endpoint.ask(COLOUR_FORM, alive);
   const [open] = questions.list();
   assert.ok(questions.answer({ ...BLUE, id: open?.id ?? "" }).ok);
   assert.deepEqual(await reply, { action: "accept", values: { colour: "b" } });
   const gone = new AbortController();
-  const other = endpoint.ask(FORM, gone.signal);
+  const other = endpoint.ask(COLOUR_FORM, gone.signal);
   gone.abort();
   assert.deepEqual(await other, { action: "cancel" });
-  assert.deepEqual(await endpoint.ask(FORM, gone.signal), { action: "cancel" });
+  assert.deepEqual(await endpoint.ask(COLOUR_FORM, gone.signal), { action: "cancel" });
   assert.deepEqual(kinds(), [
     "question_asked",
     "question_answered answered",

@@ -14,6 +14,7 @@ import { withTime } from "tests/units/dial/runtimes/driver_scene.ts";
 import { createCodexAsks } from "units/dial/runtimes/codex_asks.ts";
 import { readUserInput } from "units/dial/runtimes/codex_user_input.ts";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
+import { recordedAsks } from "tests/units/dial/runtimes/recorded_asks.ts";
 import type { Message } from "units/dial/runtimes/message.ts";
 import type { QuestionAsker } from "units/dial/runtimes/question.ts";
 
@@ -46,21 +47,8 @@ const USER_INPUT = {
 
 /** The questions of codex; `reply` answers all of them. */
 function codex(reply: QuestionReply | QuestionAsker) {
-  const sent: Message[] = [];
-  const forms: QuestionForm[] = [];
-  const asks = createCodexAsks({
-    send: (message) => {
-      sent.push(message);
-      return Promise.resolve();
-    },
-    decide: () => Promise.reject(new Error("this is no permission request")),
-    ask: (form, signal) => {
-      forms.push(form);
-      return typeof reply === "function" ? reply(form, signal) : Promise.resolve(reply);
-    },
-    proxied: new Set(),
-    onDenied: () => {},
-  });
+  const { deps, sent, forms } = recordedAsks(reply);
+  const asks = createCodexAsks(deps);
   const take = async (method: string, params: Message) => {
     const notices = asks.take({ id: 7, method, params });
     await settle();

@@ -8,6 +8,7 @@
 import assert from "node:assert/strict";
 import type { QuestionForm, QuestionReply } from "core/questions/form.ts";
 import { readAskUser } from "units/dial/runtimes/ask_user.ts";
+import { recordedAsks } from "tests/units/dial/runtimes/recorded_asks.ts";
 import type { Message } from "units/dial/runtimes/message.ts";
 import { askSafely, type QuestionAsker } from "units/dial/runtimes/question.ts";
 import { createStreamAsks } from "units/dial/runtimes/stream_json_asks.ts";
@@ -88,22 +89,8 @@ Deno.test("readAskUser() refuses what a person could not answer", () => {
 
 /** The questions of a streaming program; `reply` answers all of them. */
 function stream(reply: QuestionReply | QuestionAsker) {
-  const sent: Message[] = [];
-  const forms: QuestionForm[] = [];
-  const denied: string[] = [];
-  const asks = createStreamAsks({
-    send: (message) => {
-      sent.push(message);
-      return Promise.resolve();
-    },
-    decide: () => Promise.reject(new Error("this is no permission request")),
-    ask: (form, signal) => {
-      forms.push(form);
-      return typeof reply === "function" ? reply(form, signal) : Promise.resolve(reply);
-    },
-    proxied: new Set(),
-    onDenied: (callId) => denied.push(callId),
-  });
+  const { deps, sent, forms, denied } = recordedAsks(reply);
+  const asks = createStreamAsks(deps);
   const take = async (request: Message) => {
     const notices = asks.take({ type: "control_request", request_id: "r1", request });
     await Promise.resolve().then(() => {}).then(() => {});
