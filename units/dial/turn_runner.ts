@@ -20,6 +20,7 @@ import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runt
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
+import { draftOf } from "units/dial/update_draft.ts";
 import { lostImage, type TurnImages } from "units/dial/turn_images.ts";
 
 /** Runs turns. */
@@ -257,42 +258,5 @@ class SerialRunner implements TurnRunner {
     this.#cancelled.delete(turnId);
     this.#deps.onEnded?.(turnId);
     log.info("turn ended", { turn: turnId, outcome, code });
-  }
-}
-
-/** Converts an update to its durable event. */
-function draftOf(
-  update: Exclude<RuntimeUpdate, { kind: "text_delta" | "image" }>,
-): { readonly kind: string; readonly payload: Record<string, unknown> } {
-  switch (update.kind) {
-    case "message": {
-      const { messageId, text } = update;
-      return { kind: "message", payload: { message_id: messageId, role: "assistant", text } };
-    }
-    case "tool_call": {
-      const { callId, mcp, tool } = update;
-      const payload = { call_id: callId, mcp: mcp ?? null, tool, arguments: update.arguments };
-      return { kind: "tool_call", payload };
-    }
-    case "tool_result": {
-      const { callId, status, text, cutBytes, durationMs } = update;
-      return {
-        kind: "tool_result",
-        payload: { call_id: callId, status, text, cut_bytes: cutBytes, duration_ms: durationMs },
-      };
-    }
-    case "notice":
-      return { kind: "notice", payload: { text: update.text } };
-    case "usage": {
-      const { isPartial } = update;
-      const models = update.models.map((of) => ({
-        model: of.model,
-        input_tokens: of.inputTokens,
-        output_tokens: of.outputTokens,
-        cached_read_tokens: of.cachedReadTokens,
-        cached_write_tokens: of.cachedWriteTokens,
-      }));
-      return { kind: "usage", payload: { models, ...defined({ is_partial: isPartial }) } };
-    }
   }
 }
