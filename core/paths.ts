@@ -140,6 +140,8 @@ function homePaths(at: At) {
     home: (agent: string) => at(`/home/${agent}`),
     /** State of an agent's dial unit: outbox and dial key. */
     dialState: (agent: string) => at(`/home/${agent}/.fleetctl/dial`),
+    /** Journals of the agent's running turns, written by the built-in runtime. */
+    journals: (agent: string) => at(`/home/${agent}/.fleetctl/dial/journal`),
     /** Socket on which the dial unit accepts messages from its own agent. */
     dialSocket: (agent: string) => at(`/home/${agent}/.fleetctl/dial/local.sock`),
     runtimeA: (agent: string) => at(`/home/${agent}/.runtime-a.json`),

@@ -26,8 +26,15 @@ export interface RuntimeProcess {
   /** The process itself, for `kill -9`. */
   readonly child: Child;
   readonly log: RecordingLog;
-  /** Runs a turn and collects its updates; `on` gets each when it arrives. */
-  turn(text: string, on?: (update: RuntimeUpdate) => void): Promise<TurnRecord>;
+  /**
+   * Runs a turn and collects its updates; `on` gets each when it arrives. The id of an earlier turn
+   * goes on with it.
+   */
+  turn(
+    text: string,
+    on?: (update: RuntimeUpdate) => void,
+    turnId?: string,
+  ): Promise<TurnRecord>;
 }
 
 /** One finished turn. */
@@ -105,14 +112,13 @@ export async function startRuntime(
   const session = await created.start();
   const child = children[0];
   if (child === undefined) throw new Error("nothing was started");
-  let turns = 0;
   return {
     session,
     child,
     log,
-    async turn(text, on) {
+    async turn(text, on, turnId = crypto.randomUUID()) {
       const updates: RuntimeUpdate[] = [];
-      const outcome = await session.prompt({ turnId: `turn-${++turns}`, text }, (update) => {
+      const outcome = await session.prompt({ turnId, text }, (update) => {
         updates.push(update);
         on?.(update);
         return Promise.resolve();

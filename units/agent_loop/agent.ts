@@ -33,7 +33,7 @@ export interface AgentDeps extends SessionContext {
 /** The agent and its shutdown. */
 export interface RuntimeAgent {
   readonly app: AgentApp;
-  /** Ends running turns as interrupted, and closes the sessions. */
+  /** Stops running turns, which stay open, and closes the sessions. */
   close(): Promise<void>;
 }
 
@@ -52,6 +52,8 @@ export function createAgent(deps: AgentDeps): RuntimeAgent {
         loadSession: true,
         sessionCapabilities: { resume: {}, close: {} },
         promptCapabilities: { embeddedContext: true },
+        // A prompt with the id of a turn that an earlier runtime began goes on with it.
+        _meta: { fleetctl: { continues_turns: true } },
       },
       authMethods: [],
     }));

@@ -13,6 +13,8 @@ import { localCommandsFor } from "core/hints/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { VERSION } from "core/version.ts";
+import { approvalReader } from "units/agent_loop/journal/approvals.ts";
+import { createJournals } from "units/agent_loop/journal/files.ts";
 import { createAgent, type RuntimeAgent } from "units/agent_loop/agent.ts";
 import { type DemoEndpoint, startDemoEndpoint } from "units/agent_loop/demo/endpoint.ts";
 import { parseClientConfig, type ServerFault } from "units/agent_loop/mcp/config.ts";
@@ -96,6 +98,8 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     sessionsDir: `${options.home}/.runtime-b/agent/sessions`,
     model: source.model,
     prepareTools: (signal, report) => pool.prepare(signal, report),
+    journals: createJournals(paths.journals(options.agent), options.agent, host),
+    approvals: approvalReader({ socket: paths.dialSocket(options.agent), ...host }),
     toolsFor(cwd): readonly Tool[] {
       const folders = { cwd, home: options.home };
       const isInWorkspace = cwd === options.env.FLEETCTL_WORKSPACE;

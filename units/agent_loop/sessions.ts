@@ -30,6 +30,8 @@ export interface SessionContext {
   readonly sessionsDir: string;
   readonly model: ModelSource;
   readonly prepareTools: McpPool["prepare"];
+  readonly journals: TurnContext["journals"];
+  readonly approvals: TurnContext["approvals"];
   /** Returns the tools for a working folder, under the names that the model sees. */
   readonly toolsFor: (cwd: string) => readonly Tool[];
   readonly ports: {
@@ -59,7 +61,7 @@ export interface Sessions {
   run(id: string, request: TurnRequest): Promise<Result<TurnEnd>>;
   /** Stops the running turn, if there is one. */
   cancel(id: string): void;
-  /** Ends a session; a running turn is stored as interrupted. */
+  /** Ends a session; a running turn stays open if a later runtime can name it. */
   end(id: string): Promise<void>;
   endAll(): Promise<void>;
 }
@@ -135,6 +137,8 @@ function turnContext(
     model: context.model,
     prepareTools: context.prepareTools,
     tools: () => context.toolsFor(cwd),
+    journals: context.journals,
+    approvals: context.approvals,
     ports: context.ports,
   };
 }

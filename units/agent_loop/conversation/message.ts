@@ -48,7 +48,22 @@ export const sessionRecord = z.discriminatedUnion("type", [
     turn_id: z.string().optional(),
     text: z.string(),
   }),
-  z.object({ type: z.literal("assistant"), at: z.number(), parts: z.array(assistantPart) }),
+  z.object({
+    type: z.literal("assistant"),
+    at: z.number(),
+    parts: z.array(assistantPart),
+    /** How the answer ended; absent when it broke off. */
+    finish: z.string().optional(),
+    /** Calls whose arguments were unusable, and why. */
+    bad_calls: z.array(z.object({ call_id: z.string(), reason: z.string() })).optional(),
+    /** What the endpoint counted. */
+    tokens: z.object({
+      input: z.number(),
+      output: z.number(),
+      cached_read: z.number(),
+      cached_write: z.number(),
+    }).optional(),
+  }),
   z.object({
     type: z.literal("result"),
     at: z.number(),

@@ -30,6 +30,11 @@ export interface Conversation {
   records(): readonly SessionRecord[];
   /** Stores a record; it is synced to disk when the promise resolves. */
   append(record: SessionRecord): Promise<void>;
+  /**
+   * Ends a turn that a crash interrupted and that does not go on, so that the model sees the
+   * interruption.
+   */
+  closeOpenTurn(): Promise<void>;
   /** Drops the oldest turns from memory because they no longer fit the window. */
   forget(turns: number): void;
   close(): Promise<void>;
@@ -92,9 +97,7 @@ export async function openConversation(
     // The next record must not be appended to the incomplete line.
     await ports.files.appendDurably(path, "\n", 0o600);
   }
-  const conversation = conversationOf(folder, kept, { id, lock: lock.value, ports });
-  await closeOpenTurn(conversation, ports.clock);
-  return ok(conversation);
+  return ok(conversationOf(folder, kept, { id, lock: lock.value, ports }));
 }
 
 /** Parses a session file. Skips and counts lines that are incomplete or unknown. */
@@ -130,18 +133,10 @@ function newestRecords(records: readonly SessionRecord[]): readonly SessionRecor
   return [...header, ...records.slice(from)];
 }
 
-/** Closes a turn that a crash interrupted, so that the model sees the interruption. */
-async function closeOpenTurn(conversation: Conversation, clock: Clock): Promise<void> {
-  const last = conversation.records().findLast((record) =>
-    record.type === "user" || record.type === "end"
-  );
-  if (last?.type !== "user") return;
-  await conversation.append({
-    type: "end",
-    at: clock.now(),
-    outcome: "interrupted",
-    reason: "the runtime ended during the turn",
-  });
+/** Whether the last turn has no end. */
+function hasOpenTurn(records: readonly SessionRecord[]): boolean {
+  const last = records.findLast((record) => record.type === "user" || record.type === "end");
+  return last?.type === "user";
 }
 
 function conversationOf(
@@ -154,21 +149,31 @@ function conversationOf(
   let forgotten = records[0]?.type === "session" ? records[0].forgotten_turns ?? 0 : 0;
   let messages: readonly Message[] | undefined;
   let writing: Promise<void> = Promise.resolve();
+  const append = (record: SessionRecord) => {
+    // Writes run in order. A record that could not be stored does not become part of the
+    // conversation.
+    const stored = writing.then(async () => {
+      await held.ports.files.appendDurably(path, `${JSON.stringify(record)}\n`, 0o600);
+      records.push(record);
+      messages = undefined;
+    });
+    writing = stored.catch(() => {});
+    return stored;
+  };
   return {
     id: held.id,
     messages: () => messages ??= messagesOf(records),
     forgottenTurns: () => forgotten,
     records: () => records,
-    append(record) {
-      // Writes run in order. A record that could not be stored does not become part of the
-      // conversation.
-      const stored = writing.then(async () => {
-        await held.ports.files.appendDurably(path, `${JSON.stringify(record)}\n`, 0o600);
-        records.push(record);
-        messages = undefined;
+    append,
+    async closeOpenTurn() {
+      if (!hasOpenTurn(records)) return;
+      await append({
+        type: "end",
+        at: held.ports.clock.now(),
+        outcome: "interrupted",
+        reason: "the runtime ended during the turn",
       });
-      writing = stored.catch(() => {});
-      return stored;
     },
     forget(turns) {
       for (let left = turns; left > 0; left--) {

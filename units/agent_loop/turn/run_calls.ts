@@ -1,16 +1,17 @@
 /**
  * Runs the tool calls of one answer: read-only ones in parallel, the others one after the other in
- * the model's order. Each result is stored before the next step. Every call gets a result, even if
- * it fails.
+ * the model's order. That a call is sent is in the journal before it is sent, and its result is
+ * stored before the next step. Every call gets a result, even if it fails.
  *
  * @module
  */
 
 import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { callsOf } from "units/agent_loop/conversation/message.ts";
+import type { CallPart } from "units/agent_loop/conversation/message.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
-import type { StepAnswer } from "units/agent_loop/model/answer.ts";
+import type { TurnJournal } from "units/agent_loop/journal/files.ts";
+import type { BadCall } from "units/agent_loop/model/answer.ts";
 import { failed, type Tool, type ToolOutcome } from "units/agent_loop/tools/tool.ts";
 import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
 
@@ -21,20 +22,39 @@ export interface CallContext {
   readonly sink: TurnSink;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+  readonly journal: TurnJournal;
+  /** Number of the answer within the turn. */
+  readonly step: number;
+  /** Whether the abort of `signal` means that the runtime is ending. */
+  readonly isEnding: () => boolean;
 }
+
+/** The calls of one answer. */
+export interface AnsweredCalls {
+  readonly calls: readonly CallPart[];
+  /** Calls whose arguments are unusable. */
+  readonly badCalls: readonly BadCall[];
+}
+
+const ENDING = "the runtime ends";
 
 /** Maximum number of tool names shown to a model that called an unknown one. */
 const NAMES_SHOWN_MAX = 40;
 
-/** Runs every call of an answer. */
-export async function runCalls(answer: StepAnswer, context: CallContext): Promise<void> {
-  const bad = new Map(answer.badCalls.map((call) => [call.callId, call.reason]));
-  const calls = callsOf(answer.parts).map((part): ReportedCall => ({
+/** Returns a call as it is reported. */
+export function reportedCall(part: CallPart, tools: readonly Tool[]): ReportedCall {
+  return {
     callId: part.call_id,
     name: part.tool,
     arguments: part.arguments,
-    tool: context.tools.find((tool) => tool.name === part.tool),
-  }));
+    tool: tools.find((tool) => tool.name === part.tool),
+  };
+}
+
+/** Runs every call of an answer. Rejects, without the result of a stopped call, at the end. */
+export async function runCalls(answer: AnsweredCalls, context: CallContext): Promise<void> {
+  const bad = new Map(answer.badCalls.map((call) => [call.callId, call.reason]));
+  const calls = answer.calls.map((part) => reportedCall(part, context.tools));
   let batch: Promise<void>[] = [];
   for (const call of calls) {
     if (call.tool?.isConcurrent !== true) {
@@ -53,11 +73,22 @@ async function runCall(
   fault: string | undefined,
   context: CallContext,
 ): Promise<void> {
-  const { clock, conversation, sink } = context;
+  const { clock, sink } = context;
   await sink.callStarted(call);
   const started = clock.monotonic();
   const outcome = await outcomeOf(call, fault, context);
-  const durationMs = Math.max(0, clock.monotonic() - started);
+  // What the end of the runtime did to a call is not its result. The turn goes on without one.
+  if (context.isEnding() && outcome.status !== "completed") throw new Error(ENDING);
+  await finishCall(call, outcome, Math.max(0, clock.monotonic() - started), context);
+}
+
+/** Stores the result of a call, then reports it. */
+export async function finishCall(
+  call: ReportedCall,
+  outcome: ToolOutcome,
+  durationMs: number,
+  { conversation, sink, clock }: Pick<CallContext, "conversation" | "sink" | "clock">,
+): Promise<void> {
   await conversation.append({
     type: "result",
     at: clock.now(),
@@ -81,6 +112,9 @@ async function outcomeOf(
   }
   if (fault !== undefined) return failed(`The arguments are unusable: ${fault.slice(0, 500)}`);
   if (context.signal.aborted) return { status: "stopped", text: "[cancelled before it began]" };
+  const { callId, name } = call;
+  // Not caught: without its mark the call must not be sent.
+  await context.journal.started({ step: context.step, call_id: callId, tool: name });
   try {
     return await call.tool.run(call.arguments, context.signal);
   } catch (error) {

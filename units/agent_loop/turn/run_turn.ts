@@ -1,7 +1,8 @@
 /**
  * One turn: the owner's message, then answers and tool calls until the model is done, the turn is
- * cancelled, or a fault ends it. Every message is stored before the next step, so that the
- * conversation can continue after a crash at any point. Never throws.
+ * cancelled, or a fault ends it. Every message is stored before the next step, and every call is in
+ * the journal before it is sent, so that the turn goes on after a crash at any point (ADR 0036).
+ * Never throws.
  *
  * @module
  */
@@ -11,17 +12,23 @@ import { errorText, type Refusal } from "core/errors.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
-import type { Conversation } from "units/agent_loop/conversation/store.ts";
+import { callsOf } from "units/agent_loop/conversation/message.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
-import type { StepFinish } from "units/agent_loop/model/answer.ts";
+import type { StepAnswer } from "units/agent_loop/model/answer.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
-import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
+import {
+  type BeginContext,
+  type BeginInput,
+  beginTurn,
+  type BegunTurn,
+  resumeCalls,
+} from "units/agent_loop/turn/resume_turn.ts";
 import { runCalls } from "units/agent_loop/turn/run_calls.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import { unavailable } from "units/agent_loop/mcp/server.ts";
-import type { TurnEnd, TurnSink, TurnStop } from "units/agent_loop/turn/sink.ts";
+import { stopped, STOPS, type TurnEnd, type TurnStop } from "units/agent_loop/turn/sink.ts";
 import { TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** Returns the model of a runtime; loads it when first needed. */
@@ -30,73 +37,70 @@ export type ModelSource = () => Promise<
 >;
 
 /** What the turns of one session share. */
-export interface TurnContext {
+export interface TurnContext extends BeginContext {
   readonly agent: string;
-  readonly conversation: Conversation;
   readonly instructions: string;
   readonly model: ModelSource;
   /** Prepares the MCP servers and reports their faults. */
   readonly prepareTools: McpPool["prepare"];
-  /** Returns the current tools; a server that starts late is included from the next step. */
-  readonly tools: () => readonly Tool[];
   readonly ports: AskPorts & { readonly log: Log };
 }
 
 /** Inputs of one turn. */
-export interface TurnInput {
-  readonly turnId: string | undefined;
-  readonly text: string;
-  readonly sink: TurnSink;
+export interface TurnInput extends BeginInput {
   readonly signal: AbortSignal;
   /** Whether the abort of `signal` means that the runtime is ending. */
   readonly isEnding: () => boolean;
 }
 
-/** Runs a turn to its end and stores the outcome. */
+/**
+ * Runs a turn to its end and stores the outcome. Goes on with a turn that an earlier runtime began
+ * under the same id. A turn that the end of the runtime cuts stays open.
+ */
 export async function runTurn(context: TurnContext, input: TurnInput): Promise<TurnEnd> {
-  const { conversation, ports } = context;
+  const { ports } = context;
   let end: TurnStop;
   const tokens = new TokenSum();
+  let begun: BegunTurn;
   try {
-    await conversation.append({
-      type: "user",
-      at: ports.clock.now(),
-      text: input.text,
-      ...defined({ turn_id: input.turnId }),
-    });
+    begun = await beginTurn(context, input, tokens);
   } catch (error) {
     return notStored(error);
   }
+  if (begun.kind === "over") return { ...begun.end, ...defined({ tokens: tokens.total() }) };
   try {
-    end = await runSteps(context, input, tokens);
+    end = await runSteps(context, input, { tokens, begun });
   } catch (error) {
     // While the runtime ends, the client may have disconnected. Otherwise a step failed, such as a
     // write on a full disk.
     end = input.isEnding() ? stopped("cancelled") : notStored(error);
   }
-  await storeEnd(context, end, input.isEnding());
+  const goesOn = input.isEnding() && input.turnId !== undefined;
+  if (goesOn) ports.log.info("turn stays open", { turn: input.turnId });
+  else await storeEnd(context, end, input.isEnding());
   return { ...end, ...defined({ tokens: tokens.total() }) };
 }
 
 async function runSteps(
   context: TurnContext,
   input: TurnInput,
-  tokens: TokenSum,
+  { tokens, begun }: {
+    readonly tokens: TokenSum;
+    readonly begun: Extract<BegunTurn, { kind: "open" }>;
+  },
 ): Promise<TurnStop> {
   const { conversation, ports } = context;
-  const { signal, sink } = input;
-  const notices: Promise<void>[] = [];
-  const report = ({ name, reason }: ServerFault) => {
-    const sent = sink.notice("warning", unavailable(name, reason, context.agent));
-    // A client that has disconnected is detected below.
-    sent.catch(() => {});
-    notices.push(sent);
-  };
-  const [, model] = await Promise.all([context.prepareTools(signal, report), context.model()]);
-  await Promise.all(notices);
+  const { signal, sink, isEnding } = input;
+  const model = await prepare(context, input);
   if (!model.ok) return refused(model.error);
   tokens.use(model.value.settings.model || DEMO_MODEL);
-  for (let step = 0; step < RUNTIME_LIMITS.stepsMax; step++) {
+  const { journal } = begun;
+  const calls = { conversation, sink, signal, clock: ports.clock, journal, isEnding };
+  if (begun.resume !== undefined) {
+    const end = await resumeCalls(context, begun.resume, { ...calls, tools: context.tools() });
+    if (end !== undefined) return end;
+  }
+  for (let step = begun.steps; step < RUNTIME_LIMITS.stepsMax; step++) {
     if (signal.aborted) return stopped("cancelled");
     const tools = context.tools();
     const answer = await askModel({
@@ -112,41 +116,69 @@ async function runSteps(
       sink,
       signal,
     }, ports);
+    // The model is asked again after the restart.
+    if (signal.aborted && isEnding()) return stopped("cancelled");
     tokens.add(answer.ok ? answer.value.tokens : undefined);
     const parts = answer.ok ? answer.value.parts : answer.error.partial;
     if (parts.length > 0) {
-      await conversation.append({ type: "assistant", at: ports.clock.now(), parts: [...parts] });
+      const details = answer.ok ? detailsOf(answer.value) : {};
+      const at = ports.clock.now();
+      await conversation.append({ type: "assistant", at, parts: [...parts], ...details });
     }
     if (!answer.ok) {
       const { code, reason, hints } = answer.error.fault;
       return { kind: "failed", code, reason, hints };
     }
-    const { finish } = answer.value;
-    if (finish !== "tool-calls" && !hasCalls(answer.value)) {
+    const { finish, badCalls } = answer.value;
+    const called = callsOf(parts);
+    if (finish !== "tool-calls" && called.length === 0) {
       if (parts.length === 0 && finish === "stop") {
         await sink.notice("info", "The model gave an empty answer");
       }
       return stopped(STOPS[finish]);
     }
-    await runCalls(answer.value, { tools, conversation, sink, signal, clock: ports.clock });
+    await runCalls({ calls: called, badCalls }, { ...calls, tools, step });
   }
   return signal.aborted ? stopped("cancelled") : stopped("max_turn_requests");
 }
 
+/** Prepares the MCP servers and the model. */
+async function prepare(
+  context: TurnContext,
+  { signal, sink }: TurnInput,
+): ReturnType<ModelSource> {
+  const notices: Promise<void>[] = [];
+  const report = ({ name, reason }: ServerFault) => {
+    const sent = sink.notice("warning", unavailable(name, reason, context.agent));
+    // The turn detects later that its client has disconnected.
+    sent.catch(() => {});
+    notices.push(sent);
+  };
+  const [, model] = await Promise.all([context.prepareTools(signal, report), context.model()]);
+  await Promise.all(notices);
+  return model;
+}
+
+/** What a restarted runtime must know of an answer. */
+function detailsOf({ finish, badCalls, tokens }: StepAnswer) {
+  return {
+    finish,
+    ...(badCalls.length === 0
+      ? {}
+      : { bad_calls: badCalls.map(({ callId, reason }) => ({ call_id: callId, reason })) }),
+    ...(tokens === undefined ? {} : {
+      tokens: {
+        input: tokens.input,
+        output: tokens.output,
+        cached_read: tokens.cachedRead,
+        cached_write: tokens.cachedWrite,
+      },
+    }),
+  };
+}
+
 /** Id of the demo model, whose settings name no model. */
 const DEMO_MODEL = "demo";
-
-const STOPS: Readonly<Record<StepFinish, Extract<TurnStop, { kind: "stopped" }>["stop"]>> = {
-  stop: "end_turn",
-  "tool-calls": "end_turn",
-  length: "max_tokens",
-  "content-filter": "refusal",
-  aborted: "cancelled",
-};
-
-function hasCalls(answer: { readonly parts: readonly { readonly type: string }[] }): boolean {
-  return answer.parts.some((part) => part.type === "call");
-}
 
 async function storeEnd(context: TurnContext, end: TurnStop, isEnding: boolean): Promise<void> {
   const record = endRecord(end, isEnding);
@@ -169,10 +201,6 @@ function endRecord(end: TurnStop, isEnding: boolean) {
       : { outcome: "cancelled" as const, reason: "the owner cancelled the turn" };
   }
   return { outcome: "failed" as const, code: end.stop, reason: `the turn stopped: ${end.stop}` };
-}
-
-function stopped(stop: Extract<TurnStop, { kind: "stopped" }>["stop"]): TurnStop {
-  return { kind: "stopped", stop };
 }
 
 function refused(refusal: Refusal): TurnStop {

@@ -1,9 +1,10 @@
 /**
- * The receiver of a turn's events, and the forms of its end. Types only.
+ * The receiver of a turn's events, and the forms of its end. No I/O.
  *
  * @module
  */
 
+import type { StepFinish } from "units/agent_loop/model/answer.ts";
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
 import type { TurnTokens } from "units/agent_loop/turn/turn_tokens.ts";
 
@@ -39,3 +40,19 @@ export type TurnStop =
     readonly reason: string;
     readonly hints: readonly string[];
   };
+
+type Stop = Extract<TurnStop, { kind: "stopped" }>["stop"];
+
+/** The end of a turn after an answer that ended so. */
+export const STOPS: Readonly<Record<StepFinish, Stop>> = {
+  stop: "end_turn",
+  "tool-calls": "end_turn",
+  length: "max_tokens",
+  "content-filter": "refusal",
+  aborted: "cancelled",
+};
+
+/** A regular end. */
+export function stopped(stop: Stop): TurnStop {
+  return { kind: "stopped", stop };
+}
