@@ -42,11 +42,15 @@ export interface ScriptedRuntime extends RuntimeDriver {
   writeAt(ms: number): void;
 }
 
-/** Creates a driver that runs `script` for each turn. The default script echoes the text. */
+/**
+ * Creates a driver that runs `script` for each turn. The default script echoes the text. With
+ * `goesOn` it says that it goes on with turns.
+ */
 export function scriptedRuntime(
   script: (stage: TurnStage) => Promise<TurnOutcome> = echo,
+  { goesOn = false }: { readonly goesOn?: boolean } = {},
 ): ScriptedRuntime {
-  return new Scripted(script);
+  return new Scripted(script, goesOn);
 }
 
 class Scripted implements ScriptedRuntime {
@@ -60,8 +64,11 @@ class Scripted implements ScriptedRuntime {
   #heldEnd: Promise<void> = Promise.resolve();
   #end = (_reason: string) => {};
 
-  constructor(script: (stage: TurnStage) => Promise<TurnOutcome>) {
+  readonly #goesOn: boolean;
+
+  constructor(script: (stage: TurnStage) => Promise<TurnOutcome>, goesOn: boolean) {
     this.#script = script;
+    this.#goesOn = goesOn;
   }
 
   starts = () => this.opened.length;
@@ -112,6 +119,7 @@ class Scripted implements ScriptedRuntime {
       resolve(reason);
     };
     return {
+      goesOn: this.#goesOn,
       ended,
       lastOutputMs: () => this.#lastOutputMs,
       unfinished: () => this.#unfinished,

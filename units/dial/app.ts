@@ -25,7 +25,9 @@ import {
   type GatewayConnection,
   type GatewayConnectionDeps,
   openGatewayConnection,
+  type TurnHandlers,
 } from "units/dial/gateway_connection.ts";
+import { createJournalFiles, type JournalFiles } from "units/dial/journals.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
 import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.ts";
 import type { McpStates } from "units/dial/mcp_states.ts";
@@ -135,7 +137,7 @@ export async function startDialUnit(
   options.permissions?.open(approvals);
   options.asks?.open(personQuestions);
   const runtime = startRuntime(unit, states, personQuestions);
-  for (const connection of connections) connection.start({ runtime, ...pending.handlers });
+  const journals = await startConnections(unit, connections, { runtime, ...pending.handlers });
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
   const served = { ...outgoing, approvals, personQuestions, turns, usage };
   const local = await openSocket(unit, served);
@@ -151,10 +153,39 @@ export async function startDialUnit(
       await local?.close();
       await Promise.all(connections.map((connection) => connection.close(OUTBOX_GRACE_MS)));
       options.mcps.forget();
-      await Promise.all([states.settled(), options.mcps.settled()]);
+      await Promise.all([states.settled(), options.mcps.settled(), journals.settled()]);
       stop.abort();
     },
   });
+}
+
+/** Starts running turns; keeps only the journals of running ones. */
+async function startConnections(
+  { config, files, log }: UnitContext,
+  connections: readonly GatewayConnection[],
+  handlers: TurnHandlers,
+): Promise<JournalFiles> {
+  const journals = createJournalFiles({
+    files,
+    log,
+    folder: config.paths.journals(config.agent),
+    runningTurns: () => connections.flatMap(({ store }) => store.runningTurns()),
+  });
+  await journals.tidy();
+  // A turn that goes on comes before those that wait: it is the open one of its conversation.
+  const inOrder = connections.toSorted((one, other) =>
+    other.store.runningTurns().length - one.store.runningTurns().length
+  );
+  for (const connection of inOrder) {
+    connection.start({
+      ...handlers,
+      onEnded: (turnId) => {
+        handlers.onEnded(turnId);
+        void journals.tidy();
+      },
+    });
+  }
+  return journals;
 }
 
 /** Reports the agent's state to its host (a file) and to the cockpit (an event). */

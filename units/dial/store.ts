@@ -14,7 +14,7 @@ import type { TurnFile } from "core/dial/frames.ts";
 import { byteLength } from "core/text/cut_text.ts";
 import { fitPayload } from "units/dial/fit_event.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
-import type { Database, Databases } from "core/ports/databases.ts";
+import type { Database, Databases, SqlValue } from "core/ports/databases.ts";
 import { ok, type Result } from "core/result.ts";
 import type { Question } from "core/questions/question.ts";
 import { type Approval, isOpen } from "core/risk/approval.ts";
@@ -25,6 +25,11 @@ import {
   openApprovalTable,
 } from "units/dial/approval_table.ts";
 import { NOTE_TABLE, type NoteTable, openNoteTable } from "units/dial/note_table.ts";
+import {
+  openProgressTable,
+  PROGRESS_TABLE,
+  type ProgressTable,
+} from "units/dial/progress_table.ts";
 import {
   openQuestionTable,
   QUESTION_TABLE,
@@ -84,6 +89,10 @@ export interface AcceptedTurn {
 export interface TurnMove {
   readonly turnId: string;
   readonly to: "running" | "ended";
+  /** Text that the runtime receives; absent when it is the accepted one. */
+  readonly text?: string;
+  /** Whether the runtime can go on with the turn after a restart. */
+  readonly goesOn?: boolean;
 }
 
 /** What waits for a person, stored together with the event about it. */
@@ -112,6 +121,8 @@ export interface DialStore {
   readonly questions: Omit<QuestionTable, "put">;
   /** Notes for the runtime's next turn. */
   readonly notes: NoteTable;
+  /** What was recorded of running turns; events are noted only through `append`. */
+  readonly progress: Pick<ProgressTable, "of" | "restarted">;
   /** Tokens of turns; written only through `append`. */
   readonly usage: Pick<UsageTable, "sum">;
   read(from: number, to: number): readonly DurableEvent[];
@@ -125,6 +136,8 @@ export interface DialStore {
   /** The oldest turn that has not started. */
   nextTurn(): AcceptedTurn | undefined;
   stateOf(turnId: string): "accepted" | "running" | "ended" | undefined;
+  /** A turn that has not ended. */
+  find(turnId: string): AcceptedTurn | undefined;
   /** Turns that started and did not end: after a start, those that a crash interrupted. */
   runningTurns(): readonly string[];
   /** Turns whose end the gateway has not acknowledged. */
@@ -145,6 +158,7 @@ export async function openDialStore(
     db.exec(APPROVAL_TABLE);
     db.exec(QUESTION_TABLE);
     db.exec(NOTE_TABLE);
+    db.exec(PROGRESS_TABLE);
     db.exec(USAGE_TABLE);
     const put = db.prepare("insert or ignore into meta (name, value) values (?, ?)");
     put.run("epoch", newEpoch);
@@ -169,6 +183,7 @@ class SqliteDialStore implements DialStore {
   readonly approvals: ApprovalTable;
   readonly questions: QuestionTable;
   readonly notes: NoteTable;
+  readonly progress: ProgressTable;
   readonly usage: UsageTable;
   readonly #db: Database;
   readonly #sql: ReturnType<typeof statements>;
@@ -186,6 +201,7 @@ class SqliteDialStore implements DialStore {
     this.approvals = openApprovalTable(db);
     this.questions = openQuestionTable(db);
     this.notes = openNoteTable(db);
+    this.progress = openProgressTable(db);
     this.usage = openUsageTable(db);
     const meta = (name: string) => String(this.#sql.meta.get(name)?.value ?? "");
     this.#epoch = meta("epoch");
@@ -218,7 +234,10 @@ class SqliteDialStore implements DialStore {
       if (this.#dropped > this.#deleted) this.#sql.drop.run(this.#dropped);
       const bytes = this.#insert(drafts);
       this.#sql.setMeta.run(String(next), "last");
-      for (const draft of drafts) this.usage.note(draft, (turnId) => this.#turnAt(turnId));
+      for (const draft of drafts) {
+        this.usage.note(draft, (turnId) => this.#turnAt(turnId));
+        this.progress.note(draft.turnId, draft);
+      }
       if (move !== undefined) this.#move(move, next);
       if (approval !== undefined) this.approvals.put(approval, isOpen(approval));
       if (question !== undefined) this.questions.put(question);
@@ -291,14 +310,11 @@ class SqliteDialStore implements DialStore {
   }
 
   nextTurn(): AcceptedTurn | undefined {
-    const row = this.#sql.next.get();
-    return row === undefined ? undefined : {
-      turnId: String(row.turn_id),
-      text: String(row.text),
-      origin: String(row.origin),
-      ...(row.conversation === null ? {} : { conversation: String(row.conversation) }),
-      ...(row.files === null ? {} : { files: JSON.parse(String(row.files)) as TurnFile[] }),
-    };
+    return readTurn(this.#sql.next.get());
+  }
+
+  find(turnId: string): AcceptedTurn | undefined {
+    return readTurn(this.#sql.find.get(turnId));
   }
 
   stateOf(turnId: string): "accepted" | "running" | "ended" | undefined {
@@ -337,12 +353,27 @@ class SqliteDialStore implements DialStore {
       : { origin: String(row.origin), isRunning: row.state === "running" };
   }
 
-  #move({ turnId, to }: TurnMove, lastSeq: number): void {
+  #move({ turnId, to, text, goesOn }: TurnMove, lastSeq: number): void {
     if (to === "running") {
-      this.#sql.begin.run(turnId);
+      this.#sql.begin.run(text ?? null, turnId);
+      if (goesOn === true) this.progress.begin(turnId);
       return;
     }
+    this.progress.forget(turnId);
     this.#sql.end.run(lastSeq, turnId);
     this.#sql.forget.run(this.#dropped, TURN_LIMITS.endedTurnsKept);
   }
+}
+
+/** Reads a turn; undefined without a row. */
+function readTurn(
+  row: Readonly<Record<string, SqlValue>> | undefined,
+): AcceptedTurn | undefined {
+  return row === undefined ? undefined : {
+    turnId: String(row.turn_id),
+    text: String(row.text),
+    origin: String(row.origin),
+    ...(row.conversation === null ? {} : { conversation: String(row.conversation) }),
+    ...(row.files === null ? {} : { files: JSON.parse(String(row.files)) as TurnFile[] }),
+  };
 }

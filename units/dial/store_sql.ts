@@ -33,7 +33,10 @@ export function statements(db: Database) {
     open: db.prepare(
       "select turn_id from turns where state <> 'ended' or end_seq > ? order by place",
     ),
-    begin: db.prepare("update turns set state = 'running' where turn_id = ?"),
+    find: db.prepare("select * from turns where turn_id = ? and state <> 'ended'"),
+    begin: db.prepare(
+      "update turns set state = 'running', text = coalesce(?, text) where turn_id = ?",
+    ),
     // An ended turn no longer needs its text. Its id stays, to recognize a repeated turn.
     end: db.prepare("update turns set state = 'ended', end_seq = ?, text = '' where turn_id = ?"),
     forget: db.prepare(

@@ -1,9 +1,11 @@
 /**
  * Runs accepted turns one after the other, and records what the runtime reports. A turn ends once:
- * with the runtime's own outcome, or with the stated reason why there is none.
+ * with the runtime's own outcome, or with the stated reason why there is none. A turn whose runtime
+ * can go on with it (ADR 0036) survives the end of the runtime and of this process.
  *
  * | Found at start | Becomes |
  * |---|---|
+ * | running, the runtime goes on with turns | run again, with the same id |
  * | running | ended, `interrupted` with code `dial-restarted` |
  * | accepted | run |
  *
@@ -19,6 +21,7 @@ import type { Result } from "core/result.ts";
 import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
+import { isReported, openCalls } from "units/dial/progress_table.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
 import { draftOf } from "units/dial/update_draft.ts";
 import { lostImage, type TurnImages } from "units/dial/turn_images.ts";
@@ -46,6 +49,8 @@ export interface RunnerDeps {
   readonly onBusy: (isBusy: boolean) => void;
   /** Called when the end of a turn is on disk. */
   readonly onEnded?: (turnId: string) => void;
+  /** Called when a turn goes on in a new process of the runtime. */
+  readonly onResumed?: (turnId: string) => void;
 }
 
 const RESTARTED: TurnOutcome = {
@@ -64,10 +69,21 @@ const CANCELLED: TurnOutcome = {
   reason: "Cancelled before the runtime received it",
 };
 
+const CANCELLED_BETWEEN: TurnOutcome = {
+  outcome: "cancelled",
+  code: "cancelled-before-restart",
+  reason: "Cancelled while the runtime was not running",
+};
+
+/** Restarts of a turn without a message or a call in between. */
+const RESTARTS_MAX = 5;
+/** Pause before a runtime that does not start is tried again; it grows with each restart. */
+const NOT_STARTED_MS = 2_000;
+
 /** Maximum length of a reason, which may contain a program's last output, in characters. */
 const REASON_LENGTH_MAX = 4_000;
 
-/** Starts the runner; first ends the turns that an earlier process left running. */
+/** Starts the runner, first with the turns that an earlier process left running. */
 export function startTurnRunner(deps: RunnerDeps): TurnRunner {
   const runner = new SerialRunner(deps);
   runner.start();
@@ -81,6 +97,8 @@ interface Running {
   isStarted?: true;
   /** Set once the runtime receives the turn. */
   session?: RuntimeSession;
+  /** Why the turn goes on; undefined in its first process. */
+  restart?: string;
 }
 
 class SerialRunner implements TurnRunner {
@@ -89,7 +107,7 @@ class SerialRunner implements TurnRunner {
   /** Turns whose end is being recorded, so that each ends only once. */
   readonly #ending = new Map<string, Promise<void>>();
   #running: Running | undefined;
-  #isClosed = false;
+  readonly #closing = new AbortController();
   #wakeUp = () => {};
   #done: Promise<void> = Promise.resolve();
 
@@ -116,14 +134,14 @@ class SerialRunner implements TurnRunner {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#wakeUp();
     await this.#done;
   }
 
   async #work(): Promise<void> {
     const { store } = this.#deps;
-    for (const turnId of store.runningTurns()) await this.#end(turnId, RESTARTED);
+    for (const turnId of store.runningTurns()) await this.#takeUp(turnId);
     while (!this.#isClosed) {
       const turn = store.nextTurn();
       if (turn === undefined) {
@@ -137,61 +155,157 @@ class SerialRunner implements TurnRunner {
     }
   }
 
-  async #run(turn: AcceptedTurn): Promise<void> {
+  /** Goes on with a turn that an earlier process left running, or ends it. */
+  async #takeUp(turnId: string): Promise<void> {
+    const { store, exclusive } = this.#deps;
+    const turn = store.find(turnId);
+    if (turn === undefined || !store.progress.of(turnId).goesOn) {
+      return await this.#end(turnId, RESTARTED);
+    }
+    const restart = "the agent's dial unit was restarted";
+    await exclusive(() => this.#run(turn, { turnId, isStarted: true, restart }));
+    this.#running = undefined;
+  }
+
+  async #run(turn: AcceptedTurn, running: Running = { turnId: turn.turnId }): Promise<void> {
     const { runtime } = this.#deps;
     const { turnId } = turn;
     // Cancelled while another gateway's turn used the runtime.
     if (this.#isOver(turnId) || this.#isClosed) return await this.#ending.get(turnId);
-    const running: Running = { turnId };
     this.#running = running;
-    await runtime.use(turn.conversation, (session) => this.#runIn(session, turn, running));
+    let goesOn = true;
+    while (goesOn) {
+      goesOn = await runtime.use(
+        turn.conversation,
+        (session) => this.#runIn(session, turn, running),
+      );
+    }
   }
 
-  /** Runs a turn in the session that the runtime supplied for it. */
+  /**
+   * Runs a turn in the session that the runtime supplied for it. Returns whether the turn goes on
+   * in the next session.
+   */
   async #runIn(
     session: Result<RuntimeSession, string>,
     turn: AcceptedTurn,
     running: Running,
-  ): Promise<void> {
-    const { recorder, clock, onBusy } = this.#deps;
+  ): Promise<boolean> {
     const { turnId } = turn;
-    if (this.#isOver(turnId) || this.#isClosed) return await this.#ending.get(turnId);
+    if (this.#isOver(turnId) || this.#isClosed) {
+      await this.#ending.get(turnId);
+      return false;
+    }
+    const text = await this.#start(session, turn, running);
+    if (this.#cancelled.has(turnId)) {
+      await this.#end(turnId, running.restart === undefined ? CANCELLED : CANCELLED_BETWEEN);
+      return false;
+    }
+    if (!session.ok) return await this.#notStarted(session.error, running);
+    return await this.#runThrough(session.value, { ...turn, text }, running);
+  }
+
+  /** Records that the turn starts, or goes on; returns its text. */
+  async #start(
+    session: Result<RuntimeSession, string>,
+    turn: AcceptedTurn,
+    running: Running,
+  ): Promise<string> {
+    const { recorder, clock, store, onResumed } = this.#deps;
+    const { turnId } = turn;
+    const at = clock.now();
+    if (running.restart !== undefined) {
+      if (!session.ok) return turn.text;
+      onResumed?.(turnId);
+      const payload = { text: `The turn goes on: ${running.restart}` };
+      await recorder.record([{ at, turnId, kind: "notice", payload }], { isControl: true });
+      return store.find(turnId)?.text ?? turn.text;
+    }
     running.isStarted = true;
-    await recorder.record([{ at: clock.now(), turnId, kind: "turn_started", payload: {} }], {
-      move: { turnId, to: "running" },
+    const text = session.ok ? [...store.notes.take(), turn.text].join("\n\n") : turn.text;
+    const goesOn = session.ok && session.value.goesOn === true;
+    await recorder.record([{ at, turnId, kind: "turn_started", payload: {} }], {
+      move: { turnId, to: "running", text, goesOn },
       isControl: true,
     });
-    if (this.#cancelled.has(turnId)) return await this.#end(turnId, CANCELLED);
-    if (!session.ok) {
-      const code = "runtime-not-started";
-      return await this.#end(turnId, { outcome: "failed", code, reason: session.error });
+    return text;
+  }
+
+  /** Handles a start of the runtime that failed; a turn that goes on waits for the next one. */
+  async #notStarted(reason: string, { turnId, restart }: Running): Promise<boolean> {
+    const restarts = restart === undefined ? undefined : this.#countRestart(turnId);
+    if (restarts !== undefined) {
+      await this.#deps.clock.sleep(restarts * NOT_STARTED_MS, this.#closing.signal);
+      return !this.#closing.signal.aborted;
     }
-    running.session = session.value;
+    await this.#end(turnId, { outcome: "failed", code: "runtime-not-started", reason });
+    return false;
+  }
+
+  async #runThrough(
+    session: RuntimeSession,
+    turn: AcceptedTurn,
+    running: Running,
+  ): Promise<boolean> {
+    const { onBusy } = this.#deps;
+    const { turnId } = turn;
+    running.session = session;
     onBusy(true);
-    const outcome = await this.#prompt(session.value, turn);
+    const outcome = await this.#prompt(session, turn, running.restart !== undefined);
+    delete running.session;
+    const isCut = outcome.outcome === "interrupted" && session.goesOn === true &&
+      !this.#cancelled.has(turnId);
+    if (isCut && this.#isClosed) return false;
+    if (isCut && this.#countRestart(turnId) !== undefined) {
+      running.restart = (await session.ended).slice(0, REASON_LENGTH_MAX);
+      return true;
+    }
     this.#running = undefined;
     const isOurs = this.#isClosed && outcome.outcome !== "completed" &&
       !this.#cancelled.has(turnId);
     await this.#end(turnId, isOurs ? STOPPED : outcome);
     onBusy(false);
+    return false;
+  }
+
+  /**
+   * Counts a restart; undefined if there may be no other one. A turn that ends its runtime again
+   * and again must end itself.
+   */
+  #countRestart(turnId: string): number | undefined {
+    const counted = this.#deps.store.progress.restarted(turnId);
+    return counted.ok && counted.value <= RESTARTS_MAX ? counted.value : undefined;
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   /** Whether a turn has ended, or its end is being recorded. */
   #isOver(turnId: string): boolean {
-    return this.#ending.has(turnId) || this.#deps.store.stateOf(turnId) !== "accepted";
+    const state = this.#deps.store.stateOf(turnId);
+    return this.#ending.has(turnId) || state === undefined || state === "ended";
   }
 
-  async #prompt(session: RuntimeSession, turn: AcceptedTurn): Promise<TurnOutcome> {
+  async #prompt(
+    session: RuntimeSession,
+    turn: AcceptedTurn,
+    isRestart: boolean,
+  ): Promise<TurnOutcome> {
     const { turnId } = turn;
     const { store, images: turnImages } = this.#deps;
     const { images, notes } = await turnImages.forPrompt(turnId, turn.files ?? []);
-    for (const note of notes) await this.#note(turnId, note);
-    const unseen = notes.map((note) => `[${note}]`);
-    const text = [...store.notes.take(), [turn.text, ...unseen].join("\n")].join("\n\n");
+    // The first process of the turn has reported them.
+    const unreported = isRestart ? [] : notes;
+    for (const note of unreported) await this.#note(turnId, note);
+    const text = [turn.text, ...notes.map((note) => `[${note}]`)].join("\n");
     const offsets = new Map<string, number>();
+    const known = isRestart ? store.progress.of(turnId) : undefined;
     const finished = session.prompt(
       { turnId, text, ...(images.length === 0 ? {} : { images }) },
-      (update) => this.#take(turnId, update, offsets),
+      async (update) => {
+        if (!isReported(update, known)) await this.#take(turnId, update, offsets);
+      },
     );
     return await finished.catch((thrown): TurnOutcome => ({
       outcome: "failed",
@@ -246,12 +360,19 @@ class SerialRunner implements TurnRunner {
   }
 
   async #recordEnd(turnId: string, { outcome, code, reason }: TurnOutcome): Promise<void> {
-    const { recorder, clock, log } = this.#deps;
+    const { recorder, clock, store, log } = this.#deps;
     const payload = {
       outcome,
       ...defined({ code, reason: reason?.slice(0, REASON_LENGTH_MAX) }),
     };
-    await recorder.record([{ at: clock.now(), turnId, kind: "turn_ended", payload }], {
+    const at = clock.now();
+    const open = openCalls(store.progress.of(turnId)).map((callId) => ({
+      at,
+      turnId,
+      kind: "tool_result",
+      payload: { call_id: callId, status: "stopped", text: OPEN_CALL_TEXT, duration_ms: 0 },
+    }));
+    await recorder.record([...open, { at, turnId, kind: "turn_ended", payload }], {
       move: { turnId, to: "ended" },
       isControl: true,
     });
@@ -260,3 +381,6 @@ class SerialRunner implements TurnRunner {
     log.info("turn ended", { turn: turnId, outcome, code });
   }
 }
+
+/** Text of a call whose turn ended before its result. */
+const OPEN_CALL_TEXT = "[outcome unknown: the turn ended while this call ran]";

@@ -23,6 +23,7 @@ import {
   type RuntimeLaunch,
 } from "units/dial/runtimes/launch.ts";
 import type { VersionWatch } from "units/dial/runtimes/version_watch.ts";
+import { isRecord } from "core/text/json_object.ts";
 import type { McpEntry } from "core/runtimes/mcp_entries.ts";
 
 /** Parameters of an opening. */
@@ -46,6 +47,8 @@ export interface OpenedConversation {
   readonly isClosable: boolean;
   /** Whether the program accepts images in a message. */
   readonly hasVision: boolean;
+  /** Whether the program goes on with turns that an earlier process left open. */
+  readonly goesOn: boolean;
   /** Why the stored conversation was lost; undefined when it goes on, or when there was none. */
   readonly lost: string | undefined;
 }
@@ -68,6 +71,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const mcpServers = serversFor(peer, opening);
   const isClosable = Boolean(peer.agentCapabilities?.sessionCapabilities?.close);
   const hasVision = peer.agentCapabilities?.promptCapabilities?.image === true;
+  const goesOn = continuesTurns(peer.agentCapabilities?._meta);
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
   const resumed = stored === undefined
     ? undefined
@@ -75,7 +79,8 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   if (stored !== undefined && resumed?.ok === true) {
     await enterMode(opening, stored);
     const usage = usageSourceOf(peer, resumed.value);
-    return { sessionId: stored, isResumable: true, isClosable, hasVision, usage, lost: undefined };
+    const found = { isClosable, hasVision, goesOn, usage };
+    return { sessionId: stored, isResumable: true, ...found, lost: undefined };
   }
   const opened = await connection.agent.request(methods.agent.session.new, {
     cwd: launch.cwd,
@@ -89,7 +94,13 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const isResumable = Boolean(sessionCapabilities?.resume) || loadSession === true;
   const lost = resumed?.ok === false ? resumed.error : undefined;
   const usage = usageSourceOf(peer, opened);
-  return { sessionId, isResumable, isClosable, hasVision, usage, lost };
+  return { sessionId, isResumable, isClosable, hasVision, goesOn, usage, lost };
+}
+
+/** Whether the program says what only the built-in runtime says. */
+function continuesTurns(meta: unknown): boolean {
+  const ours = isRecord(meta) ? meta.fleetctl : undefined;
+  return isRecord(ours) && ours.continues_turns === true;
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */

@@ -54,6 +54,8 @@ export interface AcpSessionDeps {
   readonly isClosable: boolean;
   /** Whether the program accepts images in a message. */
   readonly hasVision: boolean;
+  /** Whether the program goes on with turns that an earlier process left open. */
+  readonly goesOn: boolean;
   readonly slot: TurnSlot;
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
@@ -90,6 +92,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
           // The connection is closed: the prompt has ended or is about to end, with its own reason.
         }),
       kill: () => supervised.child.kill("SIGKILL"),
+      goesOn: deps.goesOn,
     });
     running = begun;
     hasRun = true;
@@ -108,6 +111,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
   }
 
   return {
+    goesOn: deps.goesOn,
     prompt,
     async cancel() {
       await running?.cancel();

@@ -81,6 +81,11 @@ export interface TurnOutcome {
 /** A started runtime with one conversation. */
 export interface RuntimeSession {
   /**
+   * Whether a prompt with the id of a turn that an earlier process left open goes on with it. The
+   * turn then reports again what it has reported, with the same ids.
+   */
+  readonly goesOn?: boolean;
+  /**
    * Runs one turn; one at a time. Updates arrive in order. The next one is not read from the
    * runtime before the promise of `onUpdate` resolves (back-pressure). Never rejects: every failure
    * is an outcome, including the death of the runtime.

@@ -24,6 +24,8 @@ export interface TurnDeps {
   /** Asks the runtime to stop; must not reject. */
   readonly requestStop: () => Promise<void>;
   readonly kill: () => void;
+  /** Whether an interrupted turn goes on: then its open message and calls stay open. */
+  readonly goesOn?: boolean;
 }
 
 /** A turn that has started. */
@@ -107,6 +109,12 @@ export function beginTurn(deps: TurnDeps): RunningTurn {
     async end(waitForOutcome) {
       const outcome = await waitForOutcome();
       stopTimer();
+      const isLeftOpen = deps.goesOn === true && outcome.outcome === "interrupted" &&
+        !cancelling.signal.aborted;
+      if (isLeftOpen) {
+        await delivered;
+        return settle(outcome);
+      }
       await deliver(translator.finish());
       if (usage !== undefined) await deliver([usageUpdate(usage, outcome)]);
       return settle(outcome);
