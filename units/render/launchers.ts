@@ -115,6 +115,18 @@ function launcher(name: string, content: string, paths: Paths): RenderedFile {
   return { path: paths.program(name), content, mode: 0o755, owner: ROOT_OWNER, secret: false };
 }
 
+/** Without the flag, Deno reads the code of all dynamic imports before it runs a program. */
+const LAZY = " --unstable-lazy-dynamic-imports";
+/** Additional flags of Deno, by program. */
+const FLAGS: Readonly<Record<string, string>> = {
+  fleetctl: LAZY,
+  // A turn waits for this start. The model's provider is one of several, in 3 MB of code.
+  "fleetctl-runtime": LAZY,
+  // One waits for each agent, mostly idle, so memory counts. The first flag saves 2 MB of compiled
+  // code, the second 5 MB of space for young objects. The third is for `releaseMemory`.
+  "fleetctl-dial": " --no-code-cache --v8-flags=--max-semi-space-size=1,--expose-gc",
+};
+
 function launcherText(program: Program, shape: LauncherShape, paths: Paths): string {
   const isUnderRoot = paths.root !== "/";
   const isFleetctl = program.name === "fleetctl";
@@ -146,8 +158,8 @@ function launcherText(program: Program, shape: LauncherShape, paths: Paths): str
     ...(isFleetctl ? choiceOfSet(paths) : []),
     ...(isExec ? execSets(paths) : []),
     `exec ${quoteShell(paths.deno)} run -q --no-prompt --cached-only${
-      // Without the flag, Deno reads the code of all verbs before it runs one.
-      isFleetctl ? " --unstable-lazy-dynamic-imports" : ""} --config ${config} \\`,
+      FLAGS[program.name] ?? ""
+    } --config ${config} \\`,
     `  -P=${isFleetctl || isDial ? '"$set"' : program.set} ${quoteShell(entry)} "$@"`,
   ];
   return `${lines.join("\n")}\n`;
