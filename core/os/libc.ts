@@ -1,7 +1,7 @@
 /**
  * C library calls that the platform lacks: the credentials of a unix socket's peer, the umask,
- * which descriptors a child inherits. Under a scoped permission set also signals to a process group
- * and reads of `/proc`.
+ * which descriptors a child inherits, freed memory. Under a scoped permission set also signals to a
+ * process group and reads of `/proc`.
  * The library has an absolute path, so that a permission set can name exactly this file under
  * `ffi`.
  *
@@ -22,6 +22,7 @@ const SYMBOLS = {
   close: { parameters: ["i32"], result: "i32" },
   getdents64: { parameters: ["i32", "buffer", "usize"], result: "isize" },
   kill: { parameters: ["i32", "i32"], result: "i32" },
+  malloc_trim: { parameters: ["usize"], result: "i32" },
   close_range: { parameters: ["u32", "u32", "i32"], result: "i32" },
 } as const;
 

@@ -34,6 +34,7 @@ export async function startTestDial(options: {
   readonly host?: Host;
   readonly env?: Readonly<Record<string, string>>;
   readonly idleMs?: number;
+  readonly releaseMemory?: () => void;
   /** Asks a person for the runtime. */
   readonly asks?: QuestionEndpoint;
 }): Promise<DialUnit> {
@@ -53,7 +54,7 @@ export async function startTestDial(options: {
     idleMs: options.idleMs,
     hostname: "atlas",
     version: "1.2.3",
-    ...defined({ asks: options.asks }),
+    ...defined({ asks: options.asks, releaseMemory: options.releaseMemory }),
   });
   if (!unit.ok) throw new Error(unit.error.message);
   return unit.value;

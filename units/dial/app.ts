@@ -59,6 +59,8 @@ export interface DialOptions {
   readonly permissions?: PermissionEndpoint;
   /** Asks a person for the runtime once questions are open. */
   readonly asks?: QuestionEndpoint;
+  /** Called when the runtime's program sleeps: this process then waits, maybe for days. */
+  readonly releaseMemory?: () => void;
   readonly hostname: string;
   readonly version: string;
 }
@@ -334,7 +336,7 @@ function startRuntime(
   states: States,
   personQuestions: PersonQuestions,
 ) {
-  const { driver, mcps, idleMs } = options;
+  const { driver, mcps, idleMs, releaseMemory } = options;
   const onState = (state: AgentState | "asleep", reason?: string) => {
     if (state === "starting" || state === "failed") {
       mcps.forget();
@@ -342,6 +344,7 @@ function startRuntime(
       personQuestions.withdrawAll();
     }
     states.runtime(state, reason);
+    if (state === "asleep") releaseMemory?.();
   };
   return superviseRuntime({
     driver,

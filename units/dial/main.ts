@@ -26,6 +26,7 @@ import {
   readHostDialConfig,
 } from "units/dial/host_config.ts";
 import { startHostUnit } from "units/dial/host_unit.ts";
+import { releaseMemory } from "units/dial/os/release_memory.ts";
 import { createMcpStates } from "units/dial/mcp_states.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
 import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
@@ -97,6 +98,7 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     idleMs: idleSeconds === undefined ? undefined : idleSeconds * 1_000,
     permissions,
     asks,
+    releaseMemory,
     hostname: Deno.hostname(),
     version: VERSION,
   });

@@ -154,8 +154,11 @@ const isAsleep = ({ payload }: ShownEvent) =>
 
 test("a sleeping agent is idle, and a turn wakes it", async (running, cockpit) => {
   const driver = scriptedRuntime();
-  const unit = await startTestDial({ url: running.dialUrl, driver, idleMs: 1 });
+  let releases = 0;
+  const releaseMemory = () => void releases++;
+  const unit = await startTestDial({ url: running.dialUrl, driver, idleMs: 1, releaseMemory });
   await cockpit.follow(isAsleep);
+  assert.equal(releases, 1);
   const turnId = await cockpit.post("good morning");
   const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
   assert.equal(endOf(events, turnId)?.outcome, "completed");
@@ -164,6 +167,7 @@ test("a sleeping agent is idle, and a turn wakes it", async (running, cockpit) =
   assert.equal(driver.starts(), 2);
   let sleeps = 0;
   await cockpit.follow((event) => isAsleep(event) && ++sleeps === 2);
+  assert.equal(releases, 2);
   await unit.close();
 });
 
