@@ -123,7 +123,7 @@ Deno.test("runCli() prints the same through the daemon as without it", async () 
   }
 });
 
-Deno.test("runCli() reads without the daemon, so that status works when it does not", async () => {
+Deno.test("runCli() reads without the daemon, so that status works without it", async () => {
   const root = await newRoot();
   const { daemon, runs } = await startRealDaemon(root);
   try {

@@ -35,7 +35,7 @@ async function untilAsked(root: string, isOver: () => boolean): Promise<string> 
   throw new Error("the turn ended before anybody was asked");
 }
 
-Deno.test("a call that asks is denied, approved on the command line, and done once", async () => {
+Deno.test("a call that asks is denied or approved on a command line, and runs once", async () => {
   const root = await makeRoot();
   const repository = workspaceRepository(root);
   await makeRepository(repository, "first");

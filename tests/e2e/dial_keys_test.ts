@@ -75,7 +75,7 @@ Deno.test("the first start enrolls ada's key in the ledger, the second one prove
   assert.equal(await again.stop(), 0, again.text());
 });
 
-Deno.test("a revoke ends the session within a second, and no key comes back", async () => {
+Deno.test("a revocation ends the session within a second; no key is enrolled again", async () => {
   const root = await makeRoot();
   const paths = pathsUnder(root);
   await using up = startUp(root);

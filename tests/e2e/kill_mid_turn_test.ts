@@ -109,7 +109,7 @@ async function nextTurnWorks(up: UpProcess): Promise<void> {
   assert.match(turn.stdout, /alive/);
 }
 
-Deno.test("kill -9 of the gateway in mid-turn: the turn goes on, events come once", async () => {
+Deno.test("kill -9 of the gateway in mid-turn: each event arrives once", async () => {
   await using up = startUp(await makeRoot());
   await up.line(/^ready /);
   const held = await holdTurn(up, "gateway");

@@ -53,7 +53,7 @@ async function readUntil(answer: Response, kind: string): Promise<readonly Event
   throw new Error(`the stream ended before ${kind}: ${JSON.stringify(seen)}`);
 }
 
-Deno.test("a login leads to the cockpit, a turn is watched, and a logout ends it all", async () => {
+Deno.test("a person logs in, watches a turn, and ends everything by logging out", async () => {
   const root = await makeRoot();
   const paths = pathsUnder(root);
   await using up = startUp(root);
@@ -121,7 +121,7 @@ Deno.test("a login leads to the cockpit, a turn is watched, and a logout ends it
   assert.match(status.stdout, /login/);
 });
 
-Deno.test("up prints its password again, and says when an operator set another", async () => {
+Deno.test("up prints its password again, and reports when an operator set another", async () => {
   const root = await makeRoot();
   const lines: string[] = [];
   for (let round = 0; round < 2; round++) {

@@ -17,7 +17,7 @@ async function agentEnv(root: string): Promise<string> {
   return await Deno.readTextFile(`${pathsUnder(root).envDir}/agent-ada.env`);
 }
 
-Deno.test("up without a terminal says what it found, and uses nothing of it", async () => {
+Deno.test("up without a terminal reports the models it found, and uses none", async () => {
   const root = await makeRoot();
   await using up = startUp(root, [], { ANTHROPIC_API_KEY: KEY });
   const line = await up.line(/^found ANTHROPIC_API_KEY/);
@@ -36,7 +36,7 @@ Deno.test("up --model-from none looks for no model", async () => {
   assert.ok(!up.text().includes("found "));
 });
 
-Deno.test("up --model-from connects what it names, and a turn is answered by it", async () => {
+Deno.test("up --model-from connects the named model, which then answers a turn", async () => {
   const endpoint = await startFakeModel();
   const answer = (request: ModelRequest): ModelReply => {
     endpoint.script(answer);
@@ -97,7 +97,7 @@ async function onTerminal(root: string, answer: string): Promise<string> {
   return output;
 }
 
-Deno.test("up on a terminal asks, and a no leaves the demo model", async () => {
+Deno.test("up on a terminal asks; the answer no keeps the demo model", async () => {
   const root = await makeRoot();
   const output = await onTerminal(root, "n");
   assert.match(

@@ -147,7 +147,7 @@ Deno.test("verbs of the store refuse hostile input briefly, and change nothing",
   });
 });
 
-Deno.test("ten thousand keys are stored, listed, changed; a full shard says so", async () => {
+Deno.test("ten thousand keys are stored, listed and changed; a full shard is refused", async () => {
   await withBench(async (bench) => {
     const shard = (count: number) =>
       new Map(Array.from({ length: count }, (_, at) => [`KEY_${at}` as KeyName, `value ${at}`]));
@@ -199,7 +199,7 @@ Deno.test("links where a file is written are replaced or refused, and never foll
   });
 });
 
-Deno.test("a role key that reads empty keeps the env file, a broken store all files", async () => {
+Deno.test("an empty role key leaves its env file unchanged; a broken store all", async () => {
   await withBench(async (bench) => {
     const { paths } = bench;
     await Deno.writeTextFile(

@@ -12,7 +12,7 @@ import { finish, heal, openBench, readState } from "tests/support/store_bench.ts
 const WRITERS = 3;
 const TIMES = 3;
 
-Deno.test("writers of one shard and one store at once lose no update", async () => {
+Deno.test("concurrent writers of one shard and one store lose no update", async () => {
   const root = await Deno.makeTempDir({ prefix: "store-writers-" });
   try {
     const bench = await openBench(root);

@@ -26,7 +26,7 @@ async function documented(): Promise<ReadonlyMap<string, string>> {
 const cellsOf = (table: Table, name: string) =>
   table.rows.find((row) => row.name === name)?.cells ?? [];
 
-Deno.test("the gateway answers hostile deliveries as documented, beside three SDKs", async () => {
+Deno.test("the gateway and three SDKs answer hostile deliveries as documented", async () => {
   const table = await runTable();
   assert.deepEqual(table.wrong, []);
   // All four ran, and accept a valid delivery.

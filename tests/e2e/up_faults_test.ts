@@ -90,7 +90,7 @@ Deno.test("up names the holder of a taken port, and --port-base avoids the port"
   }
 });
 
-Deno.test("up after kill -9 of up ends what is left and comes up again", async () => {
+Deno.test("after kill -9 of up, the next up ends the leftover processes and starts", async () => {
   const root = await makeRoot();
   const first = startUp(root);
   await first.line(/^ready /);

@@ -124,7 +124,7 @@ async function countsGuesses(curl: Curl): Promise<void> {
 }
 
 for (const front of FRONTS) {
-  Deno.test(`${front.name} as documented keeps what the login proxy needs`, async (t) => {
+  Deno.test(`${front.name} as documented passes on what the login proxy needs`, async (t) => {
     const cockpit = await startCockpit();
     const host = { ...memoryHost(), clock: systemClock(), random: systemRandom() };
     const { proxy } = await startTestLogin(host, `http://127.0.0.1:${cockpit.address.port}`, {

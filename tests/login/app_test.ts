@@ -180,7 +180,7 @@ test("handle() accepts the Basic header on any path; the login opens a session",
   assert.equal(rig.seen.at(-1)?.asserted, BOB.name);
 });
 
-test("handle() refuses a change that no page of this origin proves", async () => {
+test("handle() refuses a change unless it comes from a page of this origin", async () => {
   const rig = await createLoginRig();
   const cookie = await rig.session();
   const rows: readonly [string, Record<string, string>, number][] = [

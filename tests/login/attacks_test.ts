@@ -142,7 +142,7 @@ test("A17: a session of another host with the same key is invalid here", async (
   await refusesCookie(here, await there.session(), "another store");
 });
 
-test("D41: a return path is kept from the start, whatever the callback's query", async () => {
+test("D41: the return path is fixed at the start, whatever the callback's query", async () => {
   const rig = await createOidcRig();
   const browser = rig.browser();
   const back = rig.provider.signIn(await browser.begin("/agents/ada"), {
@@ -165,7 +165,7 @@ test("D42: no return path adds a second header", async () => {
   }
 });
 
-test("D43: the provider leads back to WEBVIEW_URL; other names are 421", async () => {
+test("D43: the provider redirects to WEBVIEW_URL; requests to other names get 421", async () => {
   const rig = await createOidcRig({ env: { WEBVIEW_URL: "https://cockpit.example" } });
   const login = async (headers: Record<string, string>, peer: string) =>
     await rig.ask("/auth/login", { headers: { ...NAVIGATION, ...headers }, peer });
@@ -192,7 +192,7 @@ test("D43: the provider leads back to WEBVIEW_URL; other names are 421", async (
   assert.deepEqual(rig.seen, []);
 });
 
-test("F75: a name in any case, with spaces or in another normal form is one bucket", async () => {
+test("F75: a name counts once in any case, normal form, and with spaces around it", async () => {
   const rig = await createLoginRig();
   const spellings = [
     "mia@example.org",
@@ -212,7 +212,7 @@ test("F75: a name in any case, with spaces or in another normal form is one buck
   }
 });
 
-test("F80: a password that a browser attaches changes nothing from another site", async () => {
+test("F80: a request from another site changes nothing, even with a password", async () => {
   const rig = await createLoginRig();
   for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }]) {
     const answer = await rig.ask("/api/turns", {

@@ -10,7 +10,7 @@ import { openHost } from "core/os/host.ts";
 import { openLoginStore } from "core/login/store.ts";
 import { logInByForm, MIA, startTestLogin } from "tests/support/login_fixture.ts";
 
-Deno.test("a session that another program ends is cut here", async () => {
+Deno.test("the proxy closes a session that another program ends", async () => {
   const root = await Deno.makeTempDir({ prefix: "login-revoke-" });
   const host = openHost({ log: { program: "login-revoke", level: "error" } });
   const first = new TextEncoder().encode("data: 1\n\n");

@@ -51,7 +51,7 @@ async function withRoot(use: (root: Root) => Promise<void>): Promise<void> {
   }
 }
 
-Deno.test("agents remove asks for the name, and removes nothing for anything else", async (t) => {
+Deno.test("agents remove asks for the name, and removes nothing if the text differs", async (t) => {
   await withRoot(async (root) => {
     const overlay = `${root.paths.overlayCatalog}/browser`;
     await Deno.mkdir(overlay, { recursive: true });

@@ -23,7 +23,7 @@ import {
   checkHangingRole,
 } from "tests/system/activation/units.ts";
 
-Deno.test("activation comes through broken units, edited files, kills and reboots", async (t) => {
+Deno.test("activation survives broken units, edited files, kills and reboots", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", name: "helios" });
   const step = hostSteps(t, [host]);
@@ -46,7 +46,7 @@ Deno.test("activation comes through broken units, edited files, kills and reboot
       () => checkHandEdits(host),
     );
     await step(
-      "defaults written by hand are followed, faulty ones named",
+      "hand-written defaults apply, and faulty ones are reported",
       () => checkDefaults(host),
     );
     await step("a typing error in the ledger removes nothing", () => checkFaultyFacts(host));

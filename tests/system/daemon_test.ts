@@ -55,8 +55,8 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("an operator runs these verbs, and the audit records each", () => operator(scene));
     await step("only the permitted callers see and decide a waiting call", () => approvals(scene));
     await step("approvals that cannot be read are reported", () => unreadableApprovals(scene));
-    await step("a turn names its caller, and others send none", () => turns(scene));
-    await step("an editor gets answers, as its caller may", () => editors(scene));
+    await step("a turn names its caller, and other users cannot send one", () => turns(scene));
+    await step("an editor has the rights of its caller", () => editors(scene));
     await step("a client that disconnects cancels its turn", () => cancelledTurns(scene));
     await step("an agent without a page user has turns and approvals", () => withoutPage(scene));
     await step("every uid is the one that the kernel reports", () => oddUids(scene));
@@ -66,11 +66,14 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("a thousand connections of one uid leave others served", () => crowd(scene));
     await step("the root program gets nothing but its request", () => rootProgram(scene));
     await step("a client that stops following a log leaves no reader", () => noReaders(scene));
-    await step("a grant is good once and for one request", () => grants(scene));
+    await step("a grant is valid once, and for one request", () => grants(scene));
     await step("a refusal does not reveal what exists", () => alike(scene));
     await step("logs are plain text", () => plainLogs(scene));
-    await step("links and pipes in a home lead root nowhere", () => linksAndPipes(scene));
-    await step("no verb waits for what an agent puts in its home", () => homesThatWait(scene));
+    await step("root follows no link and waits for no pipe in a home", () => linksAndPipes(scene));
+    await step(
+      "no verb waits for a file that an agent puts in its home",
+      () => homesThatWait(scene),
+    );
     await step("no verb waits for the units of another's agent", () => unitsThatWait(scene));
     await step("no verb waits for a package of another's agent", () => packagesThatWait(scene));
     await step("a broken shard or store affects no other agent", () => brokenStores(scene));

@@ -151,15 +151,15 @@ Deno.test("one command of an agent stops neither the host nor the agent", async 
   const scene = new PackagedHost(host);
   const step = hostSteps(t, [host]);
   try {
-    await step("dpkg -i, an agent, an MCP and apply", async () => {
+    await step("install the package, an agent and an MCP", async () => {
       await installPackage(host, out);
       await setUp(scene);
     });
     await step("the defaults leave the host its share", () => checkDefaults(scene));
-    await step("new limits hold without a restart", () => checkNewLimits(scene));
-    await step("unlimited memory use", () => checkMemory(scene));
-    await step("unlimited processes", () => checkTasks(scene));
-    await step("an agent's own limits go with the agent", async () => {
+    await step("new limits apply without a restart", () => checkNewLimits(scene));
+    await step("a command that uses all memory is killed alone", () => checkMemory(scene));
+    await step("a program that forks endlessly leaves the host usable", () => checkTasks(scene));
+    await step("removing an agent removes its limits", async () => {
       await scene.must("fleetctl", "agents", "remove", "ada", "--yes");
       const left = await scene.must("find", "/etc/systemd/system", "-path", "*ada*");
       assert.equal(left.split("\n").filter((path) => path.endsWith(".conf")).join("\n"), "");

@@ -276,7 +276,7 @@ async function memoryLimit(host: BootedHost): Promise<void> {
 Deno.test("the units of an MCP leave nothing behind", async (t) => {
   await onHost(t, "addresses", async (host, step) => {
     await step(`no server remains after ${ROUNDS} clients`, () => comeAndGo(host));
-    await step("an idle server stops, and the next call has another one", () => idleStop(host));
+    await step("an idle server stops, and the next call starts another one", () => idleStop(host));
   });
 });
 

@@ -60,7 +60,7 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       await copyInto(host, `${VENDOR_CACHE}/${name}`, "/var/lib/fleetctl/vendor-cache");
     }
     let hash = "";
-    await step("dpkg -i, two agents, an MCP and apply", async () => {
+    await step("install the package, two agents and an MCP", async () => {
       await installPackage(host, out);
       await setUp(scene);
     });
@@ -72,9 +72,9 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
       assert.ok(answer.includes(hash) && answer.includes("made inside"), answer);
     });
     await step("the MCP server runs as the agent, its home read-only", () => checkServer(scene));
-    await step("git writes the workspace and nothing else", () => checkWorkspace(scene));
+    await step("git can write to the workspace and nowhere else", () => checkWorkspace(scene));
     await step("the agent and its servers share their own /tmp", () => checkScratch(scene));
-    await step("the kernel refuses the socket to everybody else", () => checkSocket(scene));
+    await step("the kernel refuses the socket to every other user", () => checkSocket(scene));
     await step("the agent cannot read what belongs to others", () => checkUnreadable(scene));
     await step(
       "the agent's verbs go through the daemon, others are refused and audited",
@@ -82,7 +82,10 @@ Deno.test("the package runs a fleet on a real host, and leaves nothing behind", 
     );
     await step("secrets, markers and the ledger through the daemon", () => checkStore(scene));
     await step("an owner chooses a model in the page", () => checkModelFromPage(scene));
-    await step("without the daemon an agent is notified", () => checkWithoutDaemon(scene));
+    await step(
+      "without the daemon, an agent's verb names the reason",
+      () => checkWithoutDaemon(scene),
+    );
     await step("a /tmp without free entries is reported", () => checkTmpWithoutEntries(scene));
     await step("Chromium runs below its server", () => checkBrowser(scene));
     await step("a shared server runs as its own user", () => checkSharedServer(scene));

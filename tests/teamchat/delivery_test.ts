@@ -12,7 +12,7 @@ import { CAL_OWNER, teamchatTest as test, textsIn } from "tests/teamchat/fixture
 const ofType = (frames: readonly { readonly type: string }[], type: string) =>
   frames.filter((frame) => frame.type === type);
 
-test("an edit of a message that the agent has changes nothing and is no turn", async (at) => {
+test("an edit of a message that the agent has received changes nothing", async (at) => {
   const agent = await at.agent();
   const message = at.message("one");
   await at.post(message);
@@ -37,7 +37,7 @@ test("two edits of one message are no duplicates; the last text counts", async (
   assert.equal((await at.still(agent.begin())).text, "three");
 });
 
-test("an edit that brings a deleted message back is no new turn", async (at) => {
+test("an edit that restores a deleted message creates no turn", async (at) => {
   const message = at.message("one");
   await at.post(message);
   await at.post({ ...message, type: "messageDelete", timestamp: "2026-01-01T00:00:01.000Z" });
@@ -49,7 +49,7 @@ test("an edit that brings a deleted message back is no new turn", async (at) => 
   assert.deepEqual(ofType(agent.frames, "turn"), []);
 });
 
-test("a deletion of a message that the agent has does not stop the answer", async (at) => {
+test("a deletion of a message that the agent has received does not stop the answer", async (at) => {
   const agent = await at.agent();
   const message = at.message("one");
   await at.post(message);
@@ -72,7 +72,7 @@ test("another user's deletion or edit with the same id changes nothing", async (
   assert.equal((await at.still(agent.begin())).text, "one");
 });
 
-test("an owner who installs the bot is welcomed once, however often it repeats", async (at) => {
+test("an owner who installs the bot is welcomed once, also if it repeats", async (at) => {
   const added = at.message("", { type: "installationUpdate", action: "add", text: undefined });
   const bot = added.recipient as { id: string };
   const joined = at.message("", { type: "conversationUpdate", membersAdded: [bot] });

@@ -100,14 +100,14 @@ test("a repeated delivery makes no second turn", async (pair, served) => {
   await leave(agent);
 });
 
-test("a receiver that cannot hand over keeps what it has", async (pair, { kit }) => {
+test("a receiver that cannot reach the sender keeps its messages", async (pair, { kit }) => {
   await pair.startReceiver();
   assert.equal(await deliver(pair.url, messageOf(kit, { text: "kept" }), kit), 202);
   await pair.receiver?.kill("SIGTERM");
   assert.equal(await pair.hasSpool(), true);
 });
 
-test("a receiver that stops hands over what it has", async (pair, served) => {
+test("a receiver hands its messages over before it stops", async (pair, served) => {
   const { kit } = served;
   await pair.startReceiver();
   await pair.startSender();

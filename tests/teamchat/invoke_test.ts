@@ -19,7 +19,7 @@ const NAMES: readonly (readonly [string | undefined, number])[] = [
   ),
 ];
 
-test("an invoke and its repetition are answered by its name alone", async (at) => {
+test("the answer to an invoke depends only on its name, also when repeated", async (at) => {
   for (const [name, status] of NAMES) {
     const invoke = at.message("", { type: "invoke", name });
     const answers = [await at.post(invoke), await at.post(invoke)];

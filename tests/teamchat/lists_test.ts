@@ -138,7 +138,7 @@ const TOKENS: readonly Row[] = [
     ],
   }],
   [31, "keys that change under traffic", "the new counts at once, the old not after it is gone", {
-    [KEYS]: ["a new key counts at once; a removed key is refused, also for cached tokens"],
+    [KEYS]: ["a new key is used at once; a removed key is refused, also for cached tokens"],
   }],
   [32, "a key set that is broken", "the keys before it serve", {
     [KEYS]: [
@@ -244,7 +244,7 @@ const ANSWERS: readonly Row[] = [
     turn_test: ["the stop button cancels the turn, and no further text is sent"],
   }],
   [78, "a turn of three minutes", "goes on as edits", {
-    [FAULTS]: ["a turn of three minutes goes on as edits of one message"],
+    [FAULTS]: ["the answer of a turn of three minutes continues as edits of one message"],
   }],
   [79, "words that are taken back", "the end replaces them", {
     [STREAM]: ["an answer that takes back text is complete at the end"],

@@ -102,7 +102,7 @@ for (const [name, faults, outcome, read] of OUTCOMES) {
   });
 }
 
-test("a message is not sent before the owner wrote, nor to another owner", async (at) => {
+test("a message is not sent before the owner has written, nor to another owner", async (at) => {
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
   await meet(at, bea);
   const result = await send(at, cal, "for cal's owner");

@@ -300,7 +300,7 @@ async function converse(at: ListenAddress, pieces: readonly string[], count: num
 
 for (const [program, start] of Object.entries(PROGRAMS)) {
   Deno.test({
-    name: `${program} reads each request in one way or not at all`,
+    name: `${program} interprets each request in exactly one way, or refuses it`,
     ...SAFE,
     fn: async (t) => {
       for (const row of ROWS) {

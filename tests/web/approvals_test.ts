@@ -78,7 +78,7 @@ story("several prompts of one turn are one card, and a denial has a reason", asy
   await untilCount(page.locator(".approval-row"), 1);
 });
 
-story("what may destroy something is approved by holding, by pointer or by key", async (of) => {
+story("a destructive call is approved by holding the button, by pointer or by key", async (of) => {
   const { page } = of;
   await asks(of, "a1", { is_destructive: true });
   const hold = page.getByRole("button", { name: "Hold to approve git_push" });
@@ -120,7 +120,7 @@ story("a refused late decision is shown at its own call, and removed with it", a
   await untilCount(page.locator(".approval-fault"), 0);
 });
 
-story("a page that is opened later, or again, shows what waits and nothing else", async (of) => {
+story("a page that is opened later, or again, shows only the calls that wait", async (of) => {
   const { page } = of;
   await asks(of, "a1");
   await asks(of, "a2", { tool: "git_tag" });
@@ -169,7 +169,7 @@ story("two waiting calls of one tool are decided separately", async (of) => {
   await rows.waitFor({ state: "detached" });
 });
 
-story("a call that expires says so, and goes when the agent has denied it", async (of) => {
+story("a call that expires says so, and is removed when the agent has denied it", async (of) => {
   const { page } = of;
   await asks(of, "a1");
   // An approval that expired before it arrived is not shown.
@@ -182,7 +182,7 @@ story("a call that expires says so, and goes when the agent has denied it", asyn
   await card(page).waitFor({ state: "detached" });
 });
 
-story("the card is accessible, and its text is only text", async (of) => {
+story("the card is accessible, and its text is not interpreted", async (of) => {
   const { page } = of;
   await asks(of, "a1", {
     is_destructive: true,

@@ -54,7 +54,7 @@ async function startDaemon(own: MemoryHost, socket: string) {
 }
 
 Deno.test({
-  name: "a gateway that is killed in the middle of an apply makes no page believe anything",
+  name: "a page shows no false result of an apply when the gateway is killed during it",
   sanitizeOps: false,
   sanitizeResources: false,
   fn: async () => {

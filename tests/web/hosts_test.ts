@@ -188,7 +188,7 @@ story("two tabs show one job, and the second cannot start it again", async (of) 
 });
 
 story(
-  "the network goes away in the middle of a job, and its end is there afterwards",
+  "the network fails during a job, and the page shows the job's end afterwards",
   async (of) => {
     const { scene, page, forge } = of;
     await apply(page, "forge");

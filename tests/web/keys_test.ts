@@ -88,15 +88,19 @@ story("the theme is kept on the device", async ({ scene, page }) => {
   assert.equal(dark, "rgb(22, 22, 20)");
 });
 
-story("a phone shows one pane at a time, and Enter makes a line", async ({ scene, page }) => {
-  await playFleet(scene);
-  await page.goto(scene.url);
-  await page.locator(".agent-row", { hasText: "ada" }).click();
-  await composer(page).fill("one");
-  await composer(page).press("Enter");
-  await untilValue(composer(page), "one\n");
-  await page.locator(".side").waitFor({ state: "hidden" });
-  await page.getByRole("button", { name: "All agents" }).click();
-  await page.locator(".agent-row .tag", { hasText: "draft" }).waitFor();
-  await page.locator(".talk").waitFor({ state: "hidden" });
-}, { viewport: PHONE, hasTouch: true, isMobile: true });
+story(
+  "on a phone one pane is shown at a time, and Enter begins a new line",
+  async ({ scene, page }) => {
+    await playFleet(scene);
+    await page.goto(scene.url);
+    await page.locator(".agent-row", { hasText: "ada" }).click();
+    await composer(page).fill("one");
+    await composer(page).press("Enter");
+    await untilValue(composer(page), "one\n");
+    await page.locator(".side").waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "All agents" }).click();
+    await page.locator(".agent-row .tag", { hasText: "draft" }).waitFor();
+    await page.locator(".talk").waitFor({ state: "hidden" });
+  },
+  { viewport: PHONE, hasTouch: true, isMobile: true },
+);

@@ -15,7 +15,7 @@ const HEAP_BYTES_MAX = 150 * 1024 * 1024;
 const story = pageStories();
 
 story(
-  "100,000 events leave the page below 150 MB and answering keys",
+  "with 100,000 events the page stays below 150 MB and responds to keys",
   async ({ scene, watched, page }) => {
     const { context } = watched;
     const ada = await playFleet(scene);

@@ -147,7 +147,7 @@ for (const viewport of [SIZES[0], SIZES[3]]) {
   }, { viewport });
 }
 
-story("long turns that do not fill the view make no room for themselves at its end", async (of) => {
+story("long turns that do not fill the view do not push out the newest ones", async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   for (let n = 1; n <= 50; n++) {
@@ -182,7 +182,7 @@ story("a view that grows is filled again", async ({ scene, page }) => {
   await untilScrolls(page);
 });
 
-story("what was read stays in place while older turns and steps come above it", async (of) => {
+story("the text in view stays in place while older turns and steps load above it", async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   await playTinyTurns(scene, ada, 30);
@@ -254,7 +254,7 @@ story("a turn that waited behind many shows its question when it runs", async (o
   await page.getByText("The first one is done.").waitFor({ state: "attached" });
 });
 
-story("an older page that does not come is offered, not asked for without end", async (of) => {
+story("after a failed request for an older page, a button offers another try", async (of) => {
   const { scene, page, watched } = of;
   const ada = await playFleet(scene);
   await playTinyTurns(scene, ada, 20);

@@ -121,7 +121,7 @@ story("an endpoint that cannot be reached can be connected without the test", as
   assert.equal(models.calls.at(-1)?.stdin, undefined);
 });
 
-story("the form waits while the agent works, and can be taken back", async (of) => {
+story("the form waits while the agent works, and the wait can be stopped", async (of) => {
   const { scene, ada, page, models } = of;
   await scene.ask("ada", "work");
   const { turnId } = await ada.takeTurn();

@@ -111,7 +111,7 @@ story("another owner's agent shows a refusal, and the others still work", async 
 /** Limit of animation frames for loading an older page. */
 const FRAMES_MAX = 600;
 
-story("older pages load while one scrolls up, and the view stays in place", async (of) => {
+story("older pages load during scrolling up, and the view stays in place", async (of) => {
   const { scene, page } = of;
   const ada = await playFleet(scene);
   await ada.flood(400, (index) => ["notice", { text: `note ${index}` }]);

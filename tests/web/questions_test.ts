@@ -103,7 +103,7 @@ story("a question is a form with labelled fields, and the answer is in the log",
   );
 });
 
-story("a misfit is shown at its field, and nothing is sent", async (of) => {
+story("an invalid value is shown at its field, and nothing is sent", async (of) => {
   const { page } = of;
   await asks(of, "q1", { fields: FIELDS });
   await page.getByLabel("How many").fill("12");
@@ -119,7 +119,7 @@ story("a misfit is shown at its field, and nothing is sent", async (of) => {
   assert.deepEqual((await takes(of)).values, { colour: "r", n: 2 });
 });
 
-story("a form is filled in by keys alone", async (of) => {
+story("a form can be filled in with the keyboard alone", async (of) => {
   const { page } = of;
   await asks(of, "q1");
   await page.getByRole("radio", { name: "Blue" }).focus();
@@ -130,7 +130,7 @@ story("a form is filled in by keys alone", async (of) => {
   await page.locator("#composer:focus").waitFor();
 });
 
-story("a question is declined, and one without fields accepted", async (of) => {
+story("a question can be declined; one without fields can be accepted", async (of) => {
   const { page } = of;
   await asks(of, "q1");
   await page.getByRole("button", { name: "Decline" }).click();
@@ -169,7 +169,7 @@ story("without a connection nothing can be sent", async (of) => {
   assert.deepEqual((await takes(of)).values, { colour: "b" });
 });
 
-story("an answer that came too late says so, and goes with the question", async (of) => {
+story("a late answer is reported, and the card is removed with the question", async (of) => {
   const { page } = of;
   await asks(of, "q1");
   await card(page).waitFor();
@@ -187,21 +187,24 @@ story("an answer that came too late says so, and goes with the question", async 
   await page.locator(".asked", { hasText: "declined by the operator" }).waitFor();
 });
 
-story("what the program withdraws goes, and a page opened later shows what waits", async (of) => {
-  const { page } = of;
-  await asks(of, "q1");
-  await asks(of, "q2", { message: "And which size?" });
-  await untilCount(card(page), 2);
-  await of.agent.emit("question_ended", { question_id: "q1", state: "withdrawn" }, {
-    turnId: of.turnId,
-  });
-  await untilCount(card(page), 1);
-  await page.locator(".asked", { hasText: "withdrawn" }).waitFor();
-  await page.reload();
-  await untilText(card(page), /And which size/);
-});
+story(
+  "a withdrawn question is removed, and a page opened later shows the waiting ones",
+  async (of) => {
+    const { page } = of;
+    await asks(of, "q1");
+    await asks(of, "q2", { message: "And which size?" });
+    await untilCount(card(page), 2);
+    await of.agent.emit("question_ended", { question_id: "q1", state: "withdrawn" }, {
+      turnId: of.turnId,
+    });
+    await untilCount(card(page), 1);
+    await page.locator(".asked", { hasText: "withdrawn" }).waitFor();
+    await page.reload();
+    await untilText(card(page), /And which size/);
+  },
+);
 
-story("a question outside of turns keeps its answer beside it", async (of) => {
+story("a question outside of a turn is shown with its answer", async (of) => {
   const { page, agent } = of;
   await asks({ ...of, turnId: undefined as unknown as string }, "q1");
   await page.getByRole("radio", { name: "Blue" }).check();
@@ -212,12 +215,12 @@ story("a question outside of turns keeps its answer beside it", async (of) => {
   await untilCount(page.locator(".asked"), 1);
 });
 
-story("the list says that an answer is needed", async ({ page, agent }) => {
+story("the list of agents shows that an answer is needed", async ({ page, agent }) => {
   await agent.state("waiting-approval", "a question waits for an answer");
   await page.locator(".talk-state", { hasText: "needs an answer" }).waitFor();
 });
 
-story("the card is readable by everybody, and its text is only text", async (of) => {
+story("the card is accessible, and its text is not interpreted", async (of) => {
   const { page } = of;
   await asks(of, "q1", {
     message: "‮<img src=x onerror=alert(1)>\u001b[31m",

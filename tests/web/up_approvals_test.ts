@@ -117,7 +117,7 @@ Deno.test({
       await idle(page);
       assert.equal(await tags(), "v2 v3");
     });
-    await t.step("withdrawn with its turn; a reload shows nothing that is over", async () => {
+    await t.step("withdrawn with its turn; a reload shows no closed call", async () => {
       await askFor(page, "v4");
       await page.reload();
       await card(page).waitFor();

@@ -80,7 +80,7 @@ story("a page without a viewer does not treat the last viewer as another person"
   await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();
 });
 
-story("what is written before a page notices another viewer is not sent for them", async (of) => {
+story("a text is not sent for another viewer who signed in before the page noticed", async (of) => {
   const { scene, page } = of;
   await playConversation(scene);
   // The last request of a start. After it, only the response to the message reveals the signed-in

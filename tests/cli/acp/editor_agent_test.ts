@@ -39,7 +39,7 @@ Deno.test("initialize states the version and the supported capabilities", async 
   await scene.close();
 });
 
-Deno.test("a prompt is a turn; the first one of a thread says what is not used", async () => {
+Deno.test("a prompt is a turn; a thread's first one names what the agent ignores", async () => {
   const scene = await editorScene();
   const { sessionId } = await scene.agent.request(methods.agent.session.new, {
     cwd: "/home/me/p",
@@ -111,7 +111,7 @@ Deno.test("a cancelled request and a closed thread cancel the turn too", async (
   await scene.close();
 });
 
-Deno.test("a second prompt of a thread is refused; another thread has its own", async () => {
+Deno.test("a thread refuses a second prompt while one runs; another accepts it", async () => {
   const scene = await editorScene();
   const sessionId = await scene.open();
   const first = scene.prompt(sessionId, "one");
@@ -228,7 +228,7 @@ Deno.test("an older dial unit uses the default conversation, and the editor says
   await scene.close();
 });
 
-Deno.test("a turn that does not begin at once says that it waits", async () => {
+Deno.test("the editor shows that a turn waits if it does not begin at once", async () => {
   const scene = await editorScene();
   const answer = scene.prompt(await scene.open(), "hello");
   const turn = await scene.nextTurn();

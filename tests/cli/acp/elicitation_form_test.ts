@@ -88,7 +88,7 @@ for (const [name, given, properties] of FIELDS) {
   });
 }
 
-Deno.test("elicitationRequest() requires a field unless another one may have the answer", () => {
+Deno.test("elicitationRequest() does not require a choice with a field beside it", () => {
   const open = field({ kind: "choice", options: OPTIONS, required: true, allows_other: true });
   const request = elicitationRequest(asked([open, field({ name: "b", required: true })]), BOTH);
   assert.ok(request !== undefined && "requestedSchema" in request);
@@ -155,7 +155,7 @@ Deno.test("personAnswer() names the fields that do not fit", () => {
   ]);
 });
 
-Deno.test("howToAnswer() names the command; an unreadable question is none", () => {
+Deno.test("howToAnswer() names the command; readQuestion() skips a damaged one", () => {
   assert.equal(
     howToAnswer(asked([]), (line) => `./dev run ${line}`),
     "A question waits for a person: Which one?\nAn operator answers it with " +

@@ -73,7 +73,7 @@ for (
   });
 }
 
-Deno.test("an invalid answer is requested again", async () => {
+Deno.test("an editor shows the form again after an invalid answer", async () => {
   const tries = ["crimson", "red"];
   const { scene, sent, turn, finish } = await asked(async () => filled(tries.shift() ?? ""));
   await scene.update(says("colour: must be at most 5 characters"));
@@ -83,7 +83,7 @@ Deno.test("an invalid answer is requested again", async () => {
   await finish();
 });
 
-Deno.test("an answer from elsewhere, and an end without one, close the form", async () => {
+Deno.test("the form closes when the question is answered elsewhere or ends", async () => {
   for (
     const [kind, payload, words] of [
       ["question_answered", { action: "declined", by: "zoe" }, "was declined by zoe"],
@@ -106,7 +106,7 @@ Deno.test("an answer from elsewhere, and an end without one, close the form", as
   }
 });
 
-Deno.test("without forms, or without the right to answer, the editor shows how to", async () => {
+Deno.test("without forms, or the right to answer, the editor shows how to answer", async () => {
   const fill: FormHandler = async () => filled("red");
   for (
     const given of [

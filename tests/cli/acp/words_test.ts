@@ -44,14 +44,14 @@ for (const [name, blocks, want] of PROMPTS) {
   });
 }
 
-Deno.test("promptText() refuses what a turn cannot carry", () => {
+Deno.test("promptText() refuses content that a turn cannot contain", () => {
   const got = promptText([text("see"), { type: "image", data: "AA", mimeType: "image/png" }]);
   assert.ok(!got.ok);
   assert.equal(got.error.code, "prompt-unfit");
   assert.match(got.error.message, /type "image"/);
 });
 
-Deno.test("toolKind() knows the programs' own tools", () => {
+Deno.test("toolKind() recognizes the built-in tools of programs", () => {
   const kinds = ["bash", "Read", "edit", "write", "Grep", "WebFetch", "delete_file", "move", "x"];
   assert.deepEqual(kinds.map(toolKind), [
     "execute",
@@ -81,7 +81,7 @@ for (const [end, want] of ENDS) {
   });
 }
 
-Deno.test("another end is an error with its code, reason and hints", () => {
+Deno.test("any other end of a turn is an error with its code, reason and hints", () => {
   const got = stopReason({
     outcome: "interrupted",
     code: "dial-restarted",
@@ -149,7 +149,7 @@ Deno.test("permissionRequest() shows everything that the decision is about", () 
   ]);
 });
 
-Deno.test("a name cannot add a line to the evidence", () => {
+Deno.test("the name of a tool cannot add a line to the shown call", () => {
   const call = readAsked({ ...ASKED, tool: "git_tag\nmay destroy  no", mcp: null });
   assert.ok(call !== undefined);
   const [only] = permissionRequest("s", "1/c", call).toolCall.content ?? [];

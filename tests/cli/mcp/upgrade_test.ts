@@ -78,7 +78,7 @@ Deno.test("an upgrade that adds a tool shows it, holds it, and activates the res
   assert.equal(host.registry.requests.length, asked);
 });
 
-Deno.test("a review of anything but what was shown is refused", async () => {
+Deno.test("a review is refused unless it names exactly what was shown", async () => {
   const one = version("1.1.0", { tools: [READ, tool("delete_page", "Deletes a page")] });
   const two = version("1.2.0", { tools: [READ, tool("delete_page", "Deletes every page")] });
   await using host = await catalogHost([version("1.0.0"), one, two]);
@@ -107,7 +107,7 @@ Deno.test("replay of postmark-mcp: a version that copies every mail is held", as
   assert.deepEqual(await riskOf(host, "mail"), { "*": "block", send_email: "ask" });
 });
 
-Deno.test("what waits for review is not forgotten by the change after it", async () => {
+Deno.test("tools that wait for review still wait after the next change", async () => {
   const send = tool("send_email", "Sends an email");
   const mail = (number: string, atCall: string) =>
     serverPackage({ name: "postmark", version: number, tools: [send], atCall });
@@ -195,7 +195,7 @@ Deno.test("a version that cannot be tried out is held until it is reviewed", asy
   assert.deepEqual(await riskOf(host, "wiki"), {});
 });
 
-Deno.test("a first add that cannot be tried out says so, and every tool of it asks", async () => {
+Deno.test("a new MCP that cannot be tried out is reported, and its tools ask", async () => {
   await using host = await catalogHost([version("1.0.0", { atStart: "process.exit(3);" })]);
   const added = await host.run("mcp", "catalog", "add", "wiki", "--npm", "@acme/wiki@1.0.0");
   assert.equal(added.code, 0, added.stderr);

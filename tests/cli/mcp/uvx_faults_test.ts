@@ -140,7 +140,7 @@ setup(name="acme-evil", version="1.0")
   }
 });
 
-Deno.test("the hash refuses the files of an index that lies", async () => {
+Deno.test("files from a dishonest index fail the hash check", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const { host, index } = scene;
   index.alter("acme-rpc");

@@ -13,7 +13,7 @@ function logged(event: string, error: string, level = "error"): string {
 
 const READY = JSON.stringify({ level: "info", event: "ready" });
 
-Deno.test("the last error goes before warnings and messages of the service manager", () => {
+Deno.test("the last error is preferred to warnings and messages of the service manager", () => {
   const words = lastError([
     logged("cannot serve", "Cannot listen on 127.0.0.1:8735: the port is taken"),
     logged("slow", "late", "warn"),

@@ -112,7 +112,7 @@ Deno.test("newestModel() picks Anthropic's first and OpenAI's newest general cha
   assert.equal(newestModel("openai", JSON.stringify({ data: [{ id: "x" }] })), undefined);
 });
 
-Deno.test("offerLines() say what was found and the command that uses it, never a key", () => {
+Deno.test("offerLines() name what was found and the command that uses it, never a key", () => {
   const at = { env: {}, paths: pathsUnder("/srv/fleet") };
   const lines = offerLines(at, [{
     source: "anthropic",

@@ -213,7 +213,7 @@ Deno.test("runTurn() reports that no event comes, and ends soon after it is stop
   assert.deepEqual(printed, ["note: nothing for 20 s; fleetctl logs ada shows what it does"]);
 });
 
-Deno.test("transcriptLines() says what a program asks, and how to answer", () => {
+Deno.test("transcriptLines() prints a program's question and how to answer it", () => {
   const lines = (message: unknown, fields: unknown) =>
     transcriptLines("ada", {
       kind: "question_asked",

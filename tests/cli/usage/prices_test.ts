@@ -41,7 +41,7 @@ function inputCost(model: string, day: string): number | undefined {
   return costOf(TABLE, { model, day, tokens: TOKENS, largestInput: 1 })?.usd;
 }
 
-Deno.test("costOf() takes the price that is valid on the day", () => {
+Deno.test("costOf() uses the price that is valid on the day", () => {
   const rows = [
     ["big", "2025-12-31", undefined],
     ["big", "2026-01-01", 4],
@@ -75,7 +75,7 @@ Deno.test("costOf() knows a model by its id, with its vendor, a date or a window
   for (const [model, usd] of rows) assert.equal(inputCost(model, "2026-11-22"), usd, model);
 });
 
-Deno.test("costOf() prices each kind of token, and says what it leaves out", () => {
+Deno.test("costOf() prices each kind of token, and lists what it leaves out", () => {
   const cost = (model: string, largestInput: number) =>
     costOf(TABLE, {
       model,

@@ -87,7 +87,7 @@ for (const [by, rows] of CASES) {
   });
 }
 
-Deno.test("a cost is whole when every turn has figures and every model a price", () => {
+Deno.test("a cost is complete when every turn has figures and every model has a price", () => {
   const usage = [{
     agent: "ada",
     days: [dayOf("2026-11-02", 1)],

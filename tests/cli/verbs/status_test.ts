@@ -76,7 +76,7 @@ const cards = (isOnline: boolean, storage?: unknown) =>
 const about = ({ problems }: Shown) =>
   problems.filter((one) => one.code.startsWith("agent-") || one.code.startsWith("gateway-"));
 
-Deno.test("status says connected when the gateway has the agent, as its owner", async () => {
+Deno.test("status asks the gateway as the owner, and says connected", async () => {
   const seen: Request[] = [];
   const answer = (request: Request) => {
     seen.push(request);
@@ -96,7 +96,7 @@ Deno.test("status says connected when the gateway has the agent, as its owner", 
   });
 });
 
-Deno.test("status counts an owned agent that the gateway does not have as a fault", async () => {
+Deno.test("status reports an owned agent as a fault while it is not connected", async () => {
   await withGateway(() => cards(false), async (status, root) => {
     const shown = await status();
     assert.equal(shown.agents[0]?.gateway, "not connected");
@@ -192,7 +192,7 @@ Deno.test("status reports a share of the gateway's disk before and when it is fu
   });
 });
 
-Deno.test("status asks once for all agents, as root of the host", async () => {
+Deno.test("status queries all agents in one request, as root of the host", async () => {
   const seen: Request[] = [];
   const answer = (request: Request) => {
     seen.push(request);
@@ -223,7 +223,7 @@ Deno.test("status asks once for all agents, as root of the host", async () => {
   });
 });
 
-Deno.test("status asks as each owner where the gateway knows no root of the host", async () => {
+Deno.test("status queries as each owner if the gateway has no route for hosts", async () => {
   const paths: string[] = [];
   const answer = (request: Request) => {
     const { pathname } = new URL(request.url);

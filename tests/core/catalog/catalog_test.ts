@@ -26,7 +26,7 @@ async function read(files: Readonly<Record<string, string>>) {
 
 const CREDENTIAL_FREE = ["agent-message", "browser", "git", "messenger", "teamchat", "workchat"];
 
-Deno.test("readCatalog() has the 22 entries and no fault on an empty host", async () => {
+Deno.test("readCatalog() returns the 22 entries and no fault on an empty host", async () => {
   const catalog = await read({});
   assert.deepEqual(catalog.faults, []);
   assert.deepEqual([...catalog.entries.keys()], [
@@ -57,7 +57,7 @@ Deno.test("readCatalog() has the 22 entries and no fault on an empty host", asyn
   assert.deepEqual(free, CREDENTIAL_FREE);
 });
 
-Deno.test("the accounts of the shipped entries are those of the design", async () => {
+Deno.test("the shipped entries have the designed sharing, keys and sign-ins", async () => {
   const { entries } = await read({});
   const at = (name: string) => entries.get(name as McpName);
   // Per-agent keys, an organisation-wide key, and three sign-ins.
@@ -125,7 +125,7 @@ Deno.test("findEntry() refuses an unknown entry", async () => {
   assert.ok(!found.ok && found.error.code === "mcp-not-catalogued");
 });
 
-Deno.test("the shipped exposures are those of the design", async () => {
+Deno.test("the shipped entries have the designed exposures", async () => {
   const catalog = await read({});
   for (const manifest of catalog.entries.values()) {
     const isChannel = ["messenger", "teamchat", "workchat"].includes(manifest.name);

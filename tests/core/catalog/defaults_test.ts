@@ -50,7 +50,7 @@ Deno.test("no shipped default set contains an MCP that needs a credential", asyn
   }
 });
 
-Deno.test("the default sets are those of the design", () => {
+Deno.test("the default sets are the designed ones", () => {
   assert.deepEqual(CHANNEL_DEFAULTS, {
     webview: ["browser"],
     messenger: ["browser", "messenger"],

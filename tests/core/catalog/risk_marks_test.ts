@@ -75,7 +75,7 @@ Deno.test("proposeMarks() marks every tool where none is known or a name cannot 
   assert.deepEqual(markPairs(proposeMarks(odd, new Map())), [["wipe", "ask"], ["*", "ask"]]);
 });
 
-Deno.test("proposeForReview() leaves what an operator has accepted without a mark", () => {
+Deno.test("proposeForReview() adds no mark to a tool that an operator accepted without one", () => {
   const before = locked(hints("write_page"), hints("read_page", READS));
   const held = locked(hints("write_page"), hints("read_page", {}), hints("fresh"));
   assert.deepEqual(markPairs(proposeForReview(held, before, new Map())), [

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { lastLines, missingAddon } from "core/catalog/start_failure.ts";
 
-Deno.test("lastLines() shows the end, bounded, and nothing that steers a terminal", () => {
+Deno.test("lastLines() returns a bounded end of the output, without control characters", () => {
   const many = Array.from({ length: 40 }, (_, at) => `line ${at}`).join("\n");
   assert.deepEqual([lastLines(many).length, lastLines(many).at(-1)], [12, "line 39"]);
   assert.deepEqual(lastLines("\u001b[31mred\u001b[0m\r\n\n  \nbell\u0007 \u202eback"), [

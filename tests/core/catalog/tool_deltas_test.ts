@@ -88,7 +88,7 @@ Deno.test("resolveTools() returns the result of the last step on each MCP", () =
   }));
 });
 
-Deno.test("withTool() and withoutTool() hold for hand-written deltas and changed defaults", () => {
+Deno.test("withTool() and withoutTool() change one MCP only, for any deltas and defaults", () => {
   const deltas = fc.record({ add: names, remove: names });
   fc.assert(fc.property(deltas, names, step, (given, defaults, { verb, mcp }) => {
     const before = resolve(defaults, given);

@@ -141,7 +141,7 @@ Deno.test("lockTools() refuses a server that lists a name twice", async () => {
   assert.ok(!twice.ok && twice.error.code === "tools-ambiguous");
 });
 
-Deno.test("a tool lock prints and parses back, and its review hash covers all", async () => {
+Deno.test("parseToolLock() reads a printed lock; the review hash covers every part", async () => {
   const tools = await locked(SEND);
   const extra = await locked({ name: "erase", description: "Erases" });
   const erase = extra.get("erase");
@@ -193,13 +193,13 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`parseToolLock() refuses ${name}, and does not treat it as nothing held`, () => {
+  Deno.test(`parseToolLock() refuses ${name}instead of reading it as an empty lock`, () => {
     const parsed = parseToolLock(text, "tools.lock");
     assert.ok(!parsed.ok && parsed.error.code === "tool-lock-invalid");
   });
 }
 
-Deno.test("only what was accepted is read-only, and only if its definition says so", async () => {
+Deno.test("a tool is read-only only if it was accepted and its definition says so", async () => {
   const says = (name: string, hint: unknown) => ({ name, annotations: { readOnlyHint: hint } });
   const held = (await locked(says("late", true))).get("late");
   assert.ok(held !== undefined);

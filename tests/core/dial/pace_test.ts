@@ -11,7 +11,7 @@ import { DIAL_LIMITS } from "core/limits/dial.ts";
 
 const { burst, perSecond, bytesBurst, bytesPerSecond } = EVENT_LIMITS;
 
-Deno.test("createDialPace() accepts a full outbox at once, and a fast agent for ever", () => {
+Deno.test("createDialPace() accepts a full outbox at once, and a fast agent indefinitely", () => {
   const outbox = createDialPace();
   const size = 1024;
   for (let sent = 0; sent < DIAL_LIMITS.outboxBytesMax; sent += size) {
@@ -43,7 +43,7 @@ Deno.test("createDialPace() counts bytes, and refills no further than the burst"
   assert.equal(note("mia", bytesPerSecond / 2, much), 500);
 });
 
-Deno.test("createDialPace() treats a clock that goes back as one that stands still", () => {
+Deno.test("createDialPace() treats a clock that is set back as one that does not advance", () => {
   const note = createDialPace();
   assert.equal(note("mia", bytesBurst, 5_000), 0);
   assert.equal(note("mia", bytesPerSecond, 1_000), 1_000);

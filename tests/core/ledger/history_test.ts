@@ -120,7 +120,7 @@ Deno.test("revertChange() restores files, removes files, and merges lines", asyn
   });
 });
 
-Deno.test("revertChange() refuses entirely a change that it cannot revert", async () => {
+Deno.test("revertChange() refuses the whole change if it cannot revert a part of it", async () => {
   await withLedger(async (bench) => {
     const { git, paths } = bench;
     await bench.write({ "hosts.d/a": "old\n", "hosts.d/b": "old\n" });

@@ -139,7 +139,7 @@ Deno.test("maps omit values that two agents claim, and report them", async () =>
   assert.equal(renderWebviewAdmins([]), "[]");
 });
 
-Deno.test("maps are read back by the settings of the roles", async () => {
+Deno.test("the settings of the roles can parse the maps", async () => {
   const ledger = await read({
     ...shard("ada", ["user_email: ada@example.org", `owner_aad: ${AAD}`, "admin: true"]),
     ...shard("bea", ["user_email: b'c$d@example.org"]),

@@ -108,7 +108,7 @@ Deno.test("sizes and counts are read, bounded and printed in a form that can be 
   }
 });
 
-Deno.test("a record's limits override the host's; the threshold is below the ceiling", () => {
+Deno.test("a record's limits override the host's; memory_high stays below memory_max", () => {
   const { agent } = defaultLimits({ memoryBytes: 8 * GIB, agents: 2 });
   assert.deepEqual(fillLimits({}, agent), agent);
   const more = fillLimits({ memoryMaxBytes: 6 * GIB, cpuWeight: 20 }, agent);

@@ -28,7 +28,7 @@ Deno.test("isPasswordOf() accepts the password that was hashed, and no other", a
   }
 });
 
-Deno.test("hashPassword() returns the known answer of PBKDF2-HMAC-SHA256", async () => {
+Deno.test("hashPassword() matches the test vector of PBKDF2-HMAC-SHA256", async () => {
   const salt = new TextEncoder().encode("salt0000");
   assert.equal(
     await hashPassword("password", salt, 4_096),

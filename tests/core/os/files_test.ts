@@ -35,7 +35,7 @@ async function shell(script: string): Promise<number> {
   return status.code;
 }
 
-Deno.test("write() sets the mode whatever the umask says", () =>
+Deno.test("write() sets the mode whatever the umask is", () =>
   withFolder(async (files, root) => {
     const before = Deno.umask(0o077);
     try {
@@ -69,7 +69,7 @@ Deno.test("write() never shows a reader a part of a file", () =>
   }));
 
 Deno.test(
-  "write() sets the owner before the file is there",
+  "write() sets the owner before the file appears at its path",
   { ignore: !isRoot },
   () =>
     withFolder(async (files, root) => {
@@ -158,7 +158,7 @@ Deno.test("tryLock() sees the lock of another process until that process is kill
 /** Limits for a small file of this process's user. */
 const ANY = { bytesMax: 1_000, uid: Deno.uid() ?? 0 };
 
-Deno.test("readPlain() waits for no pipe, and reads no socket and no growing file", () =>
+Deno.test("readPlain() skips pipes, sockets, and bytes beyond the stated size", () =>
   withFolder(async (files, root) => {
     assert.equal(await shell(`mkfifo ${root}/pipe && ln -s ${root}/pipe ${root}/link`), 0);
     using _socket = Deno.listen({ transport: "unix", path: `${root}/socket` });

@@ -87,7 +87,7 @@ Deno.test("readElicitation() reads a form without fields, and which fields are r
   assert.deepEqual(found.value.fields.map(({ required }) => required), [false, true]);
 });
 
-Deno.test("readElicitation() refuses what is malformed or too large, and says why", () => {
+Deno.test("readElicitation() refuses malformed and too large questions, and says why", () => {
   const many = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, { type: "string" }]));
   const options = (count: number) => ({ enum: Array.from({ length: count }, (_, at) => `o${at}`) });

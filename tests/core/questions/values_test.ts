@@ -42,7 +42,7 @@ Deno.test("checkValues() accepts each kind of value", () => {
   }
 });
 
-Deno.test("checkValues() says what each faulty value must be", () => {
+Deno.test("checkValues() states what each faulty value must be", () => {
   for (
     const [of, value, want] of [
       [{}, 1, "must be text"],
@@ -126,7 +126,7 @@ Deno.test("readTyped() reads what a person types", () => {
   }
 });
 
-Deno.test("readTyped() says what a value must be", () => {
+Deno.test("readTyped() states what a value must be", () => {
   for (
     const [of, typed, want] of [
       [{ kind: "integer" }, "1.5", /whole number/],

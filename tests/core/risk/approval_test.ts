@@ -94,7 +94,7 @@ Deno.test("a late decision, or one about another call, is refused", () => {
   }
 });
 
-Deno.test("an approval that is stale, or about one other argument, is not used", () => {
+Deno.test("an approval is not used after its time, or if one argument differs", () => {
   const stale = NOW + 1 + APPROVAL_LIMITS.useSeconds * 1000;
   assert.equal(
     codeOf(applyApproval(delivered(), { digest: "d1", now: stale })),
@@ -132,7 +132,7 @@ Deno.test("the digest changes with every part of a call, and with the policy", a
   assert.equal(await callDigest({ ...CALL, arguments: turned }, policy), digest);
 });
 
-Deno.test("canonicalJson() prints equal values alike and different values apart", () => {
+Deno.test("canonicalJson() prints equal values the same, and different values differently", () => {
   fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
     const again = JSON.parse(JSON.stringify(one));
     assert.equal(canonicalJson(one), canonicalJson(again));
@@ -146,7 +146,7 @@ Deno.test("canonicalJson() prints equal values alike and different values apart"
   assert.throws(() => canonicalJson(deep), RangeError);
 });
 
-Deno.test("readOrigin() accepts fleetctl's programs, and calls everything else direct", () => {
+Deno.test("readOrigin() reads origins of fleetctl's programs; others are direct", () => {
   const origins: readonly CallOrigin[] = [
     { kind: "script", script: "abc", call: 3 },
     { kind: "verb", verb: "mcp call" },

@@ -24,7 +24,7 @@ Deno.test("strongest() ranks block over ask, and ask over allow", () => {
   assert.equal(strongest("ask", "block", "allow"), "block");
 });
 
-Deno.test("decideTool() judges each row", () => {
+Deno.test("decideTool() finds the rule of a name in any spelling", () => {
   for (
     const [tool, want] of [
       ["look", "allow"],
@@ -107,7 +107,7 @@ Deno.test("decideCall() states why it blocks, and what an ask without an approve
   );
 });
 
-Deno.test("ruledCommand() names the rule that a command meets", () => {
+Deno.test("ruledCommand() names the rule that a command matches", () => {
   const met = ruledCommand(
     [GATE],
     "fleetctl mcp call git git_push; fleetctl mcp read git git_clean",

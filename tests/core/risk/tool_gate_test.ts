@@ -43,7 +43,7 @@ async function bench(rules?: unknown) {
   return { gate, write, files };
 }
 
-Deno.test("toolGate() refuses a command that reaches a blocked tool, no other", async () => {
+Deno.test("toolGate() refuses only commands that reach a blocked tool", async () => {
   const { gate } = await bench({ git_clean: "block", git_push: "ask" });
   const bash = tool({ mcp: undefined, tool: "bash", kind: "execute" });
   const run = (command: unknown) => gate(bash, undefined).run({ command }, SIGNAL);
@@ -56,7 +56,7 @@ Deno.test("toolGate() refuses a command that reaches a blocked tool, no other", 
   }
 });
 
-Deno.test("toolGate() reads the rules again when they changed", async () => {
+Deno.test("toolGate() reads the rules again after a change", async () => {
   const { gate, write } = await bench({});
   const bash = tool({ mcp: undefined, tool: "bash", kind: "execute" });
   const gated = gate(bash, undefined);

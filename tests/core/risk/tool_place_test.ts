@@ -123,14 +123,14 @@ const SOURCES = [
 const place = async (toolClass: ToolClass, ...paths: string[]) =>
   await placeOf({ toolClass, paths }, WORKSPACE, await bench());
 
-Deno.test("placeOf() finds what is inside", async () => {
+Deno.test("placeOf() returns inside for files of the workspace", async () => {
   for (const path of INSIDE) {
     assert.equal(await place("edit", path), "inside", path);
     assert.equal(await place("read", path), "inside", path);
   }
 });
 
-Deno.test("placeOf() finds what is outside, or may be", async () => {
+Deno.test("placeOf() returns outside for files that are, or may be, elsewhere", async () => {
   for (const path of OUTSIDE) {
     const shown = JSON.stringify(path).slice(0, 80);
     assert.equal(await place("edit", path), "outside", shown);
@@ -139,14 +139,14 @@ Deno.test("placeOf() finds what is outside, or may be", async () => {
   }
 });
 
-Deno.test("placeOf() lets files with commands for programs be read, but not written", async () => {
+Deno.test("placeOf() allows only reading of files with commands for programs", async () => {
   for (const path of SOURCES) {
     assert.equal(await place("read", path), "inside", path);
     assert.equal(await place("edit", path), "outside", path);
   }
 });
 
-Deno.test("placeOf() finds other classes outside, and an edit without a path", async () => {
+Deno.test("placeOf() returns outside for other classes, and edits without path", async () => {
   for (const each of ["command", "web", "other"] as const) {
     assert.equal(await place(each, "a.txt"), "outside");
     assert.equal(await place(each), "outside");
@@ -173,7 +173,7 @@ Deno.test("placeOf() accepts a workspace that is a link, by both of its names", 
   }
 });
 
-Deno.test("placeOf() finds nothing in a workspace that is missing or unknown", async () => {
+Deno.test("placeOf() returns outside if the workspace is missing or unknown", async () => {
   const files = await bench();
   const act = { toolClass: "edit" as const, paths: ["a.txt"] };
   assert.equal(await placeOf(act, undefined, files), "outside");
@@ -198,7 +198,7 @@ Deno.test("argumentPaths() returns every path of a call", () => {
   }
 });
 
-Deno.test("what counts as inside is never written outside", async () => {
+Deno.test("a write to a path that counts as inside never lands outside", async () => {
   const root = await Deno.realPath(await Deno.makeTempDir());
   try {
     const folder = `${root}/home/ws`;

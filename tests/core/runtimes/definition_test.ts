@@ -89,7 +89,7 @@ Deno.test("startMsOf() is 90 s unless the definition states another time", () =>
   assert.equal(startMsOf({ startSeconds: 5 }), 5_000);
 });
 
-Deno.test("the page installs programs as the shipped definitions do", async () => {
+Deno.test("docs/runtime.md installs programs as the shipped definitions do", async () => {
   const page = await Deno.readTextFile(new URL("../../../docs/runtime.md", import.meta.url));
   for (const { name, install, known = [] } of shippedDefinitions().values()) {
     if (install === undefined) continue;

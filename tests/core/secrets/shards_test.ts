@@ -148,7 +148,7 @@ Deno.test("checkSecretValue() accepts up to 64 KiB of text, newlines and quotes 
   }
 });
 
-Deno.test("checkSecretKey() refuses names that steer programs", () => {
+Deno.test("checkSecretKey() refuses names of variables that control programs", () => {
   const bad =
     "PATH HOME LD_PRELOAD DENO_DIR NODE_OPTIONS BASH_ENV FLEETCTL_PERMISSIONS FLEETCTL_ROOT " +
     "FLEETCTL_AGENT FLEETCTL_RUNTIME FLEETCTL_PROJECT FLEETCTL_WORKSPACE FLEETCTL_BASE_URL_ " +
@@ -295,7 +295,7 @@ for (const { caller, ref, write, read } of PLACES) {
   });
 }
 
-Deno.test("decidePlacement() says what to type instead", () => {
+Deno.test("decidePlacement() names the command to use instead", () => {
   const mia = { isOperator: false, agent: "mia" as AgentName };
   const denied = decidePlacement(mia, { key: key("NOTES_TOKEN") });
   assert(!denied.ok);

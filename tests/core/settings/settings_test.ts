@@ -112,7 +112,7 @@ Deno.test("readSettings() runs joint checks only when each single setting is val
   assert(!readSettings(TABLE, { ...env, WEBVIEW_HMAC_KEY: "" }, [never]).ok);
 });
 
-Deno.test("readSettings() does not read what an environment inherits", () => {
+Deno.test("readSettings() ignores inherited properties of the environment", () => {
   const env = Object.create({ WEBVIEW_HMAC_KEY: "inherited" }) as Record<string, string>;
   const read = readSettings({ key: TABLE.hmacKey }, env);
   assert.deepEqual(read.ok ? [] : read.error.details, ["WEBVIEW_HMAC_KEY: not set"]);

@@ -27,7 +27,7 @@ function edited(text: string, edit: Parameters<typeof editYaml>[1]): string {
   return result.value;
 }
 
-Deno.test("editYaml() returns the very same text when nothing changes", () => {
+Deno.test("editYaml() returns the same text when nothing changes", () => {
   assert.equal(
     edited(SHARD, (editor) => {
       editor.addToList(["tools", "add"], "git");
@@ -104,7 +104,7 @@ Deno.test("parseYaml() knows the line of every key and item", () => {
   }
 });
 
-Deno.test("parseYaml() refuses what a config file never needs", () => {
+Deno.test("parseYaml() refuses YAML features that no config file needs", () => {
   const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\n` +
     `c: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c]\n`;
   for (
@@ -125,7 +125,7 @@ Deno.test("parseYaml() refuses what a config file never needs", () => {
   assert.ok(!fault.ok && /^x\.yaml:[23]: /.test(fault.error.details[0] ?? ""));
 });
 
-Deno.test("parseYaml() reads the words of YAML 1.2 and nothing older", () => {
+Deno.test("parseYaml() reads yes, no and numbers as YAML 1.2 does, not as 1.1", () => {
   const parsed = parseYaml("a: yes\nb: no\nc: 010\nd: 1.10\ne: 2026-01-01\n", "x");
   assert.ok(parsed.ok);
   assert.deepEqual(parsed.value.value, { a: "yes", b: "no", c: 10, d: 1.1, e: "2026-01-01" });

@@ -124,7 +124,7 @@ Deno.test("VERBS lets only read-only verbs run ungated", () => {
   }
 });
 
-Deno.test("matchVerb() picks the longest row, and never one that only resembles it", () => {
+Deno.test("matchVerb() picks the longest row that matches, and never a similar one", () => {
   assert.equal(matchVerb(["mcp", "catalog", "list"])?.example, "fleetctl mcp catalog list");
   assert.equal(matchVerb(["mcp", "catalog"]), undefined);
   assert.equal(matchVerb([]), undefined);

@@ -38,7 +38,7 @@ function post(running: TestGateway, body: unknown, headers: Record<string, strin
 }
 const turn = { agent: "mia", text: "hi" };
 
-test("a person at an address without a page gets one, a program the problem", async (running) => {
+test("an unknown address returns a page to browsers, else a problem", async (running) => {
   const { host } = running;
   const accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
   const unbuilt = await call(running, "/foo", { headers: { accept } });
@@ -66,7 +66,7 @@ test("a person at an address without a page gets one, a program the problem", as
   ) assert.match((await at(path, method, headers)).text, /route-unknown/, `${method} ${path}`);
 });
 
-test("a page of another viewer gets nothing, and its turn is refused", async (running) => {
+test("a page that shows another viewer gets no data, and cannot send a turn", async (running) => {
   const of = (email: string) => ({ "fleetctl-page-viewer": encodeURIComponent(email) });
   for (const path of ["/api/agents", "/api/transcript?agent=mia", "/events?topics=agents"]) {
     const other = await call(running, path, { headers: of("kai@example.org") });

@@ -67,7 +67,7 @@ test("an event with an implausible time is stored, like those after it", async (
   assert.equal((await transcript(running)).length, 6);
 });
 
-test("another epoch counts from one again", async (running) => {
+test("a new epoch numbers its events from 1", async (running) => {
   const first = await registerBare(running.dialUrl, { epoch: "e1" });
   first.send(notice(1, "a"));
   await first.next("ack");
@@ -80,7 +80,7 @@ test("another epoch counts from one again", async (running) => {
 const host = memoryHost();
 const disk = faultyDisk(host.databases);
 
-test("a full disk leaves events unacknowledged and says so to the page", async (running) => {
+test("on a full disk events are not acknowledged, and new turns are refused", async (running) => {
   const client = await registerBare(running.dialUrl, { epoch: "e1" });
   disk.fill(true);
   client.send(notice(1));

@@ -81,7 +81,7 @@ Deno.test("every other caller gets the same refusal", async () => {
   assert.equal((await ask(posted)).status, 404);
 });
 
-Deno.test("status requests as its host, and tells a refusal from no answer", async () => {
+Deno.test("status sends its host's name, and distinguishes a refusal from no answer", async () => {
   const { stored, ask } = await scene();
   const paths = pathsUnder("/");
   const from = async (hostname: string, http: (request: Request) => Promise<Response>) => {

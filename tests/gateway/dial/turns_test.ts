@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture.ts";
 import { MIA, notice, postTurn, transcript } from "tests/gateway/dial/router_scene.ts";
 
-test("a turn waits for its agent, goes out in order, and is confirmed once", async (running) => {
+test("a turn waits for its agent, is sent in order, and is confirmed once", async (running) => {
   const first = await postTurn(running, "one");
   assert.equal(first.state, "queued");
   await postTurn(running, "two");
@@ -22,7 +22,7 @@ test("a turn waits for its agent, goes out in order, and is confirmed once", asy
   assert.deepEqual(kinds, ["turn_queued", "turn_queued", "turn_delivered"]);
 });
 
-test("a turn that was not confirmed is handed out again", async (running) => {
+test("a turn that was not confirmed is sent again", async (running) => {
   const { turn_id } = await postTurn(running, "one");
   const first = await registerBare(running.dialUrl, { epoch: "e1" });
   assert.equal((await first.next("turn")).turn_id, turn_id);
@@ -31,7 +31,7 @@ test("a turn that was not confirmed is handed out again", async (running) => {
   assert.equal((await second.next("turn")).turn_id, turn_id);
 });
 
-test("work on a turn proves that the agent has it", async (running) => {
+test("an event of a turn confirms that the agent has the turn", async (running) => {
   const { turn_id } = await postTurn(running, "one");
   const client = await registerBare(running.dialUrl, { epoch: "e1" });
   await client.next("turn");

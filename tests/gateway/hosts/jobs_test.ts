@@ -90,7 +90,7 @@ async function follow({ cockpitUrl }: TestGateway) {
   };
 }
 
-test("a job answers at once, and the stream reports its start and its end", async (scene) => {
+test("a job request is answered at once; the stream reports start and end", async (scene) => {
   const { atlas } = scene;
   const stream = await scene.follow();
   const first = await stream.until("hosts");
@@ -218,7 +218,7 @@ test("a damaged key list hides no connected host, and is reported", async (scene
   assert.deepEqual(body.hosts.map(({ host }: { host: string }) => host), ["atlas"]);
 });
 
-Deno.test("a job without an answer ends after its time, and says that it goes on", async () => {
+Deno.test("a job without an answer times out, and says that it may continue", async () => {
   const clock = fakeClock();
   const registry = createSessionRegistry(clock);
   const sent: unknown[] = [];

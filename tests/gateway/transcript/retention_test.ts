@@ -103,7 +103,7 @@ Deno.test("gc keeps the key of a turn for a week, whatever the retention time", 
   assert.equal(await queue(store, "young", NOW), false);
 });
 
-Deno.test("what an agent sends again after gc is acknowledged and not stored again", async () => {
+Deno.test("an event that an agent resends after gc is acknowledged but not stored", async () => {
   const host = memoryHost({ now: NOW });
   const store = await openStore(host);
   const say = speaker(store);

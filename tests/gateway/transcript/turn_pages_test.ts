@@ -184,7 +184,7 @@ Deno.test("a turn of 600 calls is shown as its question, newest events and a cou
   }]);
 });
 
-Deno.test("a turn that fits is complete, one more event cuts it, a start is no step", async () => {
+Deno.test("a turn at the limit is complete; one more event, its start aside, cuts it", async () => {
   const { store, add } = await scene();
   await add(longTurn("t1", 49));
   assert.deepEqual((await newest(store)).cuts, []);

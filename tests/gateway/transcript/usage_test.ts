@@ -51,7 +51,7 @@ Deno.test("a gateway refuses events of an agent at its bound, and accepts anothe
   });
 });
 
-Deno.test("usage reports what an agent has, since when, and the fullest share", async () => {
+Deno.test("usage reports an agent's bytes, its oldest event, and the fullest share", async () => {
   const host = memoryHost();
   const { events, usage } = await openGatewayStore(host.databases, "/g.db", "log1", BIG);
   assert.equal(usage.fullest(), 0);

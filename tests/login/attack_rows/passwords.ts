@@ -24,7 +24,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
     "no cookie",
     "the field of another browser",
     "two cookies",
-    "a form is good for one post and for an hour",
+    "a form is valid for one post, within an hour",
   ], [ATTACKS, "F69:"]],
   ["F70", "a form that another site posts", [
     FORM,

@@ -40,7 +40,7 @@ Deno.test("begin() allows at most eight failures in any minute", async () => {
   );
 });
 
-Deno.test("begin() remembers a bounded number of clients, those seen last", () => {
+Deno.test("begin() remembers a bounded number of clients, the most recent ones", () => {
   const clock = fakeClock();
   const attempts = createAttempts(clock, isAccount);
   for (let count = 0; count < 8; count++) attempts.begin(["busy"], "bob");

@@ -212,15 +212,18 @@ Deno.test("a logout ends the refresh references of its session in any case", asy
   }
 });
 
-test("a logout without a session ends every reference that it brings", async (rig, browser) => {
-  const other = rig.browser();
-  await other.signIn();
-  const references = [browser, other].map((one) => one.cookies.get("wv_refresh_ref") ?? "");
-  const cookie = references.map((one) => `wv_refresh_ref=${one}`).join("; ");
-  await rig.ask("/auth/logout", { headers: { cookie, "sec-fetch-site": "none" } });
-  const db = await rig.host.databases.open("/r/login.db");
-  assert.deepEqual(db.prepare("select * from refreshes").all(), []);
-});
+test(
+  "a logout without a session ends every reference that the browser sends",
+  async (rig, browser) => {
+    const other = rig.browser();
+    await other.signIn();
+    const references = [browser, other].map((one) => one.cookies.get("wv_refresh_ref") ?? "");
+    const cookie = references.map((one) => `wv_refresh_ref=${one}`).join("; ");
+    await rig.ask("/auth/logout", { headers: { cookie, "sec-fetch-site": "none" } });
+    const db = await rig.host.databases.open("/r/login.db");
+    assert.deepEqual(db.prepare("select * from refreshes").all(), []);
+  },
+);
 
 for (
   const [name, more] of [

@@ -35,7 +35,7 @@ Deno.test("share() runs a slow refresh once, and remembers it from its end on", 
   assert.deepEqual(await Promise.all(outcomes), outcomes.map(() => REFUSED));
 });
 
-Deno.test("share() keeps other references apart, and one that failed fails for all", async () => {
+Deno.test("share() keeps references apart; a failed refresh fails for all callers", async () => {
   const { share } = createSharedRefreshes(fakeClock());
   const broken = () => Promise.reject(new Error("broken"));
   const both = [share("a", broken), share("a", () => Promise.resolve(REFUSED))];

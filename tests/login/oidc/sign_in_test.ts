@@ -240,7 +240,7 @@ test("a logout ends session and refresh, and does not lead straight back in", as
   assert.equal(copied.cookies.has("wv_session"), false);
 });
 
-test("kept flows are bounded, and a flood of one client spoils no other's", async () => {
+test("pending sign-ins are bounded, and one client's flood ends no other client's", async () => {
   const rig = await createOidcRig();
   const mine = rig.browser();
   const back = rig.provider.signIn(await mine.begin(), ADA);

@@ -149,7 +149,7 @@ for (const [name, forge] of FORGED) {
   });
 }
 
-test("a form is good for one post and for an hour", async () => {
+test("a form is valid for one post, within an hour", async () => {
   const rig = await createLoginRig();
   const form = await loadForm(rig);
   assert.equal((await post(rig, form)).status, 303);
@@ -177,7 +177,7 @@ const FOREIGN: readonly [string, Record<string, string>][] = [
   ["same-site", { "sec-fetch-site": "same-site" }],
 ];
 for (const [name, headers] of FOREIGN) {
-  test(`a ${name} post is refused before anything is looked at`, async () => {
+  test(`a ${name} post is refused before its password is checked`, async () => {
     const rig = await createLoginRig();
     const answer = await post(rig, await loadForm(rig), { headers });
     assert.equal(answer.status, 403);

@@ -108,7 +108,7 @@ Deno.test("ending one session ends that session and its open requests", async ()
   assert.deepEqual([await statusOf(rig, mine), await statusOf(rig, other)], [200, 401]);
 });
 
-Deno.test("ending all ends this one too, its Basic streams, and no other's", async () => {
+Deno.test("ending all sessions also ends this one and its Basic streams", async () => {
   const rig = await createLoginRig({
     cockpit: ({ url }) => new Response(url.endsWith("/events") ? new ReadableStream({}) : "ok"),
   });
@@ -125,7 +125,7 @@ Deno.test("ending all ends this one too, its Basic streams, and no other's", asy
   );
 });
 
-Deno.test("another user's session, another site and a bad form end nothing", async () => {
+Deno.test("another user's id, another site or a bad form ends no session", async () => {
   const rig = await createLoginRig();
   const [mine, bob] = [await rig.session(), await rig.session(BOB)];
   const handle = (await list(rig, { cookie: bob })).sessions[0]?.handle ?? "";

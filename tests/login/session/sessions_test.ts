@@ -109,7 +109,7 @@ Deno.test("a new key in front ends no session, and removing the old key ends all
   assert.equal(await statusOf(alone, cookie), 401);
 });
 
-Deno.test("the next page signs a token of an old key again", async () => {
+Deno.test("a token signed with an old key is signed again on the next page", async () => {
   const host = memoryHost();
   const old = KEYS.WEBVIEW_HMAC_KEY;
   const next = "two:another-key-of-the-tests-00000000";

@@ -366,7 +366,7 @@ Deno.test("an agent's user activates MCPs on two hosts, and reboots bring them b
         await checkTurn(atlas);
       });
       await step(
-        "an organisation-wide MCP waits for the operator, its socket for the last agent",
+        "a shared MCP needs the operator's key, and its socket stays until its last agent",
         () => checkOrganisation(boreas),
       );
       await step(

@@ -160,7 +160,7 @@ async function linked(scene: Scene, ...items: readonly Omit<SpoolItem, "place">[
   return { spool, link, other, accepted, bodies: () => other.asked.map(({ body }) => body) };
 }
 
-test("what an earlier process left is handed over in order, agents at once", async (scene) => {
+test("activities of an earlier process are handed over, agents in parallel", async (scene) => {
   const items = [itemOf("bea", "1"), itemOf("bea", "2"), itemOf("cal", "3")];
   const { bodies, accepted, spool, link } = await linked(scene, ...items);
   assert.deepEqual(bodies(), ["1", "3"]);

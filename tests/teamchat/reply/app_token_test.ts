@@ -50,7 +50,7 @@ async function scene(tenants: "one" | "several" = "one") {
   return { clock, log, provider, tokens };
 }
 
-Deno.test("a bot of one tenant asks its own tenant for the app token", async () => {
+Deno.test("a bot of one tenant requests the app token from its own tenant", async () => {
   const { tokens, provider } = await scene();
   assert.deepEqual(await tokens.get(), { ok: true, token: "app-token-1" });
   const [{ path, form } = { path: "", form: new URLSearchParams() }] = provider.asked;
@@ -63,7 +63,7 @@ Deno.test("a bot of one tenant asks its own tenant for the app token", async () 
   });
 });
 
-Deno.test("a bot of several tenants asks the cloud's own tenant for the app token", async () => {
+Deno.test("a bot of several tenants requests the app token from the cloud's tenant", async () => {
   const { tokens, provider } = await scene("several");
   assert.deepEqual(await tokens.get(), { ok: true, token: "app-token-1" });
   assert.equal(provider.asked[0]?.path, "/login/botframework.test/oauth2/v2.0/token");
@@ -137,7 +137,7 @@ const REFUSALS: Readonly<Record<string, readonly [Provider["respond"], AppTokenF
 };
 
 for (const [name, [respond, why]] of Object.entries(REFUSALS)) {
-  Deno.test(`without an app token health says why, once for all sends: ${name}`, async () => {
+  Deno.test(`health reports once why there is no app token: ${name}`, async () => {
     const { clock, log, tokens, provider } = await scene();
     const usual = provider.respond;
     provider.respond = respond;

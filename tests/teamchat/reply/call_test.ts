@@ -76,7 +76,7 @@ Deno.test("a request that may have arrived is not sent again", async () => {
   assert.deepEqual([asked(), fetched()], [1, 0]);
 });
 
-Deno.test("a request that goes through a proxy of the environment uses fetch", async () => {
+Deno.test("a request uses fetch if the environment sets a proxy for it", async () => {
   const { call, asked, fetched, looked } = world(undefined, true);
   for (let n = 1; n <= 2; n++) {
     assert.equal((await call(REQUEST)).body, '{"by":"fetch"}');

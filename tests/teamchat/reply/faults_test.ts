@@ -95,7 +95,7 @@ for (const [name, faults] of Object.entries(STREAM)) {
   });
 }
 
-test("a turn of three minutes goes on as edits of one message", async (at) => {
+test("the answer of a turn of three minutes continues as edits of one message", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
   const { turnId } = await at.still(agent.begin());
@@ -202,7 +202,7 @@ for (const [name, scripted, outcome, read, lines] of PLAIN) {
   }, { env: { TEAMS_CONVERSATIONS: "groupChat" } });
 }
 
-test("100 KB come in order, fences kept, within the platform's rates", async (at) => {
+test("100 KB arrive in order, with their code fences, within the platform's rates", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
   const { turnId } = await at.still(agent.begin());
@@ -219,7 +219,7 @@ test("100 KB come in order, fences kept, within the platform's rates", async (at
   assert.ok(texts.every((text) => (text.match(/^```/gm)?.length ?? 0) % 2 === 0));
 });
 
-test("answers share one app token, ask for an expired one once, and log none", async (at) => {
+test("answers share one app token, renew an expired one once, and log none", async (at) => {
   const agent = await at.agent();
   const room = at.kit.conversation("a:bea");
   for (let n = 0; n < 10; n++) {

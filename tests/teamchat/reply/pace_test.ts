@@ -23,7 +23,7 @@ function siteOf(n: number): ReplyContext {
   };
 }
 
-Deno.test("two hundred conversations go out in order, forty a second, on one timer", async () => {
+Deno.test("two hundred conversations are sent in order, forty a second, on one timer", async () => {
   const clock = fakeClock();
   const sent: { readonly n: number; readonly at: number }[] = [];
   let [sleeps, timers] = [0, 0];

@@ -45,7 +45,7 @@ async function finish({ at, agent, turnId }: Begun, text: string): Promise<strin
   return shown;
 }
 
-test("progress lines say what the agent is doing until there is text", async (begun) => {
+test("progress lines show what the agent is doing until there is text", async (begun) => {
   const { at, agent, turnId } = begun;
   assert.deepEqual(linesOf(at), ["Working on it…"]);
   agent.event("tool_call", turnId, {
@@ -98,7 +98,7 @@ test("a thousand tokens a second are one request a second", async (begun) => {
   assert.equal(await finish(begun, text), "delivered");
 });
 
-test("an answer that takes back text is complete at the end, and shown once", async (begun) => {
+test("an answer that retracts text is complete at the end, and shown once", async (begun) => {
   const { at, agent, turnId } = begun;
   agent.delta(turnId, "The answer is 41. ", 0);
   await at.until(() => roomOf(at).streams[0]?.text === "The answer is 41. ");

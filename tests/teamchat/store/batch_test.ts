@@ -57,7 +57,7 @@ Deno.test("the wait is bounded, however slow the disk is", async () => {
   assert.deepEqual(batches, [["one"], ["two"]]);
 });
 
-Deno.test("a delivery is written at once, before and with what waits", async () => {
+Deno.test("a delivery is written at once, before the writes that wait", async () => {
   const { write, writeFirst, writeLater, beforeNext, batches, named, clock } = world(1);
   void write("x", named("one"));
   await clock.advance(0);

@@ -35,7 +35,7 @@ const EVENTS = [
   { seq: 4, at: 1, turn_id: "t", kind: "turn_ended", payload: { outcome: "completed" } },
 ];
 
-Deno.test("the changes of a batch to a turn are one update, and are read at once", async () => {
+Deno.test("a batch's changes to a turn are one update, visible at once", async () => {
   await using world = await open();
   const { store, writes, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));
@@ -92,7 +92,7 @@ Deno.test("an edit in the same batch as the acceptance changes the current row",
   assert.equal(store.turns.get("t")?.text, "edited");
 });
 
-Deno.test("an accepted turn has the text that its row has at that moment", async () => {
+Deno.test("an accepted turn has the current text of its row", async () => {
   await using world = await open();
   const { store, settle } = world;
   await settle(store.intake.store(delivery({ turn: TURN })));

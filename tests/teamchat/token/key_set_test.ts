@@ -89,7 +89,7 @@ for (
 }
 
 test(
-  "a new key counts at once; a removed key is refused, also for cached tokens",
+  "a new key is used at once; a removed key is refused, also for cached tokens",
   async (at) => {
     const old = await at.kit.keys.token(at.kit.serviceUrl);
     const authorization = `Bearer ${old}`;

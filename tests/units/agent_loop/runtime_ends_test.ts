@@ -168,7 +168,7 @@ Deno.test("a history that is too long is sent again shorter, with a notice", asy
   }, { env: { FLEETCTL_CONTEXT_TOKENS: "40000" } });
 });
 
-Deno.test("a long conversation stays within the window by itself", async () => {
+Deno.test("requests of a long conversation stay within the model's window", async () => {
   await withRuntime(async ({ model, runtime }) => {
     for (let turn = 0; turn < 12; turn++) {
       model.script({

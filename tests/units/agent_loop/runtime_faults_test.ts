@@ -64,7 +64,7 @@ const FAILURES = [
   },
 ];
 
-Deno.test("429 and 5xx are tried again with a notice each", async () => {
+Deno.test("429 and 5xx are retried, with a notice each time", async () => {
   await withRuntime(async ({ model, runtime }) => {
     const body = { error: { message: "slow down", type: "rate_limit_error" } };
     model.script(

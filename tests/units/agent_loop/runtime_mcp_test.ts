@@ -74,7 +74,7 @@ Deno.test("runtime reports an MCP server that dies in a call, and starts it agai
   }, { servers: { fix: fixtureServer() } });
 });
 
-Deno.test("runtime gives up a server after half a message, without waiting", async () => {
+Deno.test("runtime stops using a server that sends half a message, without waiting", async () => {
   await withRuntime(async ({ model, runtime }) => {
     model.script({ kind: "answer", text: "done" });
     const { updates } = await runtime.turn("work");

@@ -44,7 +44,7 @@ const ADA_SHARD = "name: ada\nchannel: webview\n";
 const ADA_PEER = { uid: 1002, gid: 1002, pid: 7 };
 const STATUS = line({ argv: ["status"] });
 
-Deno.test("promise 1: only the number of the kernel decides, not a request", async () => {
+Deno.test("promise 1: only the uid that the kernel reports decides, not the request", async () => {
   const host = await hostWith(ADA_SHARD);
   const deps = { ports: host, paths: PATHS, tokenize: splitArguments, ownUid: 0 };
   for (const field of ["uid", "caller", "peer", "root", "__proto__"]) {
@@ -97,7 +97,7 @@ for (
   });
 }
 
-Deno.test("promise 4: what was judged is what runs, though the ledger changes", async () => {
+Deno.test("promise 4: the judged verb is what runs, even if the ledger changes", async () => {
   const host = await hostWith(`${ADA_SHARD}admin: true\n`);
   const request = { argv: ["audit", "list"] };
   const deps = { ports: host, paths: PATHS, tokenize: splitArguments, ownUid: 0 };
@@ -148,7 +148,7 @@ Deno.test("promise 7: root of another namespace is operator of its own root fold
   assert.equal(callerFor({ ...facts, root: "/", isContainerRoot: false }).kind, "operator");
 });
 
-Deno.test("promise 11: only the value true allows, in daemon and root program", () => {
+Deno.test("promise 11: only the value true grants a right, in daemon and root program", () => {
   const addressed = addressFor(invocationOf("apply"), AGENT);
   assert.ok(addressed.ok);
   const decision = authorize(AGENT, addressed.value);

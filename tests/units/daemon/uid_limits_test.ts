@@ -31,7 +31,7 @@ Deno.test("createCaps() bounds the connections of one uid, and of no other", () 
   assert.deepEqual(openMany(limits, BOB, 2), ["admitted", "connections"]);
 });
 
-Deno.test("createCaps() bounds the pace of one uid, and fills it again with time", () => {
+Deno.test("createCaps() bounds the rate of one uid, and refills it over time", () => {
   const limits = createUidLimits();
   for (let at = 0; at < DAEMON_LIMITS.requestsBurst; at++) {
     assert.deepEqual(openMany(limits, BOB, 1), ["admitted"]);

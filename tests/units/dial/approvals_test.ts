@@ -96,7 +96,7 @@ Deno.test("an approval is used once, for the call it is about, and soon", async 
   assert.equal(codeOf(stale.use(stale.approval.digest)), "approval-expired");
 });
 
-Deno.test("a restart supersedes what was open, and what it decided is never used", async () => {
+Deno.test("a restart supersedes open and decided approvals, which are never used", async () => {
   const { approvals, open, kinds } = await bench();
   const first = await asked(approvals);
   const second = await asked(approvals);
@@ -167,7 +167,7 @@ Deno.test("a decision about an unknown approval is refused to the decider", asyn
   assert.deepEqual(kinds(), ["approval_ended superseded"]);
 });
 
-Deno.test("the agent itself decides about nothing", async () => {
+Deno.test("the agent cannot decide about an approval", async () => {
   const { approvals } = await bench();
   const question = await asked(approvals);
   const { id, digest } = question.approval;
@@ -311,7 +311,7 @@ Deno.test("a call of an MCP without fleetctl's proxy is decided by the gate here
   await denied("read", "not valid JSON");
 });
 
-Deno.test("a call of a foreign server with a known name needs an approval", async () => {
+Deno.test("a call of an unwired server with a known name needs an approval", async () => {
   const gate = '{"mcp":"git","version":"1","rules":{"git_clean":"block"}}';
   const host = memoryHost({ files: { "/etc/fleetctl/gate/git.json": gate } });
   const { approvals } = await bench(host);
@@ -334,7 +334,7 @@ Deno.test("a call of a foreign server with a known name needs an approval", asyn
   assert.equal((await answer).decision, "deny");
 });
 
-Deno.test("a question that the runtime withdraws is withdrawn", async () => {
+Deno.test("the dial unit closes a question that the runtime withdraws", async () => {
   const host = memoryHost();
   const { approvals } = await bench(host);
   const { files, log } = host;
@@ -367,7 +367,7 @@ Deno.test("the reason of a decision, and who made it, are bounded in bytes", asy
   assert.deepEqual([byteLength(verdict?.reason ?? ""), byteLength(verdict?.by ?? "")], [4000, 512]);
 });
 
-Deno.test("a call of a foreign server needs an approval, whatever its name", async () => {
+Deno.test("a call of an unwired server needs an approval", async () => {
   const host = memoryHost({ files: { "/etc/fleetctl/secret.json": "{}" } });
   const { approvals } = await bench(host);
   const { files, log } = host;

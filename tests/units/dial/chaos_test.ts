@@ -117,7 +117,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a gateway that restarts during a turn loses nothing, and the agent works on",
+  name: "a gateway that restarts during a turn loses nothing, and the agent keeps working",
   ...SAFE,
   fn: async () => {
     const host = liveHost({ seed: 3 });

@@ -127,7 +127,7 @@ for (const protocol of PROTOCOLS) {
     }, { protocol });
   });
 
-  Deno.test(`${protocol}: a program that does not know an argument is quoted`, async () => {
+  Deno.test(`${protocol}: the error of a program that refuses an argument is quoted`, async () => {
     await rejects(
       `echo "usage: program [-h]" >&2; echo "error: unknown option '$1'" >&2; exit 2`,
       /exit code 2; last lines: "usage: program \[-h\]" "error: unknown option '--mode'"/,
@@ -139,7 +139,7 @@ for (const protocol of PROTOCOLS) {
     await rejects(`read -r answer < /dev/tty || exit 6; cat`, /exit code \d+; .*\/dev\/tty/);
   });
 
-  Deno.test(`${protocol}: a program that cannot write to its home is quoted`, async () => {
+  Deno.test(`${protocol}: the error of a program without a writable home is quoted`, async () => {
     const home = "/proc/self";
     await rejects(`: > "$HOME/state" || exit 3; cat`, /exit code \d+; .*\/proc\/self\/state/, {
       home,
@@ -147,7 +147,7 @@ for (const protocol of PROTOCOLS) {
   });
 }
 
-Deno.test("a replaced program runs on, and the next start is the new one", async () => {
+Deno.test("a running program continues when its file is replaced", async () => {
   await withScript(speaking(saying("one")), async ({ program, driver }) => {
     const first = await runTurn(driver, () => writeScript(program, speaking(saying("two"))));
     assert.deepEqual(first, { outcome: { outcome: "completed" }, text: "one" });
@@ -160,7 +160,7 @@ Deno.test("a replaced program runs on, and the next start is the new one", async
   });
 });
 
-Deno.test("a program that ends takes its child along, which keeps the output open", async () => {
+Deno.test("when a program ends, its child that keeps the output open is ended, too", async () => {
   const script = speaking(`exec 3> "$HOME/alive"; sleep 1000 & exit 0`);
   await withScript(script, async ({ folder, driver }) => {
     const { success } = await new Deno.Command("mkfifo", { args: [`${folder}/alive`] }).output();

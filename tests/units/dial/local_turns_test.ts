@@ -87,7 +87,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "an agent without any gateway has turns",
+  name: "an agent without a gateway runs turns",
   ...SAFE,
   fn: () =>
     withUnit({ driver: scriptedRuntime(), env: { CHANNEL_USER_EMAIL: "" } }, async (turn) => {

@@ -48,7 +48,7 @@ Deno.test("createMcpStates() trusts the program's report more than a connection"
   assert.deepEqual(await written(), { git: "connected", pages: "connected" });
 });
 
-Deno.test("createMcpStates() keeps what a sleeping program had until it starts again", async () => {
+Deno.test("createMcpStates() keeps a sleeping program's MCPs until it starts again", async () => {
   const { states, written } = await scene();
   const end = states.listed("git");
   states.report([{ name: "maps", state: "needs-auth" }]);

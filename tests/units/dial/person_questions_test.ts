@@ -109,7 +109,7 @@ Deno.test("a question without an answer expires", async () => {
   assert.deepEqual(waiting, [true, false]);
 });
 
-Deno.test("a program that withdraws, a restart, and an unknown question", async () => {
+Deno.test("answers to withdrawn or unknown questions are refused", async () => {
   const { questions, open, kinds } = await bench();
   const first = asked(questions);
   first.withdraw();
@@ -163,7 +163,7 @@ Deno.test("a question of a turn from team chat reaches both gateways", async () 
   assert.deepEqual(kinds(store).at(-1), "question_ended withdrawn");
 });
 
-Deno.test("questions are bounded, and what cannot be stored is not asked", async () => {
+Deno.test("questions are bounded in number; one that cannot be stored is not asked", async () => {
   const { questions, open, store } = await bench();
   for (let n = 0; n < QUESTION_LIMITS.openMax; n++) asked(questions);
   assert.equal(codeOf(questions.ask(COLOUR_FORM)), "question-unavailable");
@@ -183,7 +183,7 @@ Deno.test("questions are bounded, and what cannot be stored is not asked", async
   assert.ok(full.answer({ ...BLUE, id: question.id }).ok);
 });
 
-Deno.test("the agent itself answers nothing", async () => {
+Deno.test("the agent cannot answer a question", async () => {
   const { questions } = await bench();
   const { id } = asked(questions);
   const request = localRequest.parse({ type: "question_answer", agent: "mia", id, ...BLUE });

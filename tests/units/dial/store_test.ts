@@ -64,7 +64,7 @@ test("the last number is kept when the outbox is empty", async (open) => {
   assert.deepEqual([again.last(), again.dropped()], [2, 1]);
 });
 
-test("renumber() gives what waits new numbers in a new epoch", async (open) => {
+test("renumber() numbers the waiting events again, in a new epoch", async (open) => {
   const store = await open();
   store.append([draft("a"), draft("b"), draft("c"), draft("d")]);
   store.acknowledge(2);

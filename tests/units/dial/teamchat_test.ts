@@ -64,7 +64,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a program of the agent writes to the owner and learns what became of it",
+  name: "a program of the agent writes to the owner and learns the outcome",
   ...SAFE,
   fn: async () => {
     const { received, driver } = listener();

@@ -188,22 +188,25 @@ test("a turn that comes while the program ends is run once", async (running, coc
   await unit.close();
 });
 
-test("a turn that waits for a program that wakes survives a stop", async (running, cockpit) => {
-  const driver = scriptedRuntime();
-  const host = liveHost({ seed: 7, clock: hastyClock() });
-  const unit = await startTestDial({ url: running.dialUrl, driver, host, idleMs: 1 });
-  await cockpit.follow(isAsleep);
-  driver.holdStart();
-  const turnId = await cockpit.post("now");
-  await cockpit.follow((event) => event.kind === "turn_delivered");
-  await unit.close();
-  const next = scriptedRuntime();
-  const again = await startTestDial({ url: running.dialUrl, driver: next, host });
-  const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
-  assert.equal(endOf(events, turnId)?.outcome, "completed");
-  assert.deepEqual([driver.begun, next.begun], [[], [turnId]]);
-  await again.close();
-});
+test(
+  "a turn that waits for a waking program survives a stop of the unit",
+  async (running, cockpit) => {
+    const driver = scriptedRuntime();
+    const host = liveHost({ seed: 7, clock: hastyClock() });
+    const unit = await startTestDial({ url: running.dialUrl, driver, host, idleMs: 1 });
+    await cockpit.follow(isAsleep);
+    driver.holdStart();
+    const turnId = await cockpit.post("now");
+    await cockpit.follow((event) => event.kind === "turn_delivered");
+    await unit.close();
+    const next = scriptedRuntime();
+    const again = await startTestDial({ url: running.dialUrl, driver: next, host });
+    const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
+    assert.equal(endOf(events, turnId)?.outcome, "completed");
+    assert.deepEqual([driver.begun, next.begun], [[], [turnId]]);
+    await again.close();
+  },
+);
 
 test("a stopped unit ends its turn and reports it", async (running, cockpit) => {
   const unit = await startTestDial({ url: running.dialUrl, driver: scriptedRuntime(hang) });

@@ -66,7 +66,7 @@ const STARTS: readonly {
   },
 ];
 
-Deno.test("planStart() pulls in what is needed and puts it in order", () => {
+Deno.test("planStart() adds the required units and sorts them", () => {
   for (const { name, given, start, want, missing } of STARTS) {
     const plan = planStart(start, relations(given));
     assert.deepEqual(plan.steps.map((step) => step.unit), want, name);

@@ -103,7 +103,7 @@ Deno.test("list_agents names the agents when the dial unit knows them", async ()
   });
 });
 
-Deno.test("list_agents gives the dial unit's reason when the gateway is away", async () => {
+Deno.test("list_agents returns the dial unit's reason without a gateway", async () => {
   await withServer({ names: err(OFFLINE) }, async (client) => {
     const result = await client.callTool({ name: "list_agents", arguments: {} });
     assert.equal(result.isError, true);
@@ -123,7 +123,7 @@ Deno.test("send_message answers with the id that it sent", async () => {
   });
 });
 
-Deno.test("send_message gives the gateway's reason when it refuses", async () => {
+Deno.test("send_message returns the gateway's reason when it refuses", async () => {
   const reason = refusal("receiver-unknown", "Cannot send the message: there is no such agent");
   await withServer({ sent: err(reason) }, async (client) => {
     const call = { name: "send_message", arguments: { to: "bea", text: "hello" } };

@@ -62,7 +62,7 @@ Deno.test(
   },
 );
 
-Deno.test("what was executed is not shown again after a reconnect", SAFE, async () => {
+Deno.test("an executed call is not shown again after a reconnect", SAFE, async () => {
   await using scene = await approvalScene();
   const answer = scene.call(1, "write", {});
   const [shown] = await scene.asked(1);

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { parseProgramArguments } from "units/mcp/arguments.ts";
 
-Deno.test("parseProgramArguments() judges each row", () => {
+Deno.test("parseProgramArguments() accepts or refuses each command line", () => {
   for (
     const [line, want] of [
       ["proxy git --socket /run/mcp/git-ada.sock", {

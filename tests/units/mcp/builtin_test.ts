@@ -74,7 +74,7 @@ function dialUnit(home: string, answer: (question: unknown) => string | undefine
   };
 }
 
-Deno.test("a channel server says that a message is shown, and not that it was sent", async () => {
+Deno.test("a channel server reports that a message is shown, not that it was sent", async () => {
   for (const channel of ["messenger", "workchat"]) {
     const at = endpoint(channel, "/nonexistent");
     const listed = await client().listTools(channel, at);
@@ -95,7 +95,7 @@ Deno.test("a channel server says that a message is shown, and not that it was se
   }
 });
 
-Deno.test("a channel server refuses what cannot be a message", async () => {
+Deno.test("a channel server refuses an invalid message", async () => {
   const at = endpoint("messenger", "/nonexistent");
   for (const args of [{}, { text: 5 }, { text: " \n" }, { text: "x", title: "a\nb" }]) {
     const answer = await client().callTool("messenger", at, {

@@ -35,7 +35,7 @@ const FAULTS: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 
-Deno.test("bundleFaults() finds nothing in what stays inside", () => {
+Deno.test("bundleFaults() accepts a bundle that loads only its own files", () => {
   assert.deepEqual(bundleFaults(new Map([["main.js", CLEAN]])), []);
 });
 

@@ -16,7 +16,7 @@ const GATEWAY = {
 const line = (path: string, state: string) =>
   JSON.stringify({ event: "cannot serve", error: `Cannot open ${JSON.stringify(path)}: ${state}` });
 
-Deno.test("mendDatabase() moves the file with its log aside and says what is lost", () => {
+Deno.test("mendDatabase() moves the file and its log aside, and reports what is lost", () => {
   for (const state of ["the file is not a database (x)", "the database is damaged (x)"]) {
     const got = mendDatabase(
       [line("/r/gateway/gateway.db", state), "exit-code 1"],
@@ -40,7 +40,7 @@ Deno.test("mendDatabase() moves nothing for other faults and other files", () =>
   assert.equal(mendDatabase([], GATEWAY), undefined);
 });
 
-Deno.test("mendDatabase() trusts an agent's journal about its own database", () => {
+Deno.test("mendDatabase() trusts an agent's journal only about that agent's database", () => {
   const paths = pathsUnder("/");
   const mend = (unit: string, path: string) =>
     mendDatabase([line(path, "the database is damaged")], { unit, paths, start: "x" });

@@ -56,7 +56,7 @@ Deno.test("parseRecord() reads back what printRecord() prints", () => {
 });
 
 for (const text of ["", "{", "[]", "null", '{"format": 2}', '{"format": 1, "files": {}}']) {
-  Deno.test(`parseRecord() takes ${JSON.stringify(text)} for no record`, () => {
+  Deno.test(`parseRecord() treats ${JSON.stringify(text)} as no record`, () => {
     assert.equal(parseRecord(text), undefined);
   });
 }

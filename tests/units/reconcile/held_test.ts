@@ -12,7 +12,7 @@ import { facts } from "tests/units/reconcile/fixture.ts";
 import { createRig } from "tests/units/reconcile/rig.ts";
 import { ALL_UNITS, test, WIRED } from "tests/units/reconcile/wired_host.ts";
 
-test("reconcile() holds an MCP whose tree is missing, and goes on", async () => {
+test("reconcile() holds an MCP whose tree is missing, and continues", async () => {
   const rig = createRig();
   rig.broken.add("git");
   const report = await rig.done(facts(WIRED), { restartAgents: true });

@@ -10,7 +10,7 @@ import { facts } from "tests/units/reconcile/fixture.ts";
 import { createRig } from "tests/units/reconcile/rig.ts";
 import { test, unitChanges, WIRED } from "tests/units/reconcile/wired_host.ts";
 
-test("reconcile() states a restart instead of doing it when an MCP is added", async () => {
+test("reconcile() reports that a restart is needed when an MCP is added", async () => {
   const rig = createRig();
   await rig.done(facts({ ada: [] }), { restartAgents: true });
   const added = await rig.done(facts({ ada: ["git"] }));
@@ -73,7 +73,7 @@ test("reconcile() repeats a bounce that failed", async () => {
   assert.deepEqual(unitChanges(report), ["bounced mcp-git-ada.socket"]);
 });
 
-test("reconcile() bounces servers of a changed key and states the agent's restart", async () => {
+test("reconcile() bounces servers of a changed key and reports the needed restart", async () => {
   const rig = createRig();
   const before = facts(WIRED);
   await rig.done(before, { restartAgents: true });
@@ -87,7 +87,7 @@ test("reconcile() bounces servers of a changed key and states the agent's restar
   assert.deepEqual(report.restartPending, ["bea"]);
 });
 
-test("reconcile() leaves a stopped agent stopped unless it is applied", async () => {
+test("reconcile() starts an agent stopped by hand only with restartAgents", async () => {
   const rig = createRig();
   await rig.done(facts({ ada: [] }));
   await rig.services.stop("fleetctl-dial-ada.service");

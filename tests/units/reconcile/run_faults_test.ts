@@ -9,7 +9,7 @@ import { facts, manifest } from "tests/units/reconcile/fixture.ts";
 import { createRig } from "tests/units/reconcile/rig.ts";
 import { ALL_UNITS, test, unitChanges, WIRED } from "tests/units/reconcile/wired_host.ts";
 
-test("reconcile() refuses a root whose sockets would have too long a path, per MCP", async () => {
+test("reconcile() refuses each MCP whose socket path would be too long", async () => {
   const root = `/${"r".repeat(72)}`;
   const rig = createRig({ root });
   const long = manifest("a-name-of-thirty-one-characters");
@@ -35,7 +35,7 @@ test("reconcile() refuses once when the root cannot be written", async () => {
   assert.equal(report.ok ? "" : report.error.code, "root-not-writable");
 });
 
-test("reconcile() says what it did not do when no service manager runs", async () => {
+test("reconcile() reports what it did not do when no service manager runs", async () => {
   const rig = createRig({ isManagerRunning: false });
   const report = await rig.done(facts(WIRED));
   assert.deepEqual(report.warnings, [

@@ -61,7 +61,7 @@ Deno.test("receiver and sender know the owners' file; a change restarts neither"
   assert.equal(config.value.agents.size, 6_000);
 });
 
-Deno.test("a file that is not there is a fault that names the setting", async () => {
+Deno.test("a missing file is a fault that names the setting", async () => {
   const env = await withSettingFiles(
     { TEAMS_AGENTS: "/nowhere.json" },
     ["TEAMS_AGENTS"],

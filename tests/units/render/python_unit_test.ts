@@ -105,7 +105,7 @@ function printed({ entries }: Unit["sections"][number]): string {
   return entries.map(({ key, value }) => `${key}=${value}\n`).join("");
 }
 
-Deno.test("under another root the command builds the view, and the manager takes the unit", () => {
+Deno.test("under another root bubblewrap builds the sandbox, and up accepts the unit", () => {
   const given = python({ read: ["{home}/notes"], write: ["{home}/drafts"] });
   const unit = unitOf(given, { root: "/r" });
   assert.equal(unitValue(unit, "Service", "RootDirectory"), undefined);

@@ -88,12 +88,12 @@ Deno.test("a changed limit is no input of a unit: nothing restarts for it", () =
   assert.notDeepEqual(textsOf(after), textsOf());
 });
 
-Deno.test("where no service manager holds agents to limits there are no slices", () => {
+Deno.test("without a service manager that enforces limits there are no slices", () => {
   const { limits: _, ...rest } = given;
   assert.deepEqual([...textsOf(rest).keys()].filter((path) => path.includes("slice")), []);
 });
 
-Deno.test("an agent's file goes with the agent", () => {
+Deno.test("an agent's slice file is removed with the agent", () => {
   const tagged = desire(given).files.filter(({ file }) => file.path.includes("x2dada.slice.d"));
   assert.deepEqual(tagged.map((each) => each.agent), ["x-ada" as AgentName]);
 });

@@ -286,7 +286,7 @@ Deno.test("a manifest cannot override what fleetctl itself sets", () => {
   assert.equal(last.get("FLEETCTL_PERMISSIONS"), "/var/lib/fleetctl/permissions/agent-ada.json");
 });
 
-Deno.test("serverCommand() sets variables, except those that steer programs", () => {
+Deno.test("serverCommand() sets variables, except those that control programs", () => {
   const place = { paths, agent: ada, workdir: "/srv/project", closed: [] };
   const environment = { X_SITE: "{home}/a b", PATH: "{workdir}", FLEETCTL_ROOT: "/x", __T__: "1" };
   for (const more of [{}, { engine: "node", engineReason: "native" } as const]) {

@@ -108,7 +108,7 @@ function test(name: string, bounds: WireBounds, run: (scene: Scene) => Promise<v
   });
 }
 
-test("a client's oldest waiting connection is closed for its own next one, not for another's", {
+test("a client's new connection closes that client's oldest waiting one, and no other's", {
   connectionsOfOneMax: 3,
 }, async ({ open }) => {
   const other = await open(HALF, "two");
@@ -189,7 +189,7 @@ test("a connection with a slow body is closed when no other can be", {
   assert.equal(await gone, "END");
 });
 
-test("connections beyond those that get a reason are closed immediately", {
+test("connections beyond the number that get an answer are closed at once", {
   connectionsMax: 1,
   refusingMax: 1,
   lingerMsMax: END_MS_MAX,

@@ -77,7 +77,7 @@ for (const [what = "", answer = ""] of rowsBelow("Answers that are refused")) {
   });
 }
 
-Deno.test("the limits of the page are those of the code", () => {
+Deno.test("docs/http1.md states the limits of the code", () => {
   const known: Readonly<Record<string, Readonly<Record<string, number>>>> = {
     WIRE_LIMITS,
     HTTP_LIMITS,
@@ -92,7 +92,7 @@ Deno.test("the limits of the page are those of the code", () => {
   }
 });
 
-Deno.test("the limits of a chunked body are those of the page", () => {
+Deno.test("docs/http1.md states the limits of a chunked body", () => {
   const [, line = "", trailers = "", extensions = ""] =
     /chunk-size line may have (\d+) KiB, the trailers of a body (\d+) KiB, and all chunk extensions of a body together (\d+) KiB/
       .exec(page) ?? [];

@@ -99,7 +99,7 @@ const statusOf = (answer: string) => Number(answer.split(" ")[1]);
 const HOST = "Host: a\r\n";
 const CLOSE = `${HOST}Connection: close\r\n`;
 
-test("one connection serves request after request, also those that came at once", async (scene) => {
+test("one connection serves several requests, also if they arrive together", async (scene) => {
   const one = `GET /1 HTTP/1.1\r\n${HOST}\r\n`;
   const two = `POST /2 HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`;
   const last = `GET /3 HTTP/1.1\r\n${CLOSE}\r\n`;

@@ -127,7 +127,7 @@ Deno.test("withForgotten() keeps a job that a gateway forgot, until a newer one 
   assert.equal(only(withForgotten(ended, fleet(host()), NOW)).jobs.length, 0, "that was told");
 });
 
-Deno.test("parseStatus() finds the problems, also when only an error came", () => {
+Deno.test("parseStatus() finds the problems, even if the output is only an error", () => {
   assert.deepEqual(parseStatus(WELL, 0).faults, []);
   const ill = parseStatus(ILL, 0);
   assert.equal(ill.faults.length, 2);
@@ -164,7 +164,7 @@ Deno.test("agentsOf() joins a host's report with the current state of its agents
   assert.equal(agentsWords([]), "no agents");
 });
 
-Deno.test("each state of a host has its own sign; addCommands() has the host's name", () => {
+Deno.test("each state of a host has its own sign; addCommands() names the host", () => {
   const shapes = [
     hostShape(only(fleet(host())), 0),
     hostShape(only(fleet(host())), 1),

@@ -72,7 +72,7 @@ Deno.test("filledValues() reads controls by number, also the text beside the opt
   assert.ok(checkValues(FORM, values).ok);
 });
 
-Deno.test("filledValues() leaves out what is empty, and keeps misfits for the check", () => {
+Deno.test("filledValues() leaves out empty values, and keeps invalid ones for the check", () => {
   const empty = filledValues(FORM, new Map([["field-1", [" "]], ["field-2", [""]]]));
   assert.deepEqual(checkValues(FORM, empty), { ok: false, error: ["colour: must be given"] });
   const odd = new Map([

@@ -137,7 +137,7 @@ Deno.test("firstSentence() is short and plain", () => {
   assert.ok(firstSentence("x".repeat(1_000)).length <= 201);
 });
 
-Deno.test("retryDelay() lies between 0.8 and 15 s and spreads", () => {
+Deno.test("retryDelay() is between 0.8 and 15 s and varies", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 99 }),
@@ -153,7 +153,7 @@ Deno.test("retryDelay() lies between 0.8 and 15 s and spreads", () => {
   assert.notEqual(retryDelay(4, 0), retryDelay(4, 1));
 });
 
-Deno.test("pillWords() counts down and is silent while all is well", () => {
+Deno.test("pillWords() counts down, and is empty while connected", () => {
   assert.equal(pillWords({ kind: "online" }, 0), undefined);
   assert.equal(pillWords({ kind: "connecting" }, 0), undefined);
   assert.match(pillWords({ kind: "waiting", attempt: 1, retryAt: 4_200 }, 1_000) ?? "", /in 4 s/);
@@ -202,7 +202,7 @@ Deno.test("ages are short", () => {
   assert.equal(offlineWords(seen, at + 7_200_000), "last seen 2 h ago, closed with 1006");
 });
 
-Deno.test("what the gateway sends is parsed, and anything else is ignored", () => {
+Deno.test("messages of the gateway are parsed, and any other input is ignored", () => {
   const event = { id: "e:7", agent: "ada", turn_id: null, at: 1, kind: "notice", payload: {} };
   assert.equal(parseEvent(event)?.seq, 7);
   for (const broken of [null, 1, "x", [], {}, { id: "e" }, { id: ":1" }, { id: "e:x" }]) {

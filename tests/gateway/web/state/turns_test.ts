@@ -193,7 +193,7 @@ Deno.test("runningTurn() is the one that works, else the first that waits", () =
   assert.equal(runningTurn(turnsOf([...works, event("turn_ended", {})])), undefined);
 });
 
-Deno.test("the line of a call says what, to what and for how long", () => {
+Deno.test("the line of a call names the tool, its subject and its duration", () => {
   assert.equal(toolSort("git_log"), "read");
   assert.equal(toolSort("bash"), "run");
   assert.equal(toolSort("strange"), "other");
@@ -230,7 +230,7 @@ Deno.test("a cut turn works until its end is seen; a turn without its end has en
   assert.deepEqual([torn?.state, torn?.outcome], ["ended", undefined]);
 });
 
-Deno.test("a fold is the same one when calls come at either end", () => {
+Deno.test("a fold keeps its identity when calls are added at either end", () => {
   const question = asked();
   const calls = ["a", "b", "c", "d", "e"].map((id) => call("bash", id));
   const keys = [calls.slice(1), calls, calls.slice(1, 4)].map((some) =>

@@ -96,7 +96,7 @@ Deno.test("a body that is read during its answer arrives complete or fails", asy
   }
 });
 
-Deno.test("a client whose body is not read is noticed, too, when it disconnects", async () => {
+Deno.test("a client that disconnects is noticed even if its body is not read", async () => {
   const answering = Promise.withResolvers<void>();
   const cancelled = Promise.withResolvers<void>();
   const listener = await serve({
@@ -205,7 +205,7 @@ Deno.test("a body that differs from its stated length closes its upstream connec
   }
 });
 
-Deno.test("what was sent through a tunnel before it ended arrives", async () => {
+Deno.test("bytes that were sent through a tunnel before its end arrive", async () => {
   const server = Deno.listen(LOOPBACK);
   const { port } = server.addr as Deno.NetAddr;
   const over = Promise.withResolvers<void>();
@@ -245,7 +245,7 @@ Deno.test("what was sent through a tunnel before it ended arrives", async () => 
   }
 });
 
-Deno.test("a refused upgrade is read by a client that has sent more than is kept", async () => {
+Deno.test("a client that has sent too much still reads the refusal of its upgrade", async () => {
   const refusal: Answer = { status: 403, headers: [], body: bytesOf("n".repeat(3_000)) };
   const listener = await serve({ upgrade: (_request, wire) => refuseUpgrade(wire, refusal) });
   const head = "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";

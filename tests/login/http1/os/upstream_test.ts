@@ -260,7 +260,7 @@ test("an abort drops the connection before and during an answer", async (connect
   assert.equal(await faultOf(get(upstream, { abortHandle: before })), "aborted");
 });
 
-test("bodies go up with their length, or in chunks", (connection) => {
+test("bodies are sent upstream with their length, or in chunks", (connection) => {
   return sendText(connection, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
 }, async ({ upstream, requests }) => {
   const body = () => new Blob(["abc"]).stream();

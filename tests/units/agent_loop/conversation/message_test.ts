@@ -40,7 +40,7 @@ const end = (reason?: string): SessionRecord => ({
   ...defined({ reason }),
 });
 
-Deno.test("messagesOf() gives a call without result a synthetic one", () => {
+Deno.test("messagesOf() adds a synthetic result to a call without one", () => {
   const messages = messagesOf([user("go"), call("c1"), user("and?")]);
   assert.deepEqual(messages.map((message) => message.role), [
     "user",
@@ -63,7 +63,7 @@ Deno.test("messagesOf() drops results without call and repeated results", () => 
   assert.deepEqual(messages.map((message) => message.role), ["user", "assistant", "tool"]);
 });
 
-Deno.test("messagesOf() lets the assistant say how a turn without answer ended", () => {
+Deno.test("messagesOf() adds a message that says how a turn without an answer ended", () => {
   const messages = messagesOf([user("go"), end("the endpoint is down"), user("again")]);
   assert.deepEqual(messages[1], {
     role: "assistant",
@@ -82,7 +82,7 @@ Deno.test("messagesOf() leaves a complete conversation unchanged", () => {
   ]);
 });
 
-Deno.test("messagesOf() gives valid messages whatever the records are", () => {
+Deno.test("messagesOf() returns valid messages for any records", () => {
   const id = fc.constantFrom("c1", "c2", "c3");
   const record = fc.oneof(
     fc.string().map(user),

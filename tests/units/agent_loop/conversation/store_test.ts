@@ -75,7 +75,7 @@ Deno.test("openConversation() refuses a session that another runtime holds", asy
   await first.close();
 });
 
-Deno.test("append() that fails leaves the conversation as it was", async () => {
+Deno.test("append() that fails leaves the conversation unchanged", async () => {
   const host = memoryHost();
   const conversation = must(await createConversation(FOLDER, { id: ID, cwd: "/" }, host));
   host.files.failUnder(PATH, "ENOSPC");
@@ -87,7 +87,7 @@ Deno.test("append() that fails leaves the conversation as it was", async () => {
   await conversation.close();
 });
 
-Deno.test("openConversation() rewrites a file that grew too large, counts the rest", async () => {
+Deno.test("openConversation() shortens a large file, and counts the dropped turns", async () => {
   const turns = Array.from({ length: 30 }, (_, index) => [
     JSON.stringify({ type: "user", at: 1, text: `${index} ${"x".repeat(600_000)}` }),
     JSON.stringify({ type: "end", at: 1, outcome: "completed" }),

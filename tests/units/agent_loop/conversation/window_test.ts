@@ -61,7 +61,7 @@ const history = fc.array(turn, { minLength: 1, maxLength: 8 }).map((turns) => {
   ]);
 });
 
-Deno.test("fitHistory() fits, keeps calls and results together, and keeps the last turn", () => {
+Deno.test("fitHistory() stays within the budget, and keeps calls with their results", () => {
   fc.assert(
     fc.property(history, fc.integer({ min: 1500, max: 20_000 }), (messages, budgetTokens) => {
       const fitted = fitHistory(messages, { budgetTokens });
@@ -94,7 +94,7 @@ Deno.test("fitHistory() shortens old results before it drops a turn", () => {
   assert.ok(result?.role === "tool" && /bytes left out/.test(result.text));
 });
 
-Deno.test("fitHistory() states how many turns are missing, earlier ones included", () => {
+Deno.test("fitHistory() counts the missing turns, including those dropped by earlier fits", () => {
   const messages = Array.from({ length: 40 }, (_, index): Message[] => [
     { role: "user", text: `question ${index} ${"q".repeat(600)}` },
     { role: "assistant", parts: [{ type: "text", text: "a".repeat(600) }] },
@@ -108,7 +108,7 @@ Deno.test("fitHistory() states how many turns are missing, earlier ones included
   assert.ok(historyTokens(fitted.messages) < 4_000 * 0.75);
 });
 
-Deno.test("messageTokens() errs on the high side for prose", () => {
+Deno.test("messageTokens() overestimates prose", () => {
   const text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
   assert.ok(messageTokens({ role: "user", text }) > text.length / 4);
 });

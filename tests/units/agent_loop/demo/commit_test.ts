@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { printCommit } from "units/agent_loop/demo/commit.ts";
 
-Deno.test("printCommit() reads the text of git log", () => {
+Deno.test("printCommit() prints the commit from the output of git log", () => {
   const text = [
     "commit 89abcdef0123456789abcdef0123456789abcdef",
     "Author: Mia <mia@example.org>",
@@ -22,7 +22,7 @@ Deno.test("printCommit() reads the text of git log", () => {
   );
 });
 
-Deno.test("printCommit() finds no commit in other text", () => {
+Deno.test("printCommit() returns undefined for other text", () => {
   for (
     const text of ["", "no commits", "{}", '{"commits":[]}', '{"commits":[{"hash":"a"}]}', "[]"]
   ) {

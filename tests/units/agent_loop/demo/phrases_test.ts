@@ -118,7 +118,7 @@ Deno.test("answerDemo() lists the tools of the request", () => {
   }
 });
 
-Deno.test("answerDemo() says what it is and how to connect a model for anything else", () => {
+Deno.test("answerDemo() answers anything else with what it is and how to connect a model", () => {
   const { text, call } = ask("write me a poem");
   assert.equal(call, undefined);
   assert.match(

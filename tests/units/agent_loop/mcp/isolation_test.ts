@@ -131,7 +131,7 @@ Deno.test("toolsCache() returns the previous list, and holds no secret", async (
   assert.equal((await host.files.stat(path))?.mode, 0o600);
 });
 
-Deno.test("toolsCache() drops an old list, and one of another pin, rules or way", async () => {
+Deno.test("toolsCache() drops a list that is old, or of another version or command", async () => {
   const { host, paths, open } = caches();
   const write = (text: string) => host.files.write(paths.gate("git"), text, { mode: 0o644 });
   await open().save([LOOK]);

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { proxyRecord } from "units/agent_loop/mcp/proxy_record.ts";
 
-Deno.test("proxyRecord() accepts the lines of fleetctl's proxy, and no other start", () => {
+Deno.test("proxyRecord() reads the log lines of fleetctl's proxy, and no other output", () => {
   const line = (more: Readonly<Record<string, unknown>>) =>
     JSON.stringify({ at: "t", level: "info", program: "fleetctl-mcp", event: "call", ...more });
   assert.deepEqual(proxyRecord(line({ tool: "git_log", arguments: "path" })), {

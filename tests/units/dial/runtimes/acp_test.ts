@@ -75,7 +75,7 @@ Deno.test("prompt() does not read from the runtime while an update waits", async
   await withTime(host, session.close(1_000));
 });
 
-Deno.test("cancel() gives a cancelled outcome, also when the agent answers badly", async () => {
+Deno.test("cancel() ends the turn as cancelled, even after an invalid answer", async () => {
   for (const answer of ["stop", "error"]) {
     const cancelled = Promise.withResolvers<void>();
     const { driver, host } = setUp((call) =>
@@ -218,7 +218,7 @@ for (
     ["refusal", "model-refusal"],
   ] as const
 ) {
-  Deno.test(`prompt() names the stop ${stopReason} ${code}`, async () => {
+  Deno.test(`prompt() fails with ${code} for the stop reason ${stopReason}`, async () => {
     const { driver, host } = setUp((call) =>
       serve(call, plainAgent().onRequest(methods.agent.session.prompt, () => ({ stopReason })))
     );

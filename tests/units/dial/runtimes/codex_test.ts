@@ -310,7 +310,7 @@ Deno.test("a call needs one approval: a second question about it is the server's
   assert.deepEqual(answers, [["q1", "accept"], ["q2", "cancel"]]);
 });
 
-Deno.test("an answer that comes after its question was taken back is not sent", async () => {
+Deno.test("an answer is not sent after its question was withdrawn", async () => {
   const decided = Promise.withResolvers<{ decision: "deny"; reason: string }>();
   const asked = Promise.withResolvers<void>();
   const of = codexScene((peer, { id, method }) => {
@@ -336,7 +336,7 @@ Deno.test("an answer that comes after its question was taken back is not sent", 
   assert.ok(!of.peers[0]?.seen.some(({ id }) => id === "q"));
 });
 
-Deno.test("a cancel before the turn has begun is sent when it has", async () => {
+Deno.test("a cancel that arrives before the turn begins is sent when it has begun", async () => {
   const of = codexScene((peer, { id, method }) => {
     if (method === "turn/start") {
       return peer.say({ id, result: TAKEN }, note("warning"), STARTED);

@@ -86,7 +86,7 @@ Deno.test("settle() does not ask for an agent without MCPs", async () => {
   assert.equal(asked(), 0);
 });
 
-Deno.test("a report leaves out an MCP, or states what is not known", async () => {
+Deno.test("an MCP that a report omits is absent; an unknown state counts as failed", async () => {
   const { reported, watch } = scene(() => Promise.resolve(report("melted")), [GIT, "pages"]);
   await watch.settle(NEVER);
   assert.deepEqual(reported, ["failed absent"]);

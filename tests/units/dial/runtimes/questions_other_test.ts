@@ -94,7 +94,7 @@ for (const action of ["decline", "cancel"] as const) {
   });
 }
 
-Deno.test("codex: what cannot be shown is cancelled, and a notice says why", async () => {
+Deno.test("codex: a question that cannot be shown is cancelled, with a notice", async () => {
   const { take, sent, forms } = codex({ action: "decline" });
   for (
     const [method, params, why] of [
@@ -218,7 +218,7 @@ Deno.test("acp: a program's question is answered with the person's values", asyn
   assert.deepEqual(answered, { action: "accept", content: { n: 3 } });
 });
 
-Deno.test("acp: a refusal, and a program without a person", async () => {
+Deno.test("acp: a person declines a question; a failed one is cancelled", async () => {
   for (
     const [ask, action] of [
       [() => Promise.resolve({ action: "decline" as const }), "decline"],
@@ -230,7 +230,7 @@ Deno.test("acp: a refusal, and a program without a person", async () => {
   }
 });
 
-Deno.test("acp: what cannot be shown is cancelled, and a notice says why", async () => {
+Deno.test("acp: a question that cannot be shown is cancelled, with a notice", async () => {
   const { answered, seen } = await acpAsks(
     { url: "http://vendor.example/" },
     () => Promise.reject(new Error("no question is expected")),

@@ -66,7 +66,7 @@ Deno.test("readAskUser() makes a form, and answers by the text of each question"
   });
 });
 
-Deno.test("readAskUser() refuses what a person could not answer", () => {
+Deno.test("readAskUser() refuses questions that a person could not answer", () => {
   const option = { label: "a" };
   const one = { question: "q", options: [option] };
   for (
@@ -181,7 +181,7 @@ Deno.test("an elicitation that cannot be shown is cancelled, and a notice says w
   });
 });
 
-Deno.test("a question that the program withdraws is withdrawn, and not answered", async () => {
+Deno.test("a question that the program withdraws is closed, and not answered", async () => {
   let signal: AbortSignal | undefined;
   const { take, asks, sent } = stream((_, over) => {
     signal = over;

@@ -98,7 +98,7 @@ async function run(of: DriverScene) {
   return { seen, outcome };
 }
 
-Deno.test("a turn is text as it comes, a call with arguments and result, the answer", async () => {
+Deno.test("a turn reports its text, calls, results and answer as they come", async () => {
   const result = { content: [{ type: "text", text: "abc\n" }] };
   const call = { toolCallId: "c1", toolName: "bash" };
   const of = scene(answering(

@@ -19,7 +19,7 @@ import { CONVERSATIONS_MAX, openSessionFile } from "units/dial/runtimes/session_
 
 const FOLDER = SESSION_FILE.replace("session.json", "sessions");
 
-Deno.test("of 10,000 conversations the ids of the newest are kept, used ones too", async () => {
+Deno.test("the session ids of the 10,000 most recently used conversations are kept", async () => {
   let now = 0;
   const files = memoryFiles({}, { now: () => now });
   const ports = { files, log: recordingLog() };
@@ -39,7 +39,7 @@ Deno.test("of 10,000 conversations the ids of the newest are kept, used ones too
   assert.ok(!kept.includes("c0.json"));
 });
 
-Deno.test("a full disk does not keep a conversation from being opened", async () => {
+Deno.test("a conversation opens even if the disk is full", async () => {
   const host = memoryHost({ files: { [`${FOLDER}/b.json`]: "{}" } });
   host.files.failUnder(FOLDER, "ENOSPC");
   assert.equal(await openSessionFile(host, SESSION_FILE, "b"), `${FOLDER}/b.json`);

@@ -88,7 +88,7 @@ async function run(of: DriverScene, said = "go") {
   return { seen, outcome };
 }
 
-Deno.test("a turn is text as it comes, a call with arguments and result, the answer", async () => {
+Deno.test("a turn reports its text, calls, results and answer as they come", async () => {
   const of = scene(async (peer, message) => {
     assert.deepEqual(message.message, { role: "user", content: [text("go")] });
     await peer.say(

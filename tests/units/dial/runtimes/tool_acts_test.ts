@@ -133,7 +133,7 @@ Deno.test("patchAct() names every file of a change, targets of moves too", () =>
   assert.deepEqual(patchAct(undefined), { toolClass: "edit", paths: [] });
 });
 
-Deno.test("claudeSettings() makes the program ask where a mode in the record may ask", () => {
+Deno.test("claudeSettings() lists every tool that the mode may ask about", () => {
   assert.equal(claudeSettings(undefined), undefined);
   assert.equal(claudeSettings("never"), undefined);
   for (const mode of ["changes", "outside"] as const) {

@@ -65,7 +65,7 @@ function usageIn(updates: readonly RuntimeUpdate[]) {
   return rowsOf({ models: last.models, isPartial: last.isPartial === true });
 }
 
-Deno.test("readCounts() takes whole numbers from zero on; a missing field is zero", () => {
+Deno.test("readCounts() accepts whole numbers from 0; a missing field counts as 0", () => {
   const counts = { inputTokens: 1, outputTokens: 0, cachedReadTokens: 0, cachedWriteTokens: 0 };
   assert.deepEqual(readCounts({ inputTokens: 1, outputTokens: null }), counts);
   for (const bad of [-1, 0.5, NaN, Infinity, 2 ** 53, "7", true, {}, []]) {
@@ -130,7 +130,7 @@ function resultOf(models: Readonly<Record<string, readonly [unknown, unknown, un
   return { type: "result", subtype: "success", usage: { input_tokens: 1 }, modelUsage };
 }
 
-Deno.test("stream_json: a turn's tokens are what the counters of the process grew by", () => {
+Deno.test("stream_json: a turn's tokens are the increase of the process's counters", () => {
   const usage = createStreamUsage();
   const turns: readonly (readonly [ReturnType<typeof resultOf>, unknown])[] = [
     [resultOf({ big: [300, 30, 3_000, 150] }), [["big", 300, 30, 3_000, 150]]],
@@ -172,7 +172,7 @@ function codexReport(total: readonly number[], last: readonly number[]) {
 const FIRST = codexReport([1_150, 1_000, 50, 10], [1_150, 1_000, 50, 10]);
 const SECOND = codexReport([3_450, 3_000, 150, 30], [2_300, 2_000, 100, 20]);
 
-Deno.test("codex: a turn's tokens are what the counters of the thread grew by", () => {
+Deno.test("codex: a turn's tokens are the increase of the thread's counters", () => {
   const usage = createCodexUsage();
   usage.use("gpt");
   usage.read(FIRST, true);
@@ -200,7 +200,7 @@ Deno.test("codex: a resumed thread does not count its past again", () => {
   assert.deepEqual(rowsOf(silent.take()), [["unknown", 200, 20, 2_000, 100]]);
 });
 
-Deno.test("codex: counters that go back, and reports that cannot be true", () => {
+Deno.test("codex: after a reset, counters start again; impossible reports are skipped", () => {
   const usage = createCodexUsage();
   usage.read(SECOND, true);
   usage.take();

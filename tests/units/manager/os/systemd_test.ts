@@ -131,13 +131,13 @@ function open(table: Record<string, FakeProgram>, units: readonly string[] = [])
   return { processes, services: systemdServices(processes, folders) };
 }
 
-Deno.test("parseUnitStatus() says it when the kernel ended a unit for lack of memory", () => {
+Deno.test("parseUnitStatus() reports a unit that the kernel ended for lack of memory", () => {
   const text = "Id=a.service\nLoadState=loaded\nActiveState=activating\nResult=oom-kill\n" +
     "ExecMainCode=2\nExecMainStatus=9\n";
   assert.deepEqual(parseUnitStatus(text).map(({ reason }) => reason), ["out of memory"]);
 });
 
-Deno.test("status() lists all units once and asks for properties where they matter", async () => {
+Deno.test("status() lists all units once, and reads properties only of some", async () => {
   const folder = await unitFolder();
   try {
     const { processes, services } = open({
@@ -225,7 +225,7 @@ Deno.test("status() refuses an answer that is no list of units", async () => {
   await assert.rejects(services.status(["x.service"]), /Cannot list units: Failed to connect/);
 });
 
-Deno.test("status() refuses properties of other units than those asked for", async () => {
+Deno.test("status() refuses properties of other units than the requested ones", async () => {
   const { services } = open({
     systemctl: (call) => call.print(call.args[0] === "show" ? SHOWN : printList(LISTED)),
   });
@@ -253,7 +253,7 @@ Deno.test("start() runs systemctl for exactly one unit, without fleetctl's varia
   ]);
 });
 
-Deno.test("each() needs one program for many units, and reloads nothing", async () => {
+Deno.test("each() starts one program for many units, and reloads nothing", async () => {
   const { processes, services } = open({ systemctl: () => 0 });
   const units = Array.from({ length: 150 }, (_, index) => `mcp-git-a${index}.socket`);
   for (const verb of ["enable", "disable", "start", "stop"] as const) {
@@ -299,7 +299,7 @@ Deno.test("each() names the one unit that fails, and starts no other twice", asy
   );
 });
 
-Deno.test("each() refuses what is no unit name before anything runs", async () => {
+Deno.test("each() refuses an invalid unit name before it starts a program", async () => {
   const { processes, services } = open({ systemctl: () => 0 });
   await assert.rejects(
     async () => await services.each("stop", ["a.socket", "--all"]),
@@ -404,7 +404,7 @@ for (
   });
 }
 
-Deno.test("start() refuses what is no unit name before anything runs", async () => {
+Deno.test("start() refuses an invalid unit name before it starts a program", async () => {
   const { processes, services } = open({ systemctl: () => 0, journalctl: () => 0 });
   for (
     const unit of ["--root=/x.service", "a b.service", "*.service", "", "plain", "a/b.service"]
@@ -428,7 +428,7 @@ Deno.test("journal() gives the last lines, oldest first", async () => {
   ]);
 });
 
-Deno.test("isRunning() looks for the folder that only a booted systemd makes", async () => {
+Deno.test("isRunning() checks for the folder that only a booted systemd creates", async () => {
   const root = await Deno.makeTempDir();
   try {
     const processes = fakeProcesses();

@@ -43,7 +43,7 @@ const LINES: readonly {
   { line: "/bin/a 50%", want: 'a "%" ends the value, write "%%"' },
 ];
 
-Deno.test("readExecLine() reads what systemd reads and refuses the rest with a reason", () => {
+Deno.test("readExecLine() accepts what systemd accepts, and refuses the rest with a reason", () => {
   for (const { line, want } of LINES) {
     const read = readExecLine(line, SPECIFIERS);
     const got = read.ok ? [read.value.program, ...read.value.args] : read.error;

@@ -27,7 +27,7 @@ function service(text: string): Extract<UnitSpec, { kind: "service" }> {
   return spec.value;
 }
 
-Deno.test("readUnitSpec() has the defaults of systemd", () => {
+Deno.test("readUnitSpec() uses the defaults of systemd", () => {
   const spec = service("");
   assert.deepEqual(
     [
@@ -219,7 +219,7 @@ Deno.test("specifiersOf() puts folders under the root and names the instance", (
   );
 });
 
-Deno.test("UNIT_KEYS says why a key is relaxed or refused, and judges every other key", () => {
+Deno.test("UNIT_KEYS gives a reason for each relaxed or refused key", () => {
   for (const [section, rules] of UNIT_KEYS) {
     for (const [key, rule] of rules) {
       assert.equal(rule.treatment === "honoured", rule.why === undefined, `[${section}] ${key}`);
