@@ -6,7 +6,7 @@
 
 import type { LedgerEntry } from "core/ledger/history.ts";
 import { ROLE_KEYS } from "core/secrets/init.ts";
-import { isHostOpKey } from "core/secrets/resolve.ts";
+import { HOST_OP_KEYS } from "core/secrets/resolve.ts";
 import type { SecretRef } from "core/secrets/shards.ts";
 
 const PLACED = /: ([A-Z][A-Z0-9_]*) (?:in the shared shard|of agent "([a-z][a-z0-9-]*)")$/;
@@ -23,13 +23,13 @@ export function lastChanges(
   for (const entry of newestFirst) {
     const [, key, agent] = PLACED.exec(entry.subject) ?? [];
     if (key !== undefined) remember(found, refKey(key, agent), entry);
-    else if (ROTATED.test(entry.subject)) remember(found, "host-op", entry);
-    else if (MADE.test(entry.subject)) made = entry;
+    else if (ROTATED.test(entry.subject)) {
+      for (const each of HOST_OP_KEYS) remember(found, refKey(each, undefined), entry);
+    } else if (MADE.test(entry.subject)) made = entry;
   }
   return ({ key, agent }) => {
     const placed = found.get(refKey(key, agent));
     if (placed !== undefined || agent !== undefined) return placed;
-    if (isHostOpKey(key) && found.has("host-op")) return found.get("host-op");
     return (ROLE_KEYS as readonly string[]).includes(key) ? made : undefined;
   };
 }
