@@ -14,6 +14,7 @@ import {
   makeRoot,
   quiet,
   read,
+  READY_LINE,
   shell,
   sockets,
   startRig,
@@ -23,7 +24,11 @@ leakless(
   "embeddedServices() does what the manager does, with its faults and journals",
   async () => {
     await using rig = await startRig({
-      "a.service": shell("echo hello; exec sleep 1000") + "[Install]\nWantedBy=multi-user.target\n",
+      // `start` returns when the manager has read the ready line, so it has read "hello" too.
+      "a.service": shell(
+        `echo hello >&2; ${READY_LINE}; exec sleep 1000`,
+        "X-FleetctlReady=log",
+      ) + "[Install]\nWantedBy=multi-user.target\n",
       "bad.service": shell("echo why >&2; exit 4", "X-FleetctlReady=log"),
     });
     const client = embeddedServices(rig.paths, sockets);
@@ -38,7 +43,7 @@ leakless(
       "a.service",
       "bad.service",
     ]);
-    assert.equal((await client.journal("a.service", 5)).at(-1), "hello");
+    assert.ok((await client.journal("a.service", 5)).includes("hello"));
     await assert.rejects(client.start("bad.service"), (thrown) => {
       assert(thrown instanceof ServiceFault);
       assert.deepEqual(

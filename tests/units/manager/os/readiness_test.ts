@@ -2,9 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ServiceFault } from "units/manager/service_manager.ts";
-import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
-
-const READY_LINE = `echo '{"event":"ready"}' >&2`;
+import { leakless, READY_LINE, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 leakless("start() resolves when the log says ready", async () => {
   await using rig = await startRig();

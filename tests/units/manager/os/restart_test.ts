@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { leakless, shell, startRig } from "tests/units/manager/os/rig.ts";
+import { leakless, READY_LINE, shell, startRig } from "tests/units/manager/os/rig.ts";
 
 leakless("a failing service is started again with a growing delay until the limit", async () => {
   await using rig = await startRig({
@@ -75,7 +75,7 @@ leakless("start() during the delay starts the service at once", async () => {
   const flag = rig.path("flag");
   await rig.write({
     "a.service": shell(
-      `test -e ${flag} || exit 1; echo '{"event":"ready"}' >&2; exec sleep 1000`,
+      `test -e ${flag} || exit 1; ${READY_LINE}; exec sleep 1000`,
       "Restart=always\nRestartSec=1h\nX-FleetctlReady=log",
     ),
   });

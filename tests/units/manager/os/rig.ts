@@ -116,6 +116,9 @@ export async function startRig(
   };
 }
 
+/** Shell command that reports readiness, for units with `X-FleetctlReady=log`. */
+export const READY_LINE = `echo '{"event":"ready"}' >&2`;
+
 /** A service that runs a shell script. */
 export function shell(script: string, more = ""): string {
   const escaped = script.replaceAll("\\", "\\\\").replaceAll('"', '\\"')

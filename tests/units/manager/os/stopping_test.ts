@@ -6,15 +6,21 @@
 
 import assert from "node:assert/strict";
 import { readProcess, readTable } from "core/os/proc.ts";
-import { kernel, leakless, processesOf, shell, startRig } from "tests/units/manager/os/rig.ts";
+import {
+  kernel,
+  leakless,
+  processesOf,
+  READY_LINE,
+  shell,
+  startRig,
+} from "tests/units/manager/os/rig.ts";
 
-const READY = `echo '{"event":"ready"}' >&2`;
 const READY_KEY = "X-FleetctlReady=log";
 
 leakless("stop() kills a service that ignores SIGTERM, with its children", async () => {
   await using rig = await startRig({
     "a.service": shell(
-      `trap '' TERM; (trap '' TERM; sleep 1000) & ${READY}; while :; do sleep 1000; done`,
+      `trap '' TERM; (trap '' TERM; sleep 1000) & ${READY_LINE}; while :; do sleep 1000; done`,
       `${READY_KEY}\nTimeoutStopSec=100ms`,
     ),
   });
@@ -28,7 +34,7 @@ leakless("stop() kills a service that ignores SIGTERM, with its children", async
 leakless("a service that dies takes its children along, even from another session", async () => {
   await using rig = await startRig();
   const script = rig.path("daemon.sh");
-  await Deno.writeTextFile(script, `sleep 1000 &\n${READY}\nsleep 1000\n`);
+  await Deno.writeTextFile(script, `sleep 1000 &\n${READY_LINE}\nsleep 1000\n`);
   await rig.write({
     "a.service": shell(`setsid /bin/sh ${script} & exec sleep 1000`, READY_KEY),
   });
@@ -54,7 +60,7 @@ leakless("KillMode=mixed asks only the main process", async () => {
   const signals = rig.path("heard");
   await rig.write({
     "a.service": shell(
-      `(trap 'echo child >> ${signals}' TERM; ${READY}; while :; do sleep 0.01; done) & ` +
+      `(trap 'echo child >> ${signals}' TERM; ${READY_LINE}; while :; do sleep 0.01; done) & ` +
         `trap 'echo main >> ${signals}; exit 0' TERM; while :; do sleep 0.01; done`,
       `${READY_KEY}\nKillMode=mixed`,
     ),
@@ -73,7 +79,8 @@ leakless("KillMode=process lets children finish, but not outlive the manager", a
   // A child with its own session and environment, like the verbs that the daemon starts.
   await Deno.writeTextFile(
     script,
-    `${READY}\nread line < ${question}\necho "heard $line"\necho done > ${answer}\nsleep 1000\n`,
+    `${READY_LINE}\nread line < ${question}\necho "heard $line"\n` +
+      `echo done > ${answer}\nsleep 1000\n`,
   );
   await rig.write({
     "a.service": shell(
@@ -114,7 +121,7 @@ leakless("close() stops dependents before what they need", async () => {
 leakless("kill() ends at once what close() would wait for", async () => {
   await using rig = await startRig({
     "a.service": shell(
-      `trap '' TERM; ${READY}; while :; do sleep 1000; done`,
+      `trap '' TERM; ${READY_LINE}; while :; do sleep 1000; done`,
       `${READY_KEY}\nTimeoutStopSec=1h`,
     ),
   });
