@@ -115,7 +115,10 @@ story("an endpoint that cannot be reached can be connected without the test", as
   await model(page).fill("m");
   await connect(page).click();
   await page.getByText("The address does not answer").waitFor();
+  const release = models.hold();
   await page.getByRole("button", { name: "Connect without testing" }).click();
+  await page.getByRole("button", { name: "Connecting…" }).waitFor();
+  release();
   await page.getByText("ada now uses m at http://nowhere.example/v1.").waitFor();
   assert.ok(models.calls.at(-1)?.argv.includes("--no-check"));
   assert.equal(models.calls.at(-1)?.stdin, undefined);
@@ -129,15 +132,30 @@ story("the form waits while the agent works, and the wait can be stopped", async
   await page.getByRole("button", { name: "Model of ada" }).click();
   await page.getByRole("radio", { name: "Demo model" }).click();
   await page.getByRole("button", { name: "Use the demo model" }).click();
-  await page.getByText("ada works on a turn. The test starts when the turn ends.").waitFor();
+  await page.getByText("ada works on a turn. The model changes when the turn ends.").waitFor();
+  await page.getByRole("button", { name: "Waiting…" }).waitFor();
   await page.getByRole("button", { name: "Stop waiting" }).click();
   await page.getByText("ada works on a turn").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Use the demo model" }).click();
-  await page.getByText("ada works on a turn. The test starts when the turn ends.").waitFor();
+  await page.getByText("ada works on a turn. The model changes when the turn ends.").waitFor();
   assert.equal(models.calls.length, 1);
   await ada.end(turnId);
   await page.getByText("ada now uses the built-in demo model.").waitFor();
   assert.equal(models.calls.length, 2);
+});
+
+story("the form says that a test waits while the agent works", async (of) => {
+  const { scene, ada, page } = of;
+  await open(page);
+  await scene.ask("ada", "work");
+  const { turnId } = await ada.takeTurn();
+  await model(page).fill("big-1");
+  await key(page).fill(GOOD_KEY);
+  await connect(page).click();
+  await page.getByText("ada works on a turn. The test starts when the turn ends.").waitFor();
+  await page.getByRole("button", { name: "Waiting…" }).waitFor();
+  await ada.end(turnId);
+  await page.getByText("ada now uses big-1 at Anthropic.").waitFor();
 });
 
 story("a key is in no URL, storage or markup, and is removed with the dialog", async (of) => {

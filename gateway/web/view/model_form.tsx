@@ -93,7 +93,10 @@ function useModelChoice(agent: string) {
     setForm(next);
   };
   const isHeldUp = phase === "waiting" && isWorking;
-  return { card, form, phase, faults, isHeldUp, load, submit, edit, stop: () => setPhase("ready") };
+  // The demo model is part of the product, so nothing is tested.
+  const isTested = isChecked.current && form?.provider !== "demo";
+  const stop = () => setPhase("ready");
+  return { card, form, phase, faults, isHeldUp, isTested, load, submit, edit, stop };
 }
 
 /** The form for one agent. */
@@ -145,7 +148,8 @@ export function ModelForm({ agent }: { readonly agent: string }) {
       {act.isHeldUp
         ? (
           <p class="form-note" role="status">
-            {agent} works on a turn. The test starts when the turn ends.
+            {agent} works on a turn. {act.isTested ? "The test starts" : "The model changes"}{" "}
+            when the turn ends.
           </p>
         )
         : null}
@@ -159,11 +163,17 @@ export function ModelForm({ agent }: { readonly agent: string }) {
           : null}
         {act.isHeldUp ? <button type="button" onClick={act.stop}>Stop waiting</button> : null}
         <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? "Testing…" : isDemo ? "Use the demo model" : "Test and connect"}
+          {isBusy ? busyWord(act) : isDemo ? "Use the demo model" : "Test and connect"}
         </button>
       </div>
     </form>
   );
+}
+
+/** Returns the label of the button while the form works. */
+function busyWord({ isHeldUp, isTested }: Record<"isHeldUp" | "isTested", boolean>): string {
+  if (isHeldUp) return "Waiting…";
+  return isTested ? "Testing…" : "Connecting…";
 }
 
 function Loading({ faults, retry }: { readonly faults: FormFaults; readonly retry: () => void }) {
