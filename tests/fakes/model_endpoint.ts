@@ -27,6 +27,8 @@ export type ModelReply =
     readonly rawArguments?: string;
     /** Tokens that the answer reports; a few when absent. */
     readonly usage?: ReplyUsage;
+    /** The answer begins when this has resolved. */
+    readonly after?: Promise<void>;
   }
   /** An HTTP status with headers and a body. */
   | {
@@ -97,6 +99,7 @@ export async function startFakeModel(isAside: IsAside = () => false): Promise<Fa
     requests.push(seen);
     const next = replies.shift();
     const reply = typeof next === "function" ? next(seen) : next;
+    if (reply?.kind === "answer") await reply.after;
     if (reply?.kind === "hang") response.on("close", () => hungUp.resolve());
     respond(reply ?? SCRIPT_OVER, seen, response);
   });

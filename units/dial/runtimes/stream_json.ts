@@ -24,6 +24,7 @@ import { askSafely } from "units/dial/runtimes/question.ts";
 import { createStreamAsks, type StreamAsks } from "units/dial/runtimes/stream_json_asks.ts";
 import { claudeSettings } from "units/dial/runtimes/claude_settings.ts";
 import { createStreamTasks } from "units/dial/runtimes/stream_json_tasks.ts";
+import { createStreamTurns } from "units/dial/runtimes/stream_json_turns.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
 import { createStreamUsage } from "units/dial/runtimes/stream_json_usage.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
@@ -79,11 +80,14 @@ class StreamDialect implements Dialect {
   readonly #waiters = new Map<string, Waiter>();
   readonly #reader = createStreamReader();
   readonly #tasks = createStreamTasks();
+  readonly #turns = createStreamTurns();
   readonly #usage = createStreamUsage();
   readonly #asks: StreamAsks;
   readonly #mcps: McpWatch;
   #isOpen = false;
   #isInterrupted = false;
+  /** Whether the interrupt ended only a turn that the program began itself. */
+  #interruptsNext = false;
 
   constructor(deps: DialectDeps, random: Random) {
     this.#deps = deps;
@@ -111,12 +115,16 @@ class StreamDialect implements Dialect {
 
   prompt({ text, images = [] }: Omit<Prompt, "turnId">): Promise<void> {
     this.#isInterrupted = false;
+    this.#interruptsNext = false;
+    const uuid = this.#random.uuid();
+    this.#turns.prompted(uuid);
     const shown = images.map(({ type, base64 }) => ({
       type: "image",
       source: { type: "base64", media_type: type, data: base64 },
     }));
     return this.#deps.send({
       type: "user",
+      uuid,
       message: { role: "user", content: [...shown, { type: "text", text }] },
       parent_tool_use_id: null,
     });
@@ -124,11 +132,8 @@ class StreamDialect implements Dialect {
 
   async cancel(): Promise<void> {
     this.#isInterrupted = true;
-    try {
-      await this.#request({ subtype: "interrupt" });
-    } catch {
-      // A runtime that refuses to stop is killed after the time limit of the cancel.
-    }
+    this.#interruptsNext = false;
+    await this.#interrupt();
   }
 
   read(message: Message): Reading {
@@ -136,6 +141,7 @@ class StreamDialect implements Dialect {
       this.#deps.onSession(message.session_id);
     }
     this.#tasks.read(message);
+    this.#turns.read(message);
     switch (message.type) {
       case "control_response":
         this.#readResponse(message);
@@ -150,6 +156,7 @@ class StreamDialect implements Dialect {
       case "system": {
         const isStart = message.subtype === "init";
         if (isStart) this.#deps.onVersion(textOf(message.claude_code_version));
+        if (isStart && this.#interruptsNext) void this.cancel();
         return { updates: isStart ? this.#mcps.onTurn(message) : this.#reader.read(message) };
       }
       default:
@@ -163,6 +170,14 @@ class StreamDialect implements Dialect {
 
   takeUsage(): TurnUsage | undefined {
     return this.#usage.take();
+  }
+
+  async #interrupt(): Promise<void> {
+    try {
+      await this.#request({ subtype: "interrupt" });
+    } catch {
+      // A runtime that refuses to stop is killed after the time limit of the cancel.
+    }
   }
 
   async #request(body: Message): Promise<Message> {
@@ -183,6 +198,12 @@ class StreamDialect implements Dialect {
 
   #readResult(message: Message): Reading {
     this.#usage.read(message);
+    if (this.#turns.endsOwn()) {
+      // The prompt is still to come, and its turn was cancelled.
+      this.#interruptsNext = this.#isInterrupted;
+      this.#reader.endTurn("");
+      return {};
+    }
     const outcome = outcomeOf(message);
     if (!this.#isOpen && this.#deps.sessionId !== undefined && outcome.outcome === "failed") {
       const gone = new ConversationGone(outcome.reason ?? "it does not exist");
