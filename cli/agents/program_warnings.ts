@@ -9,6 +9,7 @@
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
 import { fillLimits } from "core/limits/agent.ts";
+import type { AgentName } from "core/names.ts";
 import type { Files } from "core/ports/files.ts";
 import { fillPlaceholders, isBuiltIn, type RuntimeDefinition } from "core/runtimes/definition.ts";
 import type { Facts } from "units/reconcile/facts.ts";
@@ -54,8 +55,14 @@ async function notInstalled(
     "runtime-not-installed",
     `Cannot start runtime "${definition.name}": ${JSON.stringify(path)} ${found}, ` +
       "must be an executable file",
-    { hints: [definition.install ?? `ls -l ${path}`] },
+    { hints: [definition.install ?? `ls -l ${path}`, ...signInOf(definition, agent.name)] },
   );
+}
+
+/** A program that is not installed yet has no credential either. */
+function signInOf({ install, signIn }: RuntimeDefinition, agent: AgentName): readonly string[] {
+  if (install === undefined || signIn === undefined) return [];
+  return [fillPlaceholders(signIn, { lib: "", home: "", agent })];
 }
 
 /**

@@ -47,7 +47,7 @@ export type Answer = Pick<Parameters<typeof sendAnswer>[1], "action" | "values">
 
 /** A person who decides about approvals and answers questions; without one, none is expected. */
 export interface Person {
-  readonly decide?: () => Verdict;
+  readonly decide?: (asked: GatedEvent["payload"]) => Verdict;
   /** Undefined cancels the turn instead. */
   readonly answer?: (asked: GatedEvent["payload"]) => Answer | undefined;
 }
@@ -186,7 +186,12 @@ async function runTurn(at: At, text: string, { decide, answer }: Person) {
       if (kind !== "approval_asked") return;
       assert.ok(decide !== undefined, `nobody is to be asked: ${JSON.stringify(payload)}`);
       const { approval_id: id, digest } = payload as { approval_id: string; digest: string };
-      const decided = await sendDecision(at, { id, digest, by: "the operator", ...decide() });
+      const decided = await sendDecision(at, {
+        id,
+        digest,
+        by: "the operator",
+        ...decide(payload),
+      });
       assert.ok(decided.ok, JSON.stringify(decided));
     },
   });

@@ -73,7 +73,10 @@ for (const [state, prepare, wanted] of FILES) {
     if (wanted === null) return;
     assert.equal(found[0]?.code, "runtime-not-installed");
     assert.match(found[0]?.message ?? "", wanted);
-    assert.deepEqual(found[0]?.hints, [runtimes.get("opencode")?.install]);
+    assert.deepEqual(found[0]?.hints, [
+      runtimes.get("opencode")?.install,
+      "fleetctl secret set OPENAI_API_KEY --agent ada",
+    ]);
   });
 }
 

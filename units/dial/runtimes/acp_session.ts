@@ -29,6 +29,7 @@ import { readPromptUsage, type UsageSource } from "units/dial/runtimes/acp_usage
 import type { SupervisedChild } from "units/dial/runtimes/supervise.ts";
 import { beginTurn, failed, type RunningTurn } from "units/dial/runtimes/turn.ts";
 import type { VersionWatch } from "units/dial/runtimes/version_watch.ts";
+import { failureCode } from "units/dial/runtimes/unauthorized.ts";
 import type { PendingDenials } from "units/dial/runtimes/pending_denials.ts";
 
 /** Message with which a connection is closed after the process has ended. */
@@ -254,5 +255,5 @@ function outcomeOfError(error: RequestError): TurnOutcome {
     : typeof data.details === "string"
     ? `${error.message}: ${data.details}`
     : error.message;
-  return failed(typeof data.code === "string" ? data.code : "runtime-error", reason);
+  return failed(typeof data.code === "string" ? data.code : failureCode(reason), reason);
 }

@@ -24,6 +24,7 @@ import { askSafely } from "units/dial/runtimes/question.ts";
 import { createRpcDialogs, type RpcDialogs } from "units/dial/runtimes/rpc_jsonl_dialogs.ts";
 import { createRpcReader } from "units/dial/runtimes/rpc_jsonl_updates.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
+import { failureCode } from "units/dial/runtimes/unauthorized.ts";
 import { createUsageMeter, readCounts, type TurnUsage } from "units/dial/runtimes/usage.ts";
 
 /** The protocol. A command resumes the conversation, so no argument is added. */
@@ -178,7 +179,8 @@ class RpcDialect implements Dialect {
 }
 
 function refused(response: Message): TurnOutcome {
-  return failed("runtime-error", textOf(response.error) || "The runtime did not accept the prompt");
+  const reason = textOf(response.error) || "The runtime did not accept the prompt";
+  return failed(failureCode(reason), reason);
 }
 
 /** Returns how the last answer of the model ended. */
@@ -190,8 +192,10 @@ function outcomeOf(messages: unknown): TurnOutcome {
         "model-output-limit",
         "The model reached its output limit before the answer was complete",
       );
-    case "error":
-      return failed("runtime-error", textOf(last.errorMessage) || "The model call failed");
+    case "error": {
+      const reason = textOf(last.errorMessage) || "The model call failed";
+      return failed(failureCode(reason), reason);
+    }
     case "aborted":
       return { outcome: "cancelled" };
     default:

@@ -28,6 +28,7 @@ import { createStreamTurns } from "units/dial/runtimes/stream_json_turns.ts";
 import { createStreamReader } from "units/dial/runtimes/stream_json_updates.ts";
 import { createStreamUsage } from "units/dial/runtimes/stream_json_usage.ts";
 import { failed } from "units/dial/runtimes/turn.ts";
+import { failureCode, UNAUTHORIZED } from "units/dial/runtimes/unauthorized.ts";
 import type { TurnUsage } from "units/dial/runtimes/usage.ts";
 
 /** Creates the protocol; `random` supplies the ids of control requests. */
@@ -88,6 +89,8 @@ class StreamDialect implements Dialect {
   #isInterrupted = false;
   /** Whether the interrupt ended only a turn that the program began itself. */
   #interruptsNext = false;
+  /** Whether the endpoint did not accept the credential of the running turn. */
+  #isUnauthorized = false;
 
   constructor(deps: DialectDeps, random: Random) {
     this.#deps = deps;
@@ -116,6 +119,7 @@ class StreamDialect implements Dialect {
   prompt({ text, images = [] }: Omit<Prompt, "turnId">): Promise<void> {
     this.#isInterrupted = false;
     this.#interruptsNext = false;
+    this.#isUnauthorized = false;
     const uuid = this.#random.uuid();
     this.#turns.prompted(uuid);
     const shown = images.map(({ type, base64 }) => ({
@@ -157,6 +161,7 @@ class StreamDialect implements Dialect {
         const isStart = message.subtype === "init";
         if (isStart) this.#deps.onVersion(textOf(message.claude_code_version));
         if (isStart && this.#interruptsNext) void this.cancel();
+        if (isRefusedAgain(message)) this.#stopRetries();
         return { updates: isStart ? this.#mcps.onTurn(message) : this.#reader.read(message) };
       }
       default:
@@ -178,6 +183,13 @@ class StreamDialect implements Dialect {
     } catch {
       // A runtime that refuses to stop is killed after the time limit of the cancel.
     }
+  }
+
+  /** Ends the turn. The runtime itself would try for three minutes. */
+  #stopRetries(): void {
+    if (this.#isUnauthorized) return;
+    this.#isUnauthorized = true;
+    void this.#interrupt();
   }
 
   async #request(body: Message): Promise<Message> {
@@ -204,7 +216,9 @@ class StreamDialect implements Dialect {
       this.#reader.endTurn("");
       return {};
     }
-    const outcome = outcomeOf(message);
+    const outcome = this.#isUnauthorized && !this.#isInterrupted
+      ? orUnauthorized(outcomeOf(message))
+      : outcomeOf(message);
     if (!this.#isOpen && this.#deps.sessionId !== undefined && outcome.outcome === "failed") {
       const gone = new ConversationGone(outcome.reason ?? "it does not exist");
       for (const waiter of this.#waiters.values()) waiter.reject(gone);
@@ -218,9 +232,19 @@ class StreamDialect implements Dialect {
   }
 }
 
-/** The program's words for a key or a sign-in that the endpoint does not accept. */
-const UNAUTHORIZED =
-  /API Error: 40[13]\b|authentication_error|Invalid API key|run \/login|OAuth token (has expired|revoked)/i;
+/**
+ * Whether the endpoint has refused the credential twice. After the first refusal the runtime may
+ * renew a sign-in by itself.
+ */
+function isRefusedAgain({ subtype, error_status: status, attempt }: Message): boolean {
+  return subtype === "api_retry" && (status === 401 || status === 403) && Number(attempt) >= 2;
+}
+
+function orUnauthorized(outcome: TurnOutcome): TurnOutcome {
+  if (outcome.outcome !== "failed") return outcome;
+  return failed(UNAUTHORIZED, "The model endpoint does not accept the key or sign-in of the agent");
+}
+
 const RESULT_CODES: Readonly<Record<string, string>> = {
   error_max_turns: "steps-exhausted",
   error_max_budget_usd: "budget-exhausted",
@@ -242,9 +266,8 @@ function outcomeOf(result: Message): TurnOutcome {
     ? result.errors.filter((e) => typeof e === "string")
     : [];
   const reason = errors.join("; ") || textOf(result.result) || textOf(result.subtype);
-  const code = UNAUTHORIZED.test(reason) ? "model-unauthorized" : "runtime-error";
   return failed(
-    RESULT_CODES[textOf(result.subtype)] ?? code,
+    RESULT_CODES[textOf(result.subtype)] ?? failureCode(reason),
     reason || "The runtime ended the turn without a reason",
   );
 }

@@ -170,7 +170,7 @@ const OUTCOMES: readonly (readonly [string, readonly unknown[], TurnOutcome])[] 
   [
     "the model call fails",
     [BEGIN, end("error", { errorMessage: "401 bad key" })],
-    { outcome: "failed", code: "runtime-error", reason: "401 bad key" },
+    { outcome: "failed", code: "model-unauthorized", reason: "401 bad key" },
   ],
   [
     "a retry succeeds",
