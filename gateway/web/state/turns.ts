@@ -13,6 +13,7 @@ import {
 } from "gateway/web/state/truncations.ts";
 import type { QuestionForm, QuestionValues } from "core/questions/form.ts";
 import { type AnswerRow, answerRows, parseForm } from "gateway/web/state/questions.ts";
+import { tokensOf, type TurnTokens } from "gateway/web/state/usage.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
 /** A call of a tool. */
@@ -97,6 +98,8 @@ export interface TurnView {
   readonly cut: Truncation | undefined;
   readonly steps: readonly Step[];
   readonly outcome: Outcome | undefined;
+  /** Known once the turn has ended, if its program reports them. */
+  readonly tokens: TurnTokens | undefined;
   /** Changes when an event of the turn is added or dropped from the window. */
   readonly mark: string;
 }
@@ -196,6 +199,7 @@ function viewOf(
     cut,
     steps: fold(stepsOf(group, ended !== undefined)),
     outcome: ended === undefined ? undefined : outcomeOf(ended),
+    tokens: ended === undefined ? undefined : tokensOf(group),
     mark,
   };
 }

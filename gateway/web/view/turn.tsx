@@ -14,6 +14,7 @@ import { NEEDS_ANSWER, NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
 import { cutWords, type Truncation as CutTurn } from "gateway/web/state/truncations.ts";
 import type { Preview } from "gateway/web/state/transcript.ts";
 import type { Outcome, Step, TurnView } from "gateway/web/state/turns.ts";
+import { tokenWords, type TurnTokens } from "gateway/web/state/usage.ts";
 import { headOf, LongText } from "gateway/web/view/long_text.tsx";
 import { LiveMarkdown, Markdown } from "gateway/web/view/markdown.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
@@ -77,6 +78,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
           ? <Working turnId={turn.turnId} />
           : null}
         {turn.outcome === undefined ? null : <OutcomeLine outcome={turn.outcome} />}
+        {turn.tokens === undefined ? null : <TokenLine tokens={turn.tokens} />}
       </div>
     </article>
   );
@@ -172,6 +174,10 @@ function OutcomeLine({ outcome }: { readonly outcome: Outcome }) {
       {outcome.code === "" ? null : <code>{cleanLine(outcome.code)}</code>}
     </p>
   );
+}
+
+function TokenLine({ tokens }: { readonly tokens: TurnTokens }) {
+  return <p class="tokens" title={cleanLine(tokens.models.join(", "))}>{tokenWords(tokens)}</p>;
 }
 
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
