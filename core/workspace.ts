@@ -39,12 +39,13 @@ const SYSTEM_FOLDERS: ReadonlySet<string> = new Set([
 /** Returns the rule that the text of a workspace breaks; undefined when it breaks none. */
 export function workspaceRule(text: string): string | undefined {
   if (!/^~?\/./.test(text)) return "must be an absolute path or begin with ~/";
-  if (text.length > LENGTH_MAX) return `must have at most ${LENGTH_MAX} characters`;
-  if (UNUSABLE_IN_PATHS.test(text)) {
-    return "must not contain , \" ' \\ { } : or a control character";
-  }
-  const isPlain = partsOf(text).every((part) => part !== "" && part !== "." && part !== "..");
-  return isPlain ? undefined : "must not contain an empty part, . or ..";
+  return pathRule(text, text.replace(/^~?\//, ""));
+}
+
+/** Returns the rule that the path of a set-up script breaks; undefined when it breaks none. */
+export function setupRule(text: string): string | undefined {
+  if (/^[/~-]/.test(text)) return "must be relative to the repository's root, such as bin/setup";
+  return pathRule(text, text);
 }
 
 /** Returns the folder that a workspace stands for. */
@@ -71,6 +72,12 @@ export function workspacePlaceRule(text: string, home: string): string | undefin
   return rest.length === 0 ? `must be a folder below /${first}` : undefined;
 }
 
-function partsOf(text: string): readonly string[] {
-  return text.replace(/^~?\//, "").split("/");
+/** Returns the rule for paths that a text breaks; `parts` is what follows its beginning. */
+function pathRule(text: string, parts: string): string | undefined {
+  if (text.length > LENGTH_MAX) return `must have at most ${LENGTH_MAX} characters`;
+  if (UNUSABLE_IN_PATHS.test(text)) {
+    return "must not contain , \" ' \\ { } : or a control character";
+  }
+  const isPlain = parts.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+  return isPlain ? undefined : "must not contain an empty part, . or ..";
 }

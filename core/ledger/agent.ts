@@ -21,6 +21,11 @@ export const ASK_MODES = ["changes", "outside", "never"] as const;
 /** One of `ASK_MODES`. */
 export type AskMode = typeof ASK_MODES[number];
 
+/** A switch in an agent's record. */
+export const YES_OR_NO = ["yes", "no"] as const;
+/** One of `YES_OR_NO`. */
+export type YesOrNo = typeof YES_OR_NO[number];
+
 /** The `tools` category: deltas against the default set, MCP names only. */
 export interface ToolDeltas {
   readonly add: readonly McpName[];
@@ -44,6 +49,10 @@ export interface AgentRecord {
   readonly workspace?: string;
   /** What it asks about before it uses a built-in tool; absent means its runtime's default. */
   readonly ask?: AskMode;
+  /** Whether each new conversation gets a git worktree; absent means no. */
+  readonly worktrees?: YesOrNo;
+  /** Set-up script of a new worktree, relative to its root; absent means none. */
+  readonly setup?: string;
   /** Root-equivalent on its host. */
   readonly isAdmin: boolean;
   readonly tools: ToolDeltas;

@@ -6,11 +6,11 @@
  * @module
  */
 
-import { type AgentRecord, ASK_MODES } from "core/ledger/agent.ts";
+import { type AgentRecord, ASK_MODES, YES_OR_NO } from "core/ledger/agent.ts";
 import { nameFault, parseEmail, parseHostName, parseObjectId } from "core/names.ts";
 import type { Result } from "core/result.ts";
 import type { StringRule } from "core/text/field_reader.ts";
-import { workspaceRule } from "core/workspace.ts";
+import { setupRule, workspaceRule } from "core/workspace.ts";
 
 /** Single-text fields that a verb may change; a new one does not compile without its row. */
 export type TextFieldName = Exclude<
@@ -47,6 +47,8 @@ export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
   runOn: { key: "run_on", ...name(parseHostName) },
   workspace: { key: "workspace", rule: workspaceRule },
   ask: { key: "ask", rule: choiceRule(ASK_MODES) },
+  worktrees: { key: "worktrees", rule: choiceRule(YES_OR_NO) },
+  setup: { key: "setup", rule: setupRule },
 };
 
 /** The names of `TEXT_FIELDS`. */

@@ -28,6 +28,19 @@ const ASK_OPTION: Option = {
   summary: "Which built-in tools ask a person first: changes, outside or never",
 };
 
+const WORKTREE_OPTIONS: readonly Option[] = [
+  {
+    name: "worktrees",
+    value: "yes|no",
+    summary: "Give each new conversation a git worktree of the workspace (default no)",
+  },
+  {
+    name: "setup",
+    value: "FILE",
+    summary: "Script in the repository that prepares a new worktree",
+  },
+];
+
 /** Resource limits in an agent's record; the host has a default for each. */
 const LIMIT_OPTIONS: readonly Option[] = [
   { name: "memory-max", value: "SIZE", summary: "Memory limit, such as 2G; at least 256M" },
@@ -56,6 +69,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       { name: "login", summary: "Give the user-email a login, with a password that is shown once" },
       WORKSPACE_OPTION,
       ASK_OPTION,
+      ...WORKTREE_OPTIONS,
       ...LIMIT_OPTIONS,
       { name: "dry-run", summary: "Print what would change" },
     ],
@@ -214,6 +228,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       { name: "model", value: "model", summary: "Model; empty for the runtime's own" },
       { ...WORKSPACE_OPTION, summary: `${WORKSPACE_OPTION.summary}; empty for the default` },
       { ...ASK_OPTION, summary: `${ASK_OPTION.summary}; empty for the runtime's default` },
+      ...WORKTREE_OPTIONS,
       ...LIMIT_OPTIONS.map((option) => ({
         ...option,
         summary: `${option.summary}; empty for the host's default`,

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { workspaceFolder, workspacePlaceRule, workspaceRule } from "core/workspace.ts";
+import { setupRule, workspaceFolder, workspacePlaceRule, workspaceRule } from "core/workspace.ts";
 
 const HOME = "/home/ada";
 
@@ -24,6 +24,23 @@ Deno.test("a workspace is an absolute path or one below the home", () => {
     [`/srv/${"x".repeat(200)}`, /at most 200/],
   ] as const;
   for (const [text, words] of bad) assert.match(workspaceRule(String(text)) ?? "", words as RegExp);
+});
+
+Deno.test("a set-up script is a path inside the repository", () => {
+  for (const text of ["setup", "bin/setup", "tools/set up.sh"]) {
+    assert.equal(setupRule(text), undefined, text);
+  }
+  const bad: readonly (readonly [string, RegExp])[] = [
+    ["/bin/sh", /relative to the repository/],
+    ["~/setup", /relative to the repository/],
+    ["-x", /relative to the repository/],
+    ["", /empty part/],
+    ["bin//setup", /empty part/],
+    ["../setup", /empty part/],
+    ["a\nb", /must not contain ,/],
+    ["x".repeat(201), /at most 200/],
+  ];
+  for (const [text, words] of bad) assert.match(setupRule(text) ?? "", words, text);
 });
 
 Deno.test("~ stands for the home", () => {

@@ -5,7 +5,7 @@
  */
 
 import { DIAL_PORT, parseRegisterUrl } from "core/dial/register_url.ts";
-import { ASK_MODES, type AskMode } from "core/ledger/agent.ts";
+import { ASK_MODES, type AskMode, YES_OR_NO, type YesOrNo } from "core/ledger/agent.ts";
 import {
   type AgentName,
   type Email,
@@ -15,9 +15,18 @@ import {
   parseObjectId,
 } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
-import { ok, type Result } from "core/result.ts";
-import { oneOf, parsed, text } from "core/settings/setting_types.ts";
+import { err, ok, type Result } from "core/result.ts";
+import { oneOf, parsed, type SettingType, text } from "core/settings/setting_types.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
+import { setupRule } from "core/workspace.ts";
+
+/** A path inside the repository. */
+const SETUP_SCRIPT: SettingType<string> = {
+  parse: (given) => {
+    const rule = setupRule(given);
+    return rule === undefined ? ok(given) : err(rule);
+  },
+};
 
 /** The settings table; also the help text of the role. */
 export const DIAL_SETTINGS = {
@@ -45,6 +54,13 @@ export const DIAL_SETTINGS = {
     doc: "Which built-in tools ask a person first; the default of the runtime when not set.",
   }),
   workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),
+  worktrees: defaulted("FLEETCTL_WORKTREES", oneOf(YES_OR_NO), {
+    fallback: "no",
+    doc: "Whether each new conversation gets a git worktree of the workspace.",
+  }),
+  setup: optional("FLEETCTL_SETUP", SETUP_SCRIPT, {
+    doc: "Script in the repository that prepares a new worktree.",
+  }),
 } as const;
 
 /** Configuration of a dial unit. */
@@ -58,6 +74,9 @@ export interface DialConfig {
   readonly teamchat: { readonly url: URL; readonly owner: ObjectId } | undefined;
   readonly runtime: string;
   readonly workdir: string | undefined;
+  readonly worktrees: YesOrNo;
+  /** Path relative to the root of the repository. */
+  readonly setup: string | undefined;
   /** Absent when the agent's record sets no mode. */
   readonly ask: AskMode | undefined;
 }

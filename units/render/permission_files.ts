@@ -72,6 +72,8 @@ export interface AgentContext {
   readonly secrets: ReadonlyMap<string, string>;
 }
 
+/** Programs that create and remove worktrees, and run the set-up script. */
+const WORKTREE_PROGRAMS = ["git", "sh"];
 const AGENT_SETS = ["dial", "runtime", "mcp"];
 /** C libraries that the adapters open by absolute path. */
 const LIBC = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6"];
@@ -201,6 +203,7 @@ export function renderAgentPermissions(
     teamchat_host: teamchat === undefined ? [] : [teamchat],
     runtime_command: fillPlaceholders(context.runtime.command, placeholders),
     workspace: context.workspace,
+    worktree_programs: agent.worktrees === "yes" ? WORKTREE_PROGRAMS : [],
     client_config: fillPlaceholders(context.runtime.clientConfig.path, placeholders),
     model_hosts: modelHosts(agent, context),
     mcp_sockets: sockets,

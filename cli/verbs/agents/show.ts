@@ -97,6 +97,7 @@ function rowsOf(
     ["runs on", agent.runOn ?? "every host"],
     ["workspace", workspace],
     ["asks", agent.ask ?? (ask === undefined ? undefined : `${ask} (default of its runtime)`)],
+    ["worktrees", worktreesText(agent)],
     ["limits", limitsText(agent.limits, limits)],
     ["created", agent.created],
     ["dial keys", agent.dialKeys === undefined ? "none yet" : String(agent.dialKeys.length)],
@@ -105,6 +106,11 @@ function rowsOf(
   return rows.flatMap(([name, value]): readonly (readonly Cell[])[] =>
     value === undefined || value === "" ? [] : [[name, value]]
   );
+}
+
+function worktreesText({ worktrees, setup }: AgentRecord): string | undefined {
+  if (worktrees !== "yes") return worktrees;
+  return setup === undefined ? "yes" : `yes, prepared by ${setup}`;
 }
 
 function connectionText(connection: Connection): string {

@@ -32,6 +32,8 @@ model: vendor/model-4.1:free
 run_on: Atlas
 workspace: ~/ws
 ask: outside
+worktrees: yes
+setup: bin/setup
 admin: true
 tools:
   add: [git, notes]
@@ -52,6 +54,8 @@ dial_keys: [${KEY}]
       runOn: "atlas",
       workspace: "~/ws",
       ask: "outside",
+      worktrees: "yes",
+      setup: "bin/setup",
       isAdmin: true,
       tools: { add: ["git", "notes"], remove: ["browser"] },
       limits: {
@@ -108,8 +112,8 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}user-email: a@b.org\ntools:\n  git: true\n`,
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
-      "owner_email, runtime, provider, model, run_on, workspace, ask, admin, tools, limits, " +
-      "created, stopped, dial_keys",
+      "owner_email, runtime, provider, model, run_on, workspace, ask, worktrees, setup, admin, " +
+      "tools, limits, created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],
   },

@@ -41,6 +41,8 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
     ["FLEETCTL_WORKSPACE", context.workspace],
     ["FLEETCTL_PROJECT", context.project],
     ["FLEETCTL_ASK", agent.ask],
+    ["FLEETCTL_WORKTREES", agent.worktrees],
+    ["FLEETCTL_SETUP", agent.setup],
     ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
