@@ -54,6 +54,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "stat",
   ],
   curl: ["curl"],
+  findutils: ["find"],
   git: ["git"],
   grep: ["grep"],
   hostname: ["hostname"],

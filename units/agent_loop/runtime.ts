@@ -12,6 +12,7 @@ import { DEFAULT_RUNTIME } from "core/ledger/shard.ts";
 import { localCommandsFor } from "core/hints/local_hints.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
+import { MODEL_KEY_NAMES } from "core/runtimes/model_keys.ts";
 import { VERSION } from "core/version.ts";
 import { approvalReader } from "units/agent_loop/journal/approvals.ts";
 import { createJournals } from "units/agent_loop/journal/files.ts";
@@ -22,11 +23,7 @@ import { type McpPool, mcpPool } from "units/agent_loop/mcp/pool.ts";
 import { mcpServer } from "units/agent_loop/mcp/server.ts";
 import { toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 import { type LoadedModel, loadModel } from "units/agent_loop/model/provider.ts";
-import {
-  MODEL_KEY_NAMES,
-  readRuntimeSettings,
-  type RuntimeSettings,
-} from "units/agent_loop/settings.ts";
+import { readRuntimeSettings, type RuntimeSettings } from "units/agent_loop/settings.ts";
 import { bashTool } from "units/agent_loop/tools/bash.ts";
 import { fileTools } from "units/agent_loop/tools/files.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";

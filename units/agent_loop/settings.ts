@@ -79,9 +79,6 @@ export interface RuntimeSettings {
   readonly ask: AskMode | undefined;
 }
 
-/** Variables whose values are never passed to a tool and never shown. */
-export const MODEL_KEY_NAMES = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "FLEETCTL_MODEL_KEY"];
-
 /** Windows by provider: all current models of the provider have at least this one. */
 const CONTEXT_TOKENS: Readonly<Record<ModelProvider, number>> = {
   anthropic: 200_000,

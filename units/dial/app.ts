@@ -40,6 +40,7 @@ import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
 import type { DialStore } from "units/dial/store.ts";
 import { openTurnFolder, type TurnFolder } from "units/dial/turn_folder.ts";
+import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 import { createUsageReader, type StoreName } from "units/dial/usage_reader.ts";
 
 /** Ports of a dial unit. */
@@ -57,6 +58,8 @@ export interface DialOptions {
   readonly idleMs?: number | undefined;
   /** Answers the runtime's permission requests once approvals are open. */
   readonly permissions?: PermissionEndpoint;
+  /** Folders of the conversations; absent when all share one. */
+  readonly worktrees?: Worktrees;
   /** Asks a person for the runtime once questions are open. */
   readonly asks?: QuestionEndpoint;
   /** Called when the runtime's program sleeps: this process then waits, maybe for days. */
@@ -139,7 +142,11 @@ export async function startDialUnit(
   options.permissions?.open(approvals);
   options.asks?.open(personQuestions);
   const runtime = startRuntime(unit, states, personQuestions);
-  const journals = await startConnections(unit, connections, { runtime, ...pending.handlers });
+  const journals = await startConnections(unit, connections, {
+    runtime,
+    worktrees: options.worktrees,
+    ...pending.handlers,
+  });
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
   const served = { ...outgoing, approvals, personQuestions, turns, usage };
   const local = await openSocket(unit, served);

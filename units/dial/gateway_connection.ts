@@ -34,6 +34,7 @@ import { createTurnFiles, type TurnFiles } from "units/dial/turn_files.ts";
 import type { TurnFolder } from "units/dial/turn_folder.ts";
 import { createTurnImages } from "units/dial/turn_images.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
+import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 
 /** One gateway connection with its store. */
 export interface GatewayConnection {
@@ -54,6 +55,8 @@ export interface GatewayConnection {
 /** What is needed to run turns. */
 export interface TurnHandlers {
   readonly runtime: SupervisedRuntime;
+  /** Prepares the folder of a conversation before its turn. */
+  readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
   /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
   /** Called when a person has decided about an approval. */
@@ -140,6 +143,7 @@ export async function openGatewayConnection(
         images: createTurnImages(deps.turnFolder),
         onEnded: given.onEnded,
         exclusive: deps.exclusive,
+        worktrees: given.worktrees,
         onPreview: (event) => {
           link.preview(event);
           deps.onPreview(event);

@@ -12,6 +12,7 @@ import { parseDialKey } from "core/dial/proof.ts";
 import { openHost } from "core/os/host.ts";
 import { helpOrRefuse, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
+import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { idleSecondsOf } from "core/runtimes/definition.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import type { Result } from "core/result.ts";
@@ -30,6 +31,8 @@ import { releaseMemory } from "units/dial/os/release_memory.ts";
 import { createMcpStates } from "units/dial/mcp_states.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
 import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
+import { setupEnv } from "units/dial/worktrees/setup.ts";
+import { openWorktrees } from "units/dial/worktrees/worktrees.ts";
 
 const PROGRAM = "fleetctl-dial";
 const host = openHost({ log: { program: PROGRAM } });
@@ -68,19 +71,23 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     Deno.exit(2);
   }
   const home = paths.home(agent);
+  const folder = paths.dialState(agent);
+  const folders = await openFolders(config);
   const permissions = createPermissionEndpoint({
     runtime,
     mode: ask ?? defaultAskMode(definition.value),
-    workspace: workdir === undefined ? undefined : { folder: workdir, home },
+    workspace: () => {
+      const current = folders.current();
+      return current === undefined ? undefined : { folder: current, home };
+    },
     paths,
     files: host.files,
     log: host.log,
   });
   const asks = createQuestionEndpoint({ log: host.log });
-  const folder = paths.dialState(agent);
   const { files, clock, log } = host;
   const mcps = createMcpStates({ files, clock, log, folder });
-  const driver = createDriver(definition.value, host, {
+  const shared = createDriver(definition.value, host, {
     agent,
     home,
     paths,
@@ -93,12 +100,13 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
   });
   const idleSeconds = idleSecondsOf(definition.value);
   const unit = await startDialUnit(config, host, {
-    driver,
+    driver: folders.within(shared),
     mcps,
     idleMs: idleSeconds === undefined ? undefined : idleSeconds * 1_000,
     permissions,
     asks,
     releaseMemory,
+    ...defined({ worktrees: folders.worktrees }),
     hostname: Deno.hostname(),
     version: VERSION,
   });
@@ -108,6 +116,33 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
   }
   host.log.info("ready", { agent, gateway: config.cockpitUrl.host });
   return () => unit.value.close();
+}
+
+/** The folders in which the agent's programs work. */
+async function openFolders({ agent, paths, workdir, worktrees, setup }: DialConfig) {
+  const opened = workdir === undefined ? undefined : await openWorktrees({
+    ...host,
+    agent,
+    workspace: workdir,
+    isOn: worktrees === "yes",
+    setup,
+    stateDir: paths.dialState(agent),
+    env: setupEnv(env),
+  });
+  let current = workdir;
+  return {
+    worktrees: opened,
+    /** Returns the folder of the program that runs. */
+    current: () => current,
+    /** Starts programs in the folder of their conversation. */
+    within: (driver: RuntimeDriver): RuntimeDriver => ({
+      start: (signal, conversation) => {
+        const own = opened?.folderOf(conversation);
+        current = own ?? workdir;
+        return driver.start(signal, conversation, own);
+      },
+    }),
+  };
 }
 
 async function serveHost(config: HostDialConfig): Promise<() => Promise<void>> {

@@ -51,8 +51,11 @@ export function createPermissionEndpoint(deps: {
   readonly runtime: string;
   /** Which built-in tools ask. */
   readonly mode: AskMode;
-  /** Where reads and edits may pass without an approval; undefined: every path is outside. */
-  readonly workspace: Workspace | undefined;
+  /**
+   * Returns where reads and edits may pass without an approval; undefined: every path is outside.
+   * It changes with the conversation.
+   */
+  readonly workspace: () => Workspace | undefined;
   readonly paths: Paths;
   readonly files: Pick<Files, "readText" | "stat" | "list" | "realPath" | "readLink">;
   readonly log: Log;
@@ -122,7 +125,7 @@ async function runtimeTool(
   const given = argumentsOf(request.arguments);
   if (mcp === "") {
     const hasArguments = Object.keys(given).length > 0;
-    const place = await placeOf(act, workspace, files);
+    const place = await placeOf(act, workspace(), files);
     if (decideBuiltIn({ toolClass: act.toolClass, place, hasArguments }, mode) === "allow") {
       log.info("permission allowed", { tool: request.tool, mode });
       return { decision: "allow" };

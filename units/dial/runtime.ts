@@ -37,6 +37,11 @@ export interface SupervisedRuntime {
     conversation: string | undefined,
     work: (session: Result<RuntimeSession, string>) => Promise<T>,
   ): Promise<T>;
+  /**
+   * Ends the program if it has this conversation; resolves when it has ended. The next start is of
+   * the default conversation, unless a turn asks for another one.
+   */
+  leave(conversation: string): Promise<void>;
   /** Ends the runtime and does not restart it. */
   close(graceMs: number): Promise<void>;
 }
@@ -85,6 +90,8 @@ class Supervisor implements SupervisedRuntime {
   #stopIdleTimer = () => {};
   /** The session that was ended on purpose, until the next start. */
   #leaving: RuntimeSession | undefined;
+  /** Whether the program must end as soon as it has started. */
+  #isUnwanted = false;
   /** Why the program last stayed awake. */
   #stayed: string | undefined;
   #done: Promise<void> = Promise.resolve();
@@ -109,6 +116,19 @@ class Supervisor implements SupervisedRuntime {
       this.#users--;
       this.#startIdleTimer(this.#deps.idleMs);
     }
+  }
+
+  async leave(conversation: string): Promise<void> {
+    if (this.#wanted === conversation) this.#wanted = undefined;
+    if (this.#conversation !== conversation) return;
+    const session = this.#current;
+    if (session === undefined) {
+      this.#isUnwanted = true;
+      return;
+    }
+    this.#stopIdleTimer();
+    this.#leave(session);
+    await session.ended;
   }
 
   async close(graceMs: number): Promise<void> {
@@ -187,6 +207,7 @@ class Supervisor implements SupervisedRuntime {
   async #runOnce(): Promise<{ readonly ranMs: number; readonly reason: string }> {
     const { driver, clock, onState } = this.#deps;
     this.#leaving = undefined;
+    this.#isUnwanted = false;
     this.#conversation = this.#wanted;
     onState("starting");
     let session: RuntimeSession;
@@ -198,6 +219,11 @@ class Supervisor implements SupervisedRuntime {
     if (this.#stop.signal.aborted) {
       await session.close(0);
       return { ranMs: 0, reason: "stopped" };
+    }
+    if (this.#isUnwanted) {
+      this.#leaving = session;
+      await session.close(LEAVE_GRACE_MS);
+      return { ranMs: 0, reason: "its conversation was removed" };
     }
     const since = clock.monotonic();
     this.#current = session;

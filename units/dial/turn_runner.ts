@@ -14,7 +14,7 @@
 
 import { defined } from "core/defined.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
-import { errorText } from "core/errors.ts";
+import { errorText, type Refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
@@ -25,6 +25,7 @@ import { isReported, openCalls } from "units/dial/progress_table.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
 import { draftOf } from "units/dial/update_draft.ts";
 import { lostImage, type TurnImages } from "units/dial/turn_images.ts";
+import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 
 /** Runs turns. */
 export interface TurnRunner {
@@ -47,6 +48,8 @@ export interface RunnerDeps {
   readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   readonly onPreview: (event: PreviewEvent) => void;
   readonly onBusy: (isBusy: boolean) => void;
+  /** Prepares the folder of a conversation before its turn; absent when all share one folder. */
+  readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
   /** Called when the end of a turn is on disk. */
   readonly onEnded?: (turnId: string) => void;
   /** Called when a turn goes on in a new process of the runtime. */
@@ -99,6 +102,8 @@ interface Running {
   session?: RuntimeSession;
   /** Why the turn goes on; undefined in its first process. */
   restart?: string;
+  /** Ends the preparation of its folder. */
+  readonly stop: AbortController;
 }
 
 class SerialRunner implements TurnRunner {
@@ -127,6 +132,7 @@ class SerialRunner implements TurnRunner {
     const state = this.#deps.store.stateOf(turnId);
     if (state === undefined || state === "ended") return;
     const running = this.#running?.turnId === turnId ? this.#running : undefined;
+    running?.stop.abort();
     // A program may need half a minute to start. The cancel does not wait for it.
     if (running?.isStarted !== true) return await this.#end(turnId, CANCELLED);
     this.#cancelled.add(turnId);
@@ -163,23 +169,61 @@ class SerialRunner implements TurnRunner {
       return await this.#end(turnId, RESTARTED);
     }
     const restart = "the agent's dial unit was restarted";
-    await exclusive(() => this.#run(turn, { turnId, isStarted: true, restart }));
+    await exclusive(() => this.#run(turn, { isStarted: true, restart }));
     this.#running = undefined;
   }
 
-  async #run(turn: AcceptedTurn, running: Running = { turnId: turn.turnId }): Promise<void> {
+  async #run(
+    turn: AcceptedTurn,
+    begun: Pick<Running, "isStarted" | "restart"> = {},
+  ): Promise<void> {
     const { runtime } = this.#deps;
     const { turnId } = turn;
+    const running: Running = { turnId, stop: new AbortController(), ...begun };
     // Cancelled while another gateway's turn used the runtime.
     if (this.#isOver(turnId) || this.#isClosed) return await this.#ending.get(turnId);
     this.#running = running;
-    let goesOn = true;
+    let goesOn = await this.#prepare(turn, running);
     while (goesOn) {
       goesOn = await runtime.use(
         turn.conversation,
         (session) => this.#runIn(session, turn, running),
       );
     }
+  }
+
+  /** Prepares the folder of the turn. Ends the turn and returns false when that fails. */
+  async #prepare(turn: AcceptedTurn, running: Running): Promise<boolean> {
+    const { turnId, conversation } = turn;
+    const { worktrees } = this.#deps;
+    if (worktrees === undefined || conversation === undefined) return true;
+    const signal = AbortSignal.any([running.stop.signal, this.#closing.signal]);
+    const prepared = await worktrees.prepare(conversation, {
+      signal,
+      onUpdate: async (update) => {
+        await this.#begin(turn, running);
+        await this.#take(turnId, update, new Map());
+      },
+    });
+    if (prepared.ok && !signal.aborted) return true;
+    if (!signal.aborted) await this.#begin(turn, running);
+    if (this.#isOver(turnId) || running.isStarted !== true) {
+      await this.#ending.get(turnId);
+    } else if (prepared.ok || signal.aborted) {
+      await this.#end(turnId, this.#cancelled.has(turnId) ? CANCELLED : STOPPED);
+    } else await this.#end(turnId, notPrepared(prepared.error));
+    return false;
+  }
+
+  /** Records the start of a turn before its program starts, once. */
+  async #begin({ turnId, text }: AcceptedTurn, running: Running): Promise<void> {
+    const { recorder, clock } = this.#deps;
+    if (running.isStarted === true) return;
+    running.isStarted = true;
+    await recorder.record([{ at: clock.now(), turnId, kind: "turn_started", payload: {} }], {
+      move: { turnId, to: "running", text, goesOn: false },
+      isControl: true,
+    });
   }
 
   /**
@@ -221,10 +265,14 @@ class SerialRunner implements TurnRunner {
       await recorder.record([{ at, turnId, kind: "notice", payload }], { isControl: true });
       return store.find(turnId)?.text ?? turn.text;
     }
+    // The preparation of its folder may have recorded its start.
+    const started = running.isStarted === true
+      ? []
+      : [{ at, turnId, kind: "turn_started", payload: {} }];
     running.isStarted = true;
     const text = session.ok ? [...store.notes.take(), turn.text].join("\n\n") : turn.text;
     const goesOn = session.ok && session.value.goesOn === true;
-    await recorder.record([{ at, turnId, kind: "turn_started", payload: {} }], {
+    await recorder.record(started, {
       move: { turnId, to: "running", text, goesOn },
       isControl: true,
     });
@@ -384,3 +432,9 @@ class SerialRunner implements TurnRunner {
 
 /** Text of a call whose turn ended before its result. */
 const OPEN_CALL_TEXT = "[outcome unknown: the turn ended while this call ran]";
+
+/** The outcome of a turn whose folder could not be prepared. */
+function notPrepared({ code, message, details, hints }: Refusal): TurnOutcome {
+  const more = [...details, ...hints.map((hint) => `hint: ${hint}`)];
+  return { outcome: "failed", code, reason: [message, ...more].join("; ") };
+}

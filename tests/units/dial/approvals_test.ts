@@ -27,7 +27,7 @@ const CALL = {
   origin: { kind: "direct" },
 } as const;
 const OF = { policy: "p", isDestructive: true };
-const ASKS = { runtime: "runtime-x", mode: "changes", workspace: undefined } as const;
+const ASKS = { runtime: "runtime-x", mode: "changes", workspace: () => undefined } as const;
 const YES = { decision: "approved", by: "the operator", surface: "cli" } as const;
 
 async function bench(host = memoryHost()) {

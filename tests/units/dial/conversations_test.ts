@@ -6,6 +6,8 @@
  */
 
 import assert from "node:assert/strict";
+import { refusal } from "core/errors.ts";
+import { err, ok } from "core/result.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -13,15 +15,17 @@ import { hang, scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { seededRandom } from "tests/fakes/random.ts";
 import { hastyClock } from "tests/support/dial_fixture.ts";
 import { createRecorder } from "units/dial/recorder.ts";
-import { superviseRuntime } from "units/dial/runtime.ts";
+import { type SupervisedRuntime, superviseRuntime } from "units/dial/runtime.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
 import { openTurnFolder } from "units/dial/turn_folder.ts";
 import { createTurnImages } from "units/dial/turn_images.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
+import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 
 interface Scene {
   readonly store: DialStore;
   readonly runner: TurnRunner;
+  readonly runtime: SupervisedRuntime;
   /** Accepts a turn, whose id is also its text. */
   give(turnId: string, conversation?: string): void;
   /** Resolves with the payload once the event of the turn is stored. */
@@ -32,6 +36,7 @@ interface Scene {
 async function withTurns(
   driver: ReturnType<typeof scriptedRuntime>,
   work: (scene: Scene) => Promise<void>,
+  prepare: Worktrees["prepare"] = () => Promise.resolve(ok(undefined)),
 ): Promise<void> {
   const databases = memoryDatabases();
   const store = await openDialStore(databases, "/dial.db", "e1");
@@ -69,13 +74,20 @@ async function withTurns(
     exclusive: (job) => job(),
     onPreview: () => {},
     onBusy: () => {},
+    worktrees: { prepare },
   });
   const give = (turnId: string, conversation?: string) => {
     assert.ok(store.accept({ turnId, text: turnId, origin: "owner:a", conversation }).ok);
     runner.wake();
   };
   try {
-    await work({ store, runner, give, seen: (kind, turnId) => event(kind, turnId).promise });
+    await work({
+      store,
+      runner,
+      runtime,
+      give,
+      seen: (kind, turnId) => event(kind, turnId).promise,
+    });
   } finally {
     const idle = runner.close();
     await runtime.close(0);
@@ -140,6 +152,84 @@ Deno.test("a conversation that cannot be opened fails its turn; the others go on
     give("a2");
     assert.equal((await seen("turn_ended", "a2")).outcome, "completed");
     assert.equal(driver.opened.at(-1), "default");
+  });
+});
+
+Deno.test("a folder is prepared before its turn, and its reports belong to that turn", async () => {
+  const driver = scriptedRuntime(script);
+  const prepared: (string | undefined)[] = [];
+  await withTurns(driver, async ({ give, seen }) => {
+    give("a1");
+    give("b1", "b");
+    assert.equal((await seen("tool_call", "b1")).tool, "setup");
+    await seen("turn_ended", "b1");
+    assert.deepEqual(prepared, ["b"]);
+    assert.deepEqual(driver.opened, ["default", "b"]);
+  }, async (conversation, { onUpdate }) => {
+    prepared.push(conversation);
+    await onUpdate({
+      kind: "tool_call",
+      callId: "c",
+      mcp: undefined,
+      tool: "setup",
+      arguments: {},
+    });
+    return ok(undefined);
+  });
+});
+
+Deno.test("a folder that cannot be prepared fails its turn, with the hint", async () => {
+  const driver = scriptedRuntime(script);
+  await withTurns(driver, async ({ give, seen }) => {
+    give("b1", "b");
+    assert.deepEqual(await seen("turn_ended", "b1"), {
+      outcome: "failed",
+      code: "setup-failed",
+      reason: "Cannot begin the turn: it failed; hint: try",
+    });
+    give("a1");
+    await seen("turn_ended", "a1");
+    assert.deepEqual(driver.begun, ["a1"]);
+  }, () => {
+    const message = "Cannot begin the turn: it failed";
+    return Promise.resolve(err(refusal("setup-failed", message, { hints: ["try"] })));
+  });
+});
+
+Deno.test("a cancel ends the preparation of a folder", async () => {
+  for (const isReported of [true, false]) {
+    const driver = scriptedRuntime(script);
+    const begun = Promise.withResolvers<void>();
+    await withTurns(driver, async ({ runner, give, seen }) => {
+      give("b1", "b");
+      await begun.promise;
+      await runner.cancel("b1");
+      assert.equal((await seen("turn_ended", "b1")).outcome, "cancelled");
+      give("a1");
+      await seen("turn_ended", "a1");
+      assert.deepEqual(driver.begun, ["a1"]);
+    }, async (_conversation, { signal, onUpdate }) => {
+      if (isReported) await onUpdate({ kind: "notice", text: "begins" });
+      begun.resolve();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return err(refusal("worktree-stopped", "The turn was cancelled"));
+    });
+  }
+});
+
+Deno.test("a program leaves a conversation, and no other one", async () => {
+  const driver = scriptedRuntime(script);
+  await withTurns(driver, async ({ runtime, give, seen }) => {
+    give("b1", "b");
+    await seen("turn_ended", "b1");
+    await runtime.leave("c");
+    give("b2", "b");
+    await seen("turn_ended", "b2");
+    const starts = driver.starts();
+    await runtime.leave("b");
+    give("b3", "b");
+    await seen("turn_ended", "b3");
+    assert.equal(driver.starts(), starts + 1);
   });
 });
 

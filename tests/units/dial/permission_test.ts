@@ -53,7 +53,7 @@ async function bench(mode: AskMode, isWorkspaceKnown = true) {
   const endpoint = createPermissionEndpoint({
     runtime: "claude-code",
     mode,
-    workspace: isWorkspaceKnown ? WORKSPACE : undefined,
+    workspace: () => isWorkspaceKnown ? WORKSPACE : undefined,
     paths: pathsUnder("/"),
     files,
     log,

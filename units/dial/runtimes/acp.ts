@@ -29,6 +29,7 @@ import {
   CANCEL_MS,
   type DriverOptions,
   type DriverPorts,
+  launchIn,
   NOT_NEEDED,
   type RuntimeLaunch,
   spawnRuntime,
@@ -56,12 +57,12 @@ export function acpDriver(
   const { runtime, known } = launch;
   const versions = createVersionWatch({ runtime, known, log: ports.log });
   return {
-    async start(signal, conversation) {
+    async start(signal, conversation, folder) {
       if (conversation !== last) denials = createPendingDenials();
       last = conversation;
       const sessionFile = await openSessionFile(ports, options.sessionFile, conversation);
       return await startSession({
-        launch,
+        launch: launchIn(launch, folder),
         ports,
         options,
         denials,

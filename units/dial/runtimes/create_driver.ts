@@ -14,7 +14,12 @@ import { startMsOf } from "core/runtimes/needs.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { acpDriver } from "units/dial/runtimes/acp.ts";
 import { codexAppServer } from "units/dial/runtimes/codex.ts";
-import type { DriverOptions, DriverPorts, RuntimeLaunch } from "units/dial/runtimes/launch.ts";
+import {
+  childEnv,
+  type DriverOptions,
+  type DriverPorts,
+  type RuntimeLaunch,
+} from "units/dial/runtimes/launch.ts";
 import { lineDriver } from "units/dial/runtimes/line_driver.ts";
 import { RPC_JSONL } from "units/dial/runtimes/rpc_jsonl.ts";
 import {
@@ -42,9 +47,6 @@ export interface AgentContext {
   readonly askQuestion?: DriverOptions["askQuestion"];
   readonly onMcps?: DriverOptions["onMcps"];
 }
-
-/** Variables that the service manager sets for the dial unit only. */
-const WITHHELD = /^(NOTIFY_SOCKET|LISTEN_(FDS|PID|FDNAMES)|CREDENTIALS_DIRECTORY|INVOCATION_ID)$/;
 
 /** Creates the driver for `definition`. */
 export function createDriver(
@@ -131,13 +133,12 @@ function runtimeEnv(
   { env }: RuntimeDefinition,
   placeholders: Parameters<typeof fillPlaceholders>[1],
 ): Readonly<Record<string, string>> {
-  const kept = Object.entries(context.env).filter(([name]) => !WITHHELD.test(name));
   const own = Object.entries(env).map((
     [name, text],
   ) => [name, fillPlaceholders(text, placeholders)]);
   return {
     ...Object.fromEntries(own),
-    ...Object.fromEntries(kept),
+    ...childEnv(context.env),
     HOME: context.home,
     FLEETCTL_ROOT: context.paths.root,
     FLEETCTL_AGENT: context.agent,

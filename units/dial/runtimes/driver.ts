@@ -113,7 +113,8 @@ export interface RuntimeSession {
 export interface RuntimeDriver {
   /**
    * Starts the program and resumes the conversation, or begins one; without a name, the default
-   * conversation. Rejects with the reason. `signal` ends a start that is no longer needed.
+   * conversation. Rejects with the reason. `signal` ends a start that is no longer needed. `folder`
+   * is the working folder, if it is not the workspace.
    */
-  start(signal?: AbortSignal, conversation?: string): Promise<RuntimeSession>;
+  start(signal?: AbortSignal, conversation?: string, folder?: string): Promise<RuntimeSession>;
 }

@@ -77,6 +77,22 @@ export const NOT_NEEDED = "it is no longer needed";
 /** What is lost when a program ends and its next start begins a new conversation. */
 export const NOT_RESUMABLE = "its conversation cannot be resumed";
 
+/** Variables that the service manager sets for the dial unit only. */
+const WITHHELD = /^(NOTIFY_SOCKET|LISTEN_(FDS|PID|FDNAMES)|CREDENTIALS_DIRECTORY|INVOCATION_ID)$/;
+
+/** Returns the environment of the dial unit without what concerns only the unit itself. */
+export function childEnv(
+  env: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !WITHHELD.test(name)));
+}
+
+/** Returns the launch in another working folder, which the program then treats as its workspace. */
+export function launchIn(launch: RuntimeLaunch, folder: string | undefined): RuntimeLaunch {
+  if (folder === undefined) return launch;
+  return { ...launch, cwd: folder, env: { ...launch.env, FLEETCTL_WORKSPACE: folder } };
+}
+
 /** Starts the program in a separate process group; rejects with a message for people. */
 export async function spawnRuntime(launch: RuntimeLaunch, processes: Processes): Promise<Child> {
   try {

@@ -24,6 +24,7 @@ import {
   CANCEL_MS,
   type DriverOptions,
   type DriverPorts,
+  launchIn,
   NOT_NEEDED,
   NOT_RESUMABLE,
   rememberedSession,
@@ -133,10 +134,11 @@ export function lineDriver(
   // Kept across restarts: a version is shown only once.
   const versions = createVersionWatch({ runtime, known, log: ports.log });
   return {
-    async start(signal, conversation) {
+    async start(signal, conversation, folder) {
       const sessionFile = await openSessionFile(ports, options.sessionFile, conversation);
       const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
-      const starter = { protocol, launch, ports, options, versions, signal, sessionFile };
+      const at = launchIn(launch, folder);
+      const starter = { protocol, launch: at, ports, options, versions, signal, sessionFile };
       if (stored === undefined) return await startSession(starter, undefined);
       try {
         return await startSession(starter, stored);
