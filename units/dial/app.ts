@@ -142,11 +142,7 @@ export async function startDialUnit(
   options.permissions?.open(approvals);
   options.asks?.open(personQuestions);
   const runtime = startRuntime(unit, states, personQuestions);
-  const journals = await startConnections(unit, connections, {
-    runtime,
-    worktrees: options.worktrees,
-    ...pending.handlers,
-  });
+  const journals = await startConnections(unit, connections, { runtime, ...pending.handlers });
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
   const served = { ...outgoing, approvals, personQuestions, turns, usage };
   const local = await openSocket(unit, served);
@@ -170,7 +166,7 @@ export async function startDialUnit(
 
 /** Starts running turns; keeps only the journals of running ones. */
 async function startConnections(
-  { config, files, log }: UnitContext,
+  { config, options, files, log }: UnitContext,
   connections: readonly GatewayConnection[],
   handlers: TurnHandlers,
 ): Promise<JournalFiles> {
@@ -188,6 +184,7 @@ async function startConnections(
   for (const connection of inOrder) {
     connection.start({
       ...handlers,
+      worktrees: options.worktrees,
       onEnded: (turnId) => {
         handlers.onEnded(turnId);
         void journals.tidy();

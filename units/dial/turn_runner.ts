@@ -18,13 +18,20 @@ import { errorText, type Refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
-import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type { RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import { isReported, openCalls } from "units/dial/progress_table.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
-import { draftOf } from "units/dial/update_draft.ts";
-import { lostImage, type TurnImages } from "units/dial/turn_images.ts";
+import {
+  CANCELLED,
+  CANCELLED_BETWEEN,
+  notPrepared,
+  RESTARTED,
+  STOPPED,
+} from "units/dial/turn_outcomes.ts";
+import { createTurnEvents, type TurnEvents } from "units/dial/turn_events.ts";
+import type { TurnImages } from "units/dial/turn_images.ts";
 import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 
 /** Runs turns. */
@@ -56,28 +63,6 @@ export interface RunnerDeps {
   readonly onResumed?: (turnId: string) => void;
 }
 
-const RESTARTED: TurnOutcome = {
-  outcome: "interrupted",
-  code: "dial-restarted",
-  reason: "The agent's dial unit was restarted while the turn ran",
-};
-const STOPPED: TurnOutcome = {
-  outcome: "interrupted",
-  code: "dial-stopped",
-  reason: "The agent was stopped while the turn ran",
-};
-const CANCELLED: TurnOutcome = {
-  outcome: "cancelled",
-  code: "cancelled-before-start",
-  reason: "Cancelled before the runtime received it",
-};
-
-const CANCELLED_BETWEEN: TurnOutcome = {
-  outcome: "cancelled",
-  code: "cancelled-before-restart",
-  reason: "Cancelled while the runtime was not running",
-};
-
 /** Restarts of a turn without a message or a call in between. */
 const RESTARTS_MAX = 5;
 /** Pause before a runtime that does not start is tried again; it grows with each restart. */
@@ -108,6 +93,7 @@ interface Running {
 
 class SerialRunner implements TurnRunner {
   readonly #deps: RunnerDeps;
+  readonly #events: TurnEvents;
   readonly #cancelled = new Set<string>();
   /** Turns whose end is being recorded, so that each ends only once. */
   readonly #ending = new Map<string, Promise<void>>();
@@ -118,6 +104,7 @@ class SerialRunner implements TurnRunner {
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
+    this.#events = createTurnEvents(deps);
   }
 
   start(): void {
@@ -194,36 +181,42 @@ class SerialRunner implements TurnRunner {
 
   /** Prepares the folder of the turn. Ends the turn and returns false when that fails. */
   async #prepare(turn: AcceptedTurn, running: Running): Promise<boolean> {
-    const { turnId, conversation } = turn;
-    const { worktrees } = this.#deps;
-    if (worktrees === undefined || conversation === undefined) return true;
+    const { turnId, conversation, text } = turn;
+    const begin = async () => {
+      if (running.isStarted !== true) await this.#recordStart(running, { text, goesOn: false });
+    };
     const signal = AbortSignal.any([running.stop.signal, this.#closing.signal]);
-    const prepared = await worktrees.prepare(conversation, {
+    const prepared = await this.#deps.worktrees?.prepare(conversation, {
       signal,
       onUpdate: async (update) => {
-        await this.#begin(turn, running);
-        await this.#take(turnId, update, new Map());
+        await begin();
+        await this.#events.take(turnId, update, new Map());
       },
     });
-    if (prepared.ok && !signal.aborted) return true;
-    if (!signal.aborted) await this.#begin(turn, running);
-    if (this.#isOver(turnId) || running.isStarted !== true) {
-      await this.#ending.get(turnId);
-    } else if (prepared.ok || signal.aborted) {
-      await this.#end(turnId, this.#cancelled.has(turnId) ? CANCELLED : STOPPED);
-    } else await this.#end(turnId, notPrepared(prepared.error));
+    const fault = prepared?.ok === false ? prepared.error : undefined;
+    if (fault === undefined && !signal.aborted) return true;
+    if (fault !== undefined && !signal.aborted) await begin();
+    if (this.#isOver(turnId) || running.isStarted !== true) await this.#ending.get(turnId);
+    else await this.#end(turnId, this.#notPrepared(turnId, signal.aborted ? undefined : fault));
     return false;
   }
 
-  /** Records the start of a turn before its program starts, once. */
-  async #begin({ turnId, text }: AcceptedTurn, running: Running): Promise<void> {
+  #notPrepared(turnId: string, fault: Refusal | undefined): TurnOutcome {
+    if (fault !== undefined) return notPrepared(fault);
+    return this.#cancelled.has(turnId) ? CANCELLED : STOPPED;
+  }
+
+  /** Records that the turn starts; its preparation may have done so already. */
+  async #recordStart(
+    running: Running,
+    of: { readonly text: string; readonly goesOn: boolean },
+  ): Promise<void> {
     const { recorder, clock } = this.#deps;
-    if (running.isStarted === true) return;
+    const { turnId } = running;
+    const start = { at: clock.now(), turnId, kind: "turn_started", payload: {} };
+    const drafts = running.isStarted === true ? [] : [start];
     running.isStarted = true;
-    await recorder.record([{ at: clock.now(), turnId, kind: "turn_started", payload: {} }], {
-      move: { turnId, to: "running", text, goesOn: false },
-      isControl: true,
-    });
+    await recorder.record(drafts, { move: { turnId, to: "running", ...of }, isControl: true });
   }
 
   /**
@@ -265,17 +258,9 @@ class SerialRunner implements TurnRunner {
       await recorder.record([{ at, turnId, kind: "notice", payload }], { isControl: true });
       return store.find(turnId)?.text ?? turn.text;
     }
-    // The preparation of its folder may have recorded its start.
-    const started = running.isStarted === true
-      ? []
-      : [{ at, turnId, kind: "turn_started", payload: {} }];
-    running.isStarted = true;
     const text = session.ok ? [...store.notes.take(), turn.text].join("\n\n") : turn.text;
     const goesOn = session.ok && session.value.goesOn === true;
-    await recorder.record(started, {
-      move: { turnId, to: "running", text, goesOn },
-      isControl: true,
-    });
+    await this.#recordStart(running, { text, goesOn });
     return text;
   }
 
@@ -345,14 +330,14 @@ class SerialRunner implements TurnRunner {
     const { images, notes } = await turnImages.forPrompt(turnId, turn.files ?? []);
     // The first process of the turn has reported them.
     const unreported = isRestart ? [] : notes;
-    for (const note of unreported) await this.#note(turnId, note);
+    for (const note of unreported) await this.#events.note(turnId, note);
     const text = [turn.text, ...notes.map((note) => `[${note}]`)].join("\n");
     const offsets = new Map<string, number>();
     const known = isRestart ? store.progress.of(turnId) : undefined;
     const finished = session.prompt(
       { turnId, text, ...(images.length === 0 ? {} : { images }) },
       async (update) => {
-        if (!isReported(update, known)) await this.#take(turnId, update, offsets);
+        if (!isReported(update, known)) await this.#events.take(turnId, update, offsets);
       },
     );
     return await finished.catch((thrown): TurnOutcome => ({
@@ -360,42 +345,6 @@ class SerialRunner implements TurnRunner {
       code: "runtime-fault",
       reason: errorText(thrown),
     }));
-  }
-
-  /** Passes on a preview or records an event. The runtime is not read from until this is done. */
-  async #take(
-    turnId: string,
-    update: RuntimeUpdate,
-    offsets: Map<string, number>,
-  ): Promise<void> {
-    const { recorder, clock, onPreview } = this.#deps;
-    if (update.kind === "text_delta") {
-      const { messageId, text } = update;
-      const offset = offsets.get(messageId) ?? 0;
-      offsets.set(messageId, offset + text.length);
-      const payload = { message_id: messageId, text, offset };
-      return onPreview({ turn_id: turnId, kind: "text_delta", payload });
-    }
-    if (update.kind === "message") offsets.delete(update.messageId);
-    if (update.kind === "image") return await this.#keepImage(turnId, update);
-    await recorder.record([{ at: clock.now(), turnId, ...draftOf(update) }]);
-  }
-
-  async #note(turnId: string, text: string): Promise<void> {
-    const { recorder, clock } = this.#deps;
-    await recorder.record([{ at: clock.now(), turnId, kind: "notice", payload: { text } }]);
-  }
-
-  /** Stores an image, then records it. */
-  async #keepImage(
-    turnId: string,
-    { callId, image }: Extract<RuntimeUpdate, { kind: "image" }>,
-  ): Promise<void> {
-    const { recorder, clock, images } = this.#deps;
-    const kept = await images.keep(turnId, image);
-    if (typeof kept === "string") return await this.#note(turnId, lostImage(image, kept));
-    const payload = { ...kept, ...defined({ call_id: callId }) };
-    await recorder.record([{ at: clock.now(), turnId, kind: "attachment", payload }]);
   }
 
   /** Records the end of a turn; waits for an end that is being recorded. */
@@ -432,9 +381,3 @@ class SerialRunner implements TurnRunner {
 
 /** Text of a call whose turn ended before its result. */
 const OPEN_CALL_TEXT = "[outcome unknown: the turn ended while this call ran]";
-
-/** The outcome of a turn whose folder could not be prepared. */
-function notPrepared({ code, message, details, hints }: Refusal): TurnOutcome {
-  const more = [...details, ...hints.map((hint) => `hint: ${hint}`)];
-  return { outcome: "failed", code, reason: [message, ...more].join("; ") };
-}
