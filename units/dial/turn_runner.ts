@@ -186,7 +186,9 @@ class SerialRunner implements TurnRunner {
       if (running.isStarted !== true) await this.#recordStart(running, { text, goesOn: false });
     };
     const signal = AbortSignal.any([running.stop.signal, this.#closing.signal]);
-    const prepared = await this.#deps.worktrees?.prepare(conversation, {
+    // The default conversation always works in the workspace.
+    const worktrees = conversation === undefined ? undefined : this.#deps.worktrees;
+    const prepared = await worktrees?.prepare(conversation, {
       signal,
       onUpdate: async (update) => {
         await begin();
