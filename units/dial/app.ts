@@ -15,9 +15,7 @@ import type { Host } from "core/ports/host.ts";
 import { QUESTION_WAITS } from "core/questions/question.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
-import { signRegistration } from "core/teamchat/registration.ts";
 import type { DialConfig } from "units/dial/config.ts";
-import type { LinkOpening } from "units/dial/gateway_link.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
 import { createOwnerFiles, type OwnerFiles } from "units/dial/owner_files.ts";
 import {
@@ -40,6 +38,7 @@ import { superviseRuntime } from "units/dial/runtime.ts";
 import { createStateFile } from "units/dial/state_file.ts";
 import type { DialStore } from "units/dial/store.ts";
 import { openTurnFolder, type TurnFolder } from "units/dial/turn_folder.ts";
+import { registration } from "units/dial/registration.ts";
 import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 import { createUsageReader, type StoreName } from "units/dial/usage_reader.ts";
 
@@ -388,15 +387,4 @@ async function openSocket(
     log.error("local socket is not open", { error: errorText(thrown) });
     return undefined;
   }
-}
-
-/** Returns the headers for the team-chat gateway: a fresh statement, signed with the dial key. */
-async function registration(
-  agent: string,
-  { url, owner }: NonNullable<DialConfig["teamchat"]>,
-  { key, clock, random }: Pick<DialPorts, "clock" | "random"> & { readonly key: DialKey },
-): Promise<LinkOpening> {
-  const statement = { agent, owner, gateway: url.host, nonce: random.uuid() };
-  const token = await signRegistration(statement, key, clock.now());
-  return { headers: { authorization: `Bearer ${token}` } };
 }
