@@ -1,7 +1,8 @@
 /**
- * Reads a question that an MCP server asks (elicitation): form and URL mode of 2025-11-25, the same
- * inside `input_required` of 2026-07-28, and of programs that pass it on. A server is not trusted:
- * the size of its question is bounded, and a URL is shown, never opened. No I/O.
+ * Reads a question of an MCP server (elicitation), directly or passed on by a program. It supports
+ * the form and URL modes of revision 2025-11-25, which revision 2026-07-28 sends inside
+ * `input_required`. A server is not trusted: the size of its question is bounded, and a URL is
+ * shown, never opened. No I/O.
  * https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
  *
  * @module
@@ -30,15 +31,15 @@ export interface Elicitation {
   readonly schema: unknown;
 }
 
-/** Longest address that a person can compare. */
+/** The person must read the whole address before opening it. */
 const URL_LENGTH_MAX = 2_000;
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
 
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a question; an error is part of a sentence. `isAtTerminal` is true when the person is at a
- * terminal of this machine: only there an address of this machine makes sense.
+ * Reads a question; an error is part of a sentence. `isAtTerminal` is true when the person sits at
+ * a terminal of this machine. Only then an address on this machine is accepted.
  */
 export function readElicitation(
   { mcp, message: given, mode, url, schema }: Elicitation,

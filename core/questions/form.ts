@@ -1,7 +1,6 @@
 /**
- * A question of a program to a person in one form, whichever protocol asked it: a message and
- * fields, or a message and an address. It grants nothing; its answer is text for the program. No
- * I/O.
+ * A question of a program to a person in one form for all protocols: a message and fields, or a
+ * message and an address. The answer grants no right; it is only data for the program. No I/O.
  *
  * @module
  */
@@ -16,7 +15,7 @@ export const FIELD_KINDS = ["text", "number", "integer", "boolean", "choice", "c
 /** One option of a `choice` or `choices`. */
 export interface QuestionOption {
   readonly value: string;
-  /** What a person reads. */
+  /** The text that people read. */
   readonly label: string;
   readonly description?: string | undefined;
 }
@@ -97,18 +96,18 @@ export function summaryOf({ message, fields }: QuestionForm): string {
 const UNSHOWN = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
 const CONTROL = /\p{Cc}/u;
 
-/** Returns a text of a program for people: one line, without control characters. */
+/** Makes text of a program fit to display: one line, without control characters. */
 export function lineOf(value: unknown): string {
   return typeof value === "string" ? value.replace(UNSHOWN, " ").trim() : "";
 }
 
-/** Returns a text of a program for people, with its lines. */
+/** Makes text of a program fit to display, and keeps its line breaks. */
 export function linesOf(value: unknown): string {
   if (typeof value !== "string") return "";
   return value.split(/\r?\n/).map(lineOf).join("\n").trim();
 }
 
-/** A name must come back to the program unchanged, and is typed by people. */
+/** People type the name, and the program must get it back unchanged. */
 function isPlainName(name: string): boolean {
   return name !== "" && name.length <= QUESTION_LIMITS.nameLengthMax && name === lineOf(name) &&
     name !== "__proto__";

@@ -6,7 +6,7 @@
  * | asked | a person answers or declines in time | answered |
  * | asked | it expires without an answer | expired |
  * | answered | the program has received the answer | delivered |
- * | asked, answered | program gone, turn over | withdrawn |
+ * | asked, answered | the program or the turn has ended | withdrawn |
  *
  * @module
  */
@@ -29,7 +29,7 @@ export const QUESTION_STATES = [
 /** One of `QUESTION_STATES`. */
 export type QuestionState = typeof QUESTION_STATES[number];
 
-/** Reason of an agent's state `waiting-approval` when no approval waits, but a question does. */
+/** Reason of an agent's state `waiting-approval` while a question waits and no approval does. */
 export const QUESTION_WAITS = "a question waits for an answer";
 
 /** What a person did. */

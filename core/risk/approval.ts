@@ -8,10 +8,10 @@
  * | asked | it expires without a decision | expired: a denial |
  * | decided | the caller has received the verdict | delivered; final for a denial |
  * | delivered, approved | the caller uses it, with the same digest, in time | applied |
- * | asked, decided, delivered | caller gone, turn over, or policy changed | superseded |
+ * | asked, decided, delivered | the caller or turn has ended, or the policy changed | superseded |
  *
- * `applied` is stored before the call is made and is final. After a crash in between, the call was
- * not made; it is never made twice.
+ * `applied` is final and is stored before the call is made. After a crash in between, the call was
+ * not made. So no call is made twice.
  *
  * @module
  */

@@ -68,8 +68,8 @@ export function decideCall(gate: Gate, call: ToolCall): Verdict {
 }
 
 /**
- * Whether an admin agent reads as another agent, which it may not call as. Then only tools count
- * that the reviewed catalog declares read-only. The running server's own claim does not count.
+ * Whether an admin agent reads as another agent. Then it may only call tools that the reviewed
+ * catalog declares read-only, whatever the running server claims about them.
  */
 function isCrossAgentRead(origin: ToolCall["origin"]): boolean {
   return origin.kind === "relayed" && origin.root !== true;

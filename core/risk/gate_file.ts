@@ -20,7 +20,7 @@ export interface GateReader {
 }
 
 /**
- * Returns the function that tells the digest of the gate's current rules, or the refusal of a call
+ * Creates a function that returns the digest of the gate's current rules, or the refusal of a call
  * that they block.
  */
 export function gatePolicy(gate: GateReader): (call: ToolCall) => Promise<Result<string>> {

@@ -1,9 +1,9 @@
 /**
- * Whether the files of a call lie in the agent's workspace, after links are resolved. In doubt they
- * do not: a program may read an unusual path in another way than this module.
+ * Whether the files of a call are in the agent's workspace, after links are resolved. An unusual
+ * path counts as outside, because a program may interpret it in another way than this module.
  *
- * The check is made when the program asks. A file that is replaced by a link afterwards is not
- * noticed; a tool that could replace it asks first.
+ * The check happens when the program asks. It does not notice a file that is replaced by a link
+ * afterwards, but a tool that could replace it asks first.
  *
  * @module
  */
@@ -26,7 +26,7 @@ type PathFiles = Pick<Files, "realPath" | "readLink">;
 const PATH_KEYS = ["path", "file_path", "filePath", "filepath", "notebook_path"];
 /** Longest path of Linux, in characters. */
 const PATH_LENGTH_MAX = 4096;
-/** Characters that a program may drop or replace: controls, backslashes, unusual blanks. */
+/** Characters that a program may drop or replace: controls, backslashes, unusual spaces. */
 const DOUBTFUL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\\]|(?! )\p{Zs}/u;
 /** Beginnings that a program may expand or drop: `~user`, `@file`, `file://`. */
 const EXPANDED = /^(?:~[^/]|@|[a-z][a-z0-9+.-]*:)/i;
@@ -96,7 +96,7 @@ async function namesInside(
     const resolved = await resolvedRest(written, tree);
     return resolved === undefined ? undefined : [written, resolved];
   } catch {
-    // A file where a folder should be, a loop of links, or no right to look.
+    // A file where a folder should be, a loop of links, or a missing right.
     return undefined;
   }
 }
@@ -109,8 +109,8 @@ interface Tree {
 }
 
 /**
- * Returns the names below the workspace without `.` and `..`. Programs apply `..` to the text, the
- * kernel to the target of a link, so `..` is used only after a folder that is no link.
+ * Returns the names below the workspace without `.` and `..`. Programs apply `..` to the text of a
+ * path, but the kernel applies it to the target of a link. So `..` after a link is refused.
  */
 async function writtenRest(
   path: string,

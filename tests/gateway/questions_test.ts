@@ -1,6 +1,6 @@
 /**
  * A question of a program on its full path: dial unit, gateway, the owner's request, and back. It
- * covers who may answer, misfits, two answers at once, and an agent that was away.
+ * covers who may answer, invalid values, two answers at once, and an agent that was away.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * Questions of programs in the page: the form with each kind of field, the answer in the
- * transcript, misfits, keys, a lost connection, and answers given elsewhere meanwhile.
+ * transcript, invalid values, keys, a lost connection, and answers given elsewhere meanwhile.
  *
  * @module
  */
@@ -42,8 +42,12 @@ const FIELDS = [
   { name: "note", title: "Note", kind: "text", required: false, description: "In one line" },
 ];
 
-/** Makes a program ask. */
-async function asks(of: RunningTurn, id: string, more: Readonly<Record<string, unknown>> = {}) {
+/** Sends a question of a program. */
+async function askQuestion(
+  of: RunningTurn,
+  id: string,
+  more: Readonly<Record<string, unknown>> = {},
+) {
   await of.agent.emit("question_asked", {
     question_id: id,
     mcp: "hub",
@@ -54,8 +58,10 @@ async function asks(of: RunningTurn, id: string, more: Readonly<Record<string, u
   }, { turnId: of.turnId });
 }
 
-/** The agent receives the answer and hands it over, as its dial unit does. */
-async function takes({ agent, turnId }: RunningTurn): Promise<Readonly<Record<string, unknown>>> {
+/** The agent receives the answer and delivers it to the program, as its dial unit does. */
+async function receiveAnswer(
+  { agent, turnId }: RunningTurn,
+): Promise<Readonly<Record<string, unknown>>> {
   const { type: _, ...answer } = await agent.client.next("question_answer");
   await agent.emit("question_answered", answer, { turnId });
   const { question_id } = answer;
@@ -68,7 +74,7 @@ const send = (of: Locator) => of.getByRole("button", { name: "Send", exact: true
 
 story("a question is a form with labelled fields, and the answer is in the log", async (of) => {
   const { page } = of;
-  await asks(of, "q1", { fields: FIELDS });
+  await askQuestion(of, "q1", { fields: FIELDS });
   await page.getByRole("heading", { name: "MCP hub asks" }).waitFor();
   for (const part of ["Which colour shall it be?", "like the sea", "expires in 12 min"]) {
     await card(page).filter({ hasText: part }).waitFor();
@@ -82,7 +88,7 @@ story("a question is a form with labelled fields, and the answer is in the log",
   await page.getByLabel("E-mail").fill("ada@example.org");
   await page.getByLabel("Note").fill("two\nlines");
   await send(card(page)).click();
-  const { values, ...answer } = await takes(of);
+  const { values, ...answer } = await receiveAnswer(of);
   assert.deepEqual(answer, {
     question_id: "q1",
     action: "answered",
@@ -105,7 +111,7 @@ story("a question is a form with labelled fields, and the answer is in the log",
 
 story("an invalid value is shown at its field, and nothing is sent", async (of) => {
   const { page } = of;
-  await asks(of, "q1", { fields: FIELDS });
+  await askQuestion(of, "q1", { fields: FIELDS });
   await page.getByLabel("How many").fill("12");
   await send(card(page)).click();
   await page.getByText("must be given").waitFor();
@@ -116,45 +122,49 @@ story("an invalid value is shown at its field, and nothing is sent", async (of) 
   await page.getByRole("radio", { name: "Red" }).check();
   await page.getByLabel("How many").fill("2");
   await send(card(page)).click();
-  assert.deepEqual((await takes(of)).values, { colour: "r", n: 2 });
+  assert.deepEqual((await receiveAnswer(of)).values, { colour: "r", n: 2 });
 });
 
 story("a form can be filled in with the keyboard alone", async (of) => {
   const { page } = of;
-  await asks(of, "q1");
+  await askQuestion(of, "q1");
   await page.getByRole("radio", { name: "Blue" }).focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  assert.deepEqual((await takes(of)).values, { colour: "r" });
+  assert.deepEqual((await receiveAnswer(of)).values, { colour: "r" });
   await card(page).waitFor({ state: "detached" });
   await page.locator("#composer:focus").waitFor();
 });
 
 story("a question can be declined; one without fields can be accepted", async (of) => {
   const { page } = of;
-  await asks(of, "q1");
+  await askQuestion(of, "q1");
   await page.getByRole("button", { name: "Decline" }).click();
-  const { action, values } = await takes(of);
+  const { action, values } = await receiveAnswer(of);
   assert.deepEqual([action, values], ["declined", undefined]);
   await page.locator(".asked", { hasText: "declined by ada@example.org" }).waitFor();
-  await asks(of, "q2", { mcp: null, message: "Shall I go on?", fields: [] });
+  await askQuestion(of, "q2", { mcp: null, message: "Shall I go on?", fields: [] });
   await page.getByRole("heading", { name: "ada asks" }).waitFor();
   await page.getByRole("button", { name: "Accept" }).click();
-  assert.deepEqual((await takes(of)).values, {});
+  assert.deepEqual((await receiveAnswer(of)).values, {});
 });
 
 story("an address is text that the page does not open", async (of) => {
   const { page } = of;
-  await asks(of, "q1", { message: "Sign in", fields: [], url: "https://vendor.example/login?a=1" });
+  await askQuestion(of, "q1", {
+    message: "Sign in",
+    fields: [],
+    url: "https://vendor.example/login?a=1",
+  });
   await card(page).getByText("https://vendor.example/login?a=1").waitFor();
   assert.equal(await card(page).locator("a").count(), 0);
   await page.getByRole("button", { name: "I have opened it" }).click();
-  assert.equal((await takes(of)).action, "answered");
+  assert.equal((await receiveAnswer(of)).action, "answered");
 });
 
 story("without a connection nothing can be sent", async (of) => {
   const { page, scene } = of;
-  await asks(of, "q1");
+  await askQuestion(of, "q1");
   await page.getByRole("radio", { name: "Blue" }).check();
   scene.network.refuse(true);
   scene.network.cut();
@@ -164,14 +174,14 @@ story("without a connection nothing can be sent", async (of) => {
   scene.network.refuse(false);
   await page.getByRole("button", { name: "Try now" }).click();
   await page.getByText("expires in 12 min").waitFor();
-  // What was filled in is still there.
+  // The entered values are kept.
   await send(card(page)).click();
-  assert.deepEqual((await takes(of)).values, { colour: "b" });
+  assert.deepEqual((await receiveAnswer(of)).values, { colour: "b" });
 });
 
 story("a late answer is reported, and the card is removed with the question", async (of) => {
   const { page } = of;
-  await asks(of, "q1");
+  await askQuestion(of, "q1");
   await card(page).waitFor();
   // Another person answers on a command line; this tab is not notified yet.
   await page.route("**/api/questions?*", (route) => route.abort());
@@ -191,8 +201,8 @@ story(
   "a withdrawn question is removed, and a page opened later shows the waiting ones",
   async (of) => {
     const { page } = of;
-    await asks(of, "q1");
-    await asks(of, "q2", { message: "And which size?" });
+    await askQuestion(of, "q1");
+    await askQuestion(of, "q2", { message: "And which size?" });
     await untilCount(card(page), 2);
     await of.agent.emit("question_ended", { question_id: "q1", state: "withdrawn" }, {
       turnId: of.turnId,
@@ -206,7 +216,7 @@ story(
 
 story("a question outside of a turn is shown with its answer", async (of) => {
   const { page, agent } = of;
-  await asks({ ...of, turnId: undefined as unknown as string }, "q1");
+  await askQuestion({ ...of, turnId: undefined as unknown as string }, "q1");
   await page.getByRole("radio", { name: "Blue" }).check();
   await send(card(page)).click();
   const { type: _, ...answer } = await agent.client.next("question_answer");
@@ -222,7 +232,7 @@ story("the list of agents shows that an answer is needed", async ({ page, agent 
 
 story("the card is accessible, and its text is not interpreted", async (of) => {
   const { page } = of;
-  await asks(of, "q1", {
+  await askQuestion(of, "q1", {
     message: "‮<img src=x onerror=alert(1)>\u001b[31m",
     fields: FIELDS.map((field) => ({ ...field, title: `<script>${field.title}</script>` })),
   });

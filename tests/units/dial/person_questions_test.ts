@@ -1,6 +1,6 @@
 /**
- * The dial unit's questions to a person alone: the first answer, misfits, time, restarts, the end
- * of a turn, a full disk, and the wrong person.
+ * Questions to a person in the dial unit, without a gateway: the first answer, invalid values,
+ * expiry, restarts, the end of a turn, a full disk, and a person who may not answer.
  *
  * @module
  */
