@@ -16,6 +16,12 @@ const BUBBLEWRAP: HostProgram = { anyOf: ["bwrap"], install: "apt-get install bu
 /** The Node engine itself; it is not part of the package. */
 const NODE: HostProgram = { anyOf: ["node"], install: "apt-get install nodejs" };
 
+/** Permissions that the sandbox does not limit, and why. */
+const UNENFORCED = [
+  ["run", "its sandbox also confines the programs that it starts"],
+  ["sys", "its sandbox cannot enforce it"],
+] as const;
+
 /** Returns the programs that a host must have to start a server in its sandbox. */
 export function sandboxPrograms(
   of: Pick<Manifest, "source" | "engine" | "permissions">,
@@ -33,12 +39,9 @@ export function sandboxPrograms(
  */
 export function checkSandboxed(read: FieldReader, who: string): void {
   if (read.has(["run_as"])) read.fault(["run_as"], "must be absent: root would leave the sandbox");
-  for (const kind of ["run", "sys"]) {
+  for (const [kind, why] of UNENFORCED) {
     if (read.has(["permissions", kind])) {
-      read.fault(
-        ["permissions", kind],
-        `is not allowed for ${who}: child processes run in the same sandbox`,
-      );
+      read.fault(["permissions", kind], `is not allowed for ${who}: ${why}`);
     }
   }
   for (const kind of ["read", "write"]) {

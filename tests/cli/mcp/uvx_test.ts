@@ -189,8 +189,14 @@ Deno.test("a manifest of a Python package accepts nothing that cannot be enforce
   assert.ok(parseManifest(`${base}permissions: {net: ["*"], read: ["/srv"]}\n`, site).ok);
   for (
     const [line, want] of [
-      ["permissions: {run: [git]}", /permissions\.run: is not allowed for a Python server/],
-      ["permissions: {sys: [hostname]}", /permissions\.sys: is not allowed for a Python server/],
+      [
+        "permissions: {run: [git]}",
+        /run: is not allowed for a Python server: its sandbox also confines the programs/,
+      ],
+      [
+        "permissions: {sys: [hostname]}",
+        /permissions\.sys: is not allowed for a Python server: its sandbox cannot enforce it/,
+      ],
       ["permissions: {read: ['/a:b']}", /must not contain a space, colon/],
       ["permissions: {write: ['/a b']}", /must not contain a space, colon/],
       ["engine: deno", /engine: is not allowed/],
