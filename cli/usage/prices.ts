@@ -14,6 +14,7 @@ import { USAGE_LIMITS } from "core/limits/usage.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { createFieldReader, type FieldReader } from "core/text/field_reader.ts";
 import { parseYaml, type YamlPath } from "core/text/yaml.ts";
 
@@ -101,11 +102,12 @@ export function parsePrices(text: string, file: string): Result<PriceTable> {
     if (prices !== undefined) table.set(model, prices);
   }
   if (reader.faults.length === 0) return ok(table);
-  const count = reader.faults.length === 1 ? "1 fault" : `${reader.faults.length} faults`;
-  return err(refusal("prices-invalid", `Cannot use prices "${file}": ${count}`, {
-    kind: "settings",
-    details: reader.faults,
-  }));
+  return err(
+    refusal("prices-invalid", `Cannot use prices "${file}": ${faultCount(reader.faults)}`, {
+      kind: "settings",
+      details: reader.faults,
+    }),
+  );
 }
 
 function readModel(reader: FieldReader, model: string): ModelPrices | undefined {

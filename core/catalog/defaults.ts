@@ -15,6 +15,7 @@ import { type McpName, parseMcpName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { editYaml, parseYaml } from "core/text/yaml.ts";
 
 const NAMES = ["browser", "messenger", "teamchat", "workchat"] as const;
@@ -87,7 +88,7 @@ function parseDefaults(text: string, file: string, catalog: Catalog): Defaults {
   ) as readonly McpName[];
   const faults = read.faults.length === 0 ? [] : [refusal(
     "defaults-invalid",
-    `Cannot use all of the defaults "${file}": ${read.faults.length} entries are unusable`,
+    `Cannot use all of the defaults "${file}": the file has ${faultCount(read.faults)}`,
     { details: read.faults, hints: ["fleetctl mcp catalog list"] },
   )];
   return { channels: CHANNEL_DEFAULTS, hostTools, faults };

@@ -22,6 +22,7 @@ import { LOCK_FILES, parseSource } from "core/catalog/manifest_source.ts";
 import { refusal } from "core/errors.ts";
 import { type KeyName, type McpName, parseKeyName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { parseCachedYaml } from "core/text/yaml_cache.ts";
 
 const KNOWN_KEYS = [
@@ -89,9 +90,7 @@ export function parseManifest(text: string, context: ManifestContext): Result<Ma
   if (read.faults.length === 0 && manifest !== undefined) return ok(manifest);
   return err(refusal(
     "manifest-invalid",
-    `Cannot use MCP ${JSON.stringify(context.name)}: its manifest has ${
-      read.faults.length === 1 ? "1 fault" : `${read.faults.length} faults`
-    }`,
+    `Cannot use MCP ${JSON.stringify(context.name)}: its manifest has ${faultCount(read.faults)}`,
     { details: read.faults },
   ));
 }

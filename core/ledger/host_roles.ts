@@ -27,6 +27,7 @@ import { refusal } from "core/errors.ts";
 import { parseIp } from "core/net/ip.ts";
 import { limitFields, readLimits } from "core/ledger/limit_fields.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { DEFAULT_WORKSPACE, workspaceRule } from "core/workspace.ts";
 import { editYaml, parseYaml, printYaml, type YamlPath } from "core/text/yaml.ts";
 
@@ -384,9 +385,7 @@ function rolesRefusal(file: string, details: readonly string[]): Result<never> {
   return err(
     refusal(
       "roles-file-invalid",
-      `Cannot read the roles file "${file}": ${
-        details.length === 1 ? "1 fault" : `${details.length} faults`
-      }`,
+      `Cannot read the roles file "${file}": ${faultCount(details)}`,
       {
         details,
         hints: [editHint(file)],

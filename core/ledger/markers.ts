@@ -12,6 +12,7 @@ import { createFieldReader } from "core/text/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { type HostName, nameFault, parseHostName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { editYaml, parseYaml } from "core/text/yaml.ts";
 
 /** Markers that `host set` accepts. */
@@ -132,9 +133,12 @@ export function isGatewayHost(
 }
 
 function markerRefusal(file: string, details: readonly string[]) {
-  const count = details.length === 1 ? "1 fault" : `${details.length} faults`;
-  return refusal("host-file-invalid", `Cannot read the host file "${file}": ${count}`, {
-    details,
-    hints: [editHint(file)],
-  });
+  return refusal(
+    "host-file-invalid",
+    `Cannot read the host file "${file}": ${faultCount(details)}`,
+    {
+      details,
+      hints: [editHint(file)],
+    },
+  );
 }

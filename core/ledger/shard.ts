@@ -22,6 +22,7 @@ import {
 import { editLimits, limitFields, type LimitsEdit, readLimits } from "core/ledger/limit_fields.ts";
 import { type AgentName, type McpName, parseAgentName, parseMcpName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { editYaml, printYaml, type YamlEditor } from "core/text/yaml.ts";
 import { parseCachedYaml } from "core/text/yaml_cache.ts";
 import { isRecord } from "core/text/json_object.ts";
@@ -256,9 +257,12 @@ function shardRefusal(
   { file, path }: { readonly file: string; readonly path: string },
   details: readonly string[],
 ) {
-  const count = details.length === 1 ? "1 fault" : `${details.length} faults`;
-  return refusal("shard-invalid", `Cannot read the shard ${JSON.stringify(file)}: ${count}`, {
-    details,
-    hints: [editHint(path)],
-  });
+  return refusal(
+    "shard-invalid",
+    `Cannot read the shard ${JSON.stringify(file)}: ${faultCount(details)}`,
+    {
+      details,
+      hints: [editHint(path)],
+    },
+  );
 }

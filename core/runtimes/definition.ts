@@ -17,6 +17,7 @@ import {
   WANTED_INSTALL,
   WANTED_VERSIONS,
 } from "core/runtimes/needs.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { isRecord } from "core/text/json_object.ts";
 import type { YamlFile } from "core/text/yaml.ts";
 import { parseCachedYaml } from "core/text/yaml_cache.ts";
@@ -141,7 +142,7 @@ export function parseDefinition(
   ) {
     return err(refusal(
       "runtime-invalid",
-      `Cannot use runtime definition "${file}": ${faults.length} keys are unusable`,
+      `Cannot use runtime definition "${file}": it has ${faultCount(faults)}`,
       { kind: "settings", details: faults },
     ));
   }

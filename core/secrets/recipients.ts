@@ -13,6 +13,7 @@ import { refusal } from "core/errors.ts";
 import { editHint } from "core/hints/edit_hint.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isRecipient } from "core/secrets/envelope.ts";
+import { faultCount } from "core/text/fault_count.ts";
 
 /** One entry of the file. */
 export interface Recipient {
@@ -57,7 +58,7 @@ export function parseRecipients(
   if (faults.length === 0) return ok(found);
   return err(refusal(
     "recipients-invalid",
-    `Cannot read the recipients "${file}": ${faults.length} lines are unusable`,
+    `Cannot read the recipients "${file}": the file has ${faultCount(faults)}`,
     { details: faults, hints: [editHint(file, "fleetctl secret rewrap")] },
   ));
 }

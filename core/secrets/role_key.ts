@@ -12,6 +12,7 @@ import type { KeyName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isHostOpKey } from "core/secrets/resolve.ts";
 import { type KeyRing, parseKeyRing } from "core/crypto/signed_value.ts";
+import { faultCount } from "core/text/fault_count.ts";
 
 /**
  * Output length of HMAC-SHA256, below which a key weakens it, and the length that `up` generates.
@@ -46,10 +47,11 @@ export function checkRoleKey(key: KeyName, value: string): Result<void> {
 function checkBasicUsers(key: KeyName, value: string): Result<void> {
   const users = parseBasicUsers(value);
   if (users.ok) return ok(undefined);
-  const count = users.error.length === 1 ? "1 fault" : `${users.error.length} faults`;
   return err(refusal(
     "basic-users-invalid",
-    `Cannot set "${key}": the list has ${count}, must be user:password,user:password`,
+    `Cannot set "${key}": the list has ${
+      faultCount(users.error)
+    }, must be user:password,user:password`,
     { details: users.error, hints: [`fleetctl secret set ${key} --value - < file`] },
   ));
 }

@@ -10,6 +10,7 @@ import { createFieldReader } from "core/text/field_reader.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { isLoopbackName } from "core/net/host_name.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import { parseYaml } from "core/text/yaml.ts";
 
 /** Where tokens come from, their issuer, and the hosts that answers may be sent to. */
@@ -193,9 +194,12 @@ function serviceOrigin(host: string): string | undefined {
 }
 
 function cloudRefusal(file: string, details: readonly string[]) {
-  const count = details.length === 1 ? "1 fault" : `${details.length} faults`;
-  return refusal("cloud-file-invalid", `Cannot read the cloud file "${file}": ${count}`, {
-    kind: "settings",
-    details,
-  });
+  return refusal(
+    "cloud-file-invalid",
+    `Cannot read the cloud file "${file}": ${faultCount(details)}`,
+    {
+      kind: "settings",
+      details,
+    },
+  );
 }

@@ -8,6 +8,7 @@
 
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 
 /** One `Key=value` line; `why` is printed as a comment line above it. */
 export interface UnitEntry {
@@ -70,7 +71,7 @@ export function parseUnit(name: string, text: string): Result<Unit> {
   }
   if (faults.length > 0) {
     return err(
-      refusal("unit-invalid", `Cannot read unit "${name}": ${faults.length} lines are unusable`, {
+      refusal("unit-invalid", `Cannot read unit "${name}": it has ${faultCount(faults)}`, {
         details: faults,
       }),
     );

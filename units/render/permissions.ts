@@ -10,6 +10,7 @@
 
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { faultCount } from "core/text/fault_count.ts";
 import projectConfig from "deno.json" with { type: "json" };
 
 /** A permission of a set: all, none, a list, or (for `env`) a list and the ignored names. */
@@ -63,7 +64,7 @@ export function expandSet(
   if (faults.length === 0) return ok(expanded);
   return err(refusal(
     "permission-placeholder-unknown",
-    `Cannot render permission set ${JSON.stringify(name)}: ${faults.length} entries are unusable`,
+    `Cannot render permission set ${JSON.stringify(name)}: it has ${faultCount(faults)}`,
     { details: faults },
   ));
 }
