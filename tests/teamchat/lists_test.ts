@@ -175,14 +175,14 @@ const ANSWERS: readonly Row[] = [
         "no JSON",
         "no token",
         "a hundred simultaneous sends request one token",
-        "a bot of one tenant asks its own tenant",
-        "a bot of several tenants asks the cloud's own tenant",
+        "a bot of one tenant requests the app token from its own tenant",
+        "a bot of several tenants requests the app token from the cloud's tenant",
       ],
     },
   ],
   [68, "401 of the connector", "one new token", {
     [APP_TOKEN]: ["a refused token is requested once more"],
-    [FAULTS]: ["a refused token", "answers share one app token, ask for an expired one once"],
+    [FAULTS]: ["a refused token", "answers share one app token, renew an expired one once"],
   }],
   [69, "429 with Retry-After of every kind", "waited as long as it says, within bounds", {
     "reply/retry_after_test": [
@@ -247,14 +247,14 @@ const ANSWERS: readonly Row[] = [
     [FAULTS]: ["the answer of a turn of three minutes continues as edits of one message"],
   }],
   [79, "words that are taken back", "the end replaces them", {
-    [STREAM]: ["an answer that takes back text is complete at the end"],
+    [STREAM]: ["an answer that retracts text is complete at the end"],
   }],
   [80, "a thousand tokens a second", "a request a second at most", {
     [STREAM]: ["a thousand tokens a second are one request a second"],
   }],
   [81, "answers of nothing, of 200 KB, cut in fences, tables, surrogates", "whole and readable", {
     [STREAM]: ["empty", "blanks", "200 KB of words", "a table", "pairs of surrogates"],
-    [FAULTS]: ["100 KB come in order, fences kept"],
+    [FAULTS]: ["100 KB arrive in order, with their code fences"],
   }],
   [82, "the gateway stops in the midst of an answer", "the next start goes on", {
     turn_test: ["delivery of an answer continues after a restart"],
@@ -265,7 +265,7 @@ const ANSWERS: readonly Row[] = [
   }],
   [84, "secrets", "in no log, error, page or core of the program", {
     [STREAM]: ["neither secret nor token is in a log, health, metrics or an answer"],
-    [APP_TOKEN]: ["without an app token health says why"],
+    [APP_TOKEN]: ["health reports once why there is no app token"],
   }],
 ];
 

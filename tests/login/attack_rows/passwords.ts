@@ -28,7 +28,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
   ], [ATTACKS, "F69:"]],
   ["F70", "a form that another site posts", [
     FORM,
-    "is refused before anything is looked at",
+    "is refused before its password is checked",
     "a post without fetch metadata needs the origin",
     "a body of another type or size is refused",
   ]],

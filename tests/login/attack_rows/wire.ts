@@ -17,6 +17,6 @@ export const WIRE_ROWS: readonly Row[] = [
   ], [`${LOGIN}/descriptors_process_test.ts`, "idle connections are closed for new requests"]],
   ["W5", "a refusal that is lost by a reset", [
     "tests/login/http1/os/attacks_test.ts",
-    "a refused upgrade is read by a client",
+    "a client that has sent too much still reads the refusal",
   ]],
 ];
