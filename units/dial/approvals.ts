@@ -12,7 +12,6 @@
 import { byteLength, cutText } from "core/text/cut_text.ts";
 import { defined } from "core/defined.ts";
 import { type Refusal, refusal } from "core/errors.ts";
-import { originText } from "core/mcp/call_origin.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
@@ -30,6 +29,12 @@ import {
 } from "core/risk/approval.ts";
 import { callDigest, canonicalJson, type ToolCall } from "core/risk/call.ts";
 import { approvalUnavailable } from "core/risk/decide.ts";
+import {
+  type ApprovalEvent,
+  askedEvent,
+  decidedEvent,
+  endedEvent,
+} from "units/dial/approval_events.ts";
 import type { DialStore, EventDraft } from "units/dial/store.ts";
 
 /** How the wait for a decision ended. */
@@ -239,7 +244,7 @@ class AgentApprovals implements Approvals {
     waiter.settle(outcome);
   }
 
-  #write(approval: Approval, ...events: readonly Event[]): Result<void> {
+  #write(approval: Approval, ...events: readonly ApprovalEvent[]): Result<void> {
     const { store, clock } = this.#deps;
     const drafts = events.map((event): EventDraft => ({
       ...event,
@@ -251,7 +256,7 @@ class AgentApprovals implements Approvals {
     return written;
   }
 
-  #record(event: Event): void {
+  #record(event: ApprovalEvent): void {
     const { store, clock, log } = this.#deps;
     const written = store.append([{ ...event, at: clock.now() }]);
     if (written.ok) this.#deps.onStored();
@@ -275,38 +280,6 @@ function bounded(given: Omit<Decision, "id">): Omit<Decision, "id"> {
       reason: given.reason === undefined ? undefined : cutText(given.reason, reasonBytesMax).text,
     }),
   };
-}
-
-type Event = Pick<EventDraft, "kind" | "payload">;
-
-function askedEvent(approval: Approval): Event {
-  const { id, mcp, version, tool, origin, isDestructive, expiresAt, digest } = approval;
-  return {
-    kind: "approval_asked",
-    payload: {
-      approval_id: id,
-      mcp: mcp === "" ? null : mcp,
-      version,
-      tool,
-      digest,
-      arguments: approval.arguments,
-      origin: originText(origin),
-      is_destructive: isDestructive,
-      expires: expiresAt,
-    },
-  };
-}
-
-function decidedEvent({ id, verdict }: Approval): Event {
-  const { decision, by, surface, reason } = verdict ?? {};
-  return {
-    kind: "approval_decided",
-    payload: { approval_id: id, decision, by, surface, ...defined({ reason }) },
-  };
-}
-
-function endedEvent(id: string, state: string): Event {
-  return { kind: "approval_ended", payload: { approval_id: id, state } };
 }
 
 function unknownApproval(id: string) {
