@@ -12,6 +12,7 @@ import { connectLocal, type LocalConnection } from "core/dial/local_connection.t
 import { query, type QueryTarget, refusalOf, unexpected } from "core/dial/local_query.ts";
 import { errorText } from "core/errors.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import type { Clock } from "core/ports/clock.ts";
 import type { CallOrigin } from "core/mcp/call_origin.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
 import { err, ok, type Result } from "core/result.ts";
@@ -36,7 +37,17 @@ export interface ApprovalDeps {
   readonly onAsked?: (asked: { readonly id: string; readonly expires: number }) => void;
   /** Aborting it withdraws the question. */
   readonly signal?: AbortSignal;
+  /** Aborting it ends the request without withdrawing the question: the caller may return. */
+  readonly leave?: AbortSignal;
+  /** For a caller that is part of a turn: a lost dial unit is then reported after a pause. */
+  readonly clock?: Pick<Clock, "sleep">;
 }
+
+/**
+ * Pause before a lost dial unit is reported. It usually takes its runtime with it, and then a turn
+ * that goes on must not have stored this as the result of the call.
+ */
+const LOST_MS = 2_000;
 
 /** Longest line that a dial unit sends, in bytes. */
 const LINE_BYTES_MAX = 64 * 1024;
@@ -48,21 +59,36 @@ export function createApprovalRequest(deps: ApprovalDeps): AskHuman {
   return async (call) => {
     const connection = await connectLocal(deps.socket, deps.connect, LINE_BYTES_MAX);
     if (!connection.ok) return err(approvalUnavailable(call, connection.error));
-    const withdraw = () => connection.value.close();
+    const leave = () => connection.value.close();
+    const withdraw = () =>
+      void connection.value.send({ type: "approval_withdraw" }).catch(() => {
+        // The dial unit has ended, so no question is open there.
+      }).finally(leave);
     deps.signal?.addEventListener("abort", withdraw, { once: true });
+    deps.leave?.addEventListener("abort", leave, { once: true });
     if (deps.signal?.aborted === true) withdraw();
+    if (deps.leave?.aborted === true) leave();
     try {
       return await requestOnce(call, connection.value, deps);
     } catch (thrown) {
+      const isWanted = deps.signal?.aborted !== true && deps.leave?.aborted !== true;
+      if (isWanted) await pause(deps);
       // Not decided, or decided but not claimed: in both cases the call is not made.
       return err(
         approvalUnavailable(call, `the connection to the dial unit was lost: ${errorText(thrown)}`),
       );
     } finally {
       deps.signal?.removeEventListener("abort", withdraw);
-      withdraw();
+      deps.leave?.removeEventListener("abort", leave);
+      // A question that has its answer is not withdrawn by this.
+      if (deps.leave?.aborted !== true) withdraw();
     }
   };
+}
+
+async function pause({ clock, signal, leave }: ApprovalDeps): Promise<void> {
+  const signals = [signal, leave].filter((each) => each !== undefined);
+  await clock?.sleep(LOST_MS, AbortSignal.any(signals));
 }
 
 /** Returns the approvals of one agent. */

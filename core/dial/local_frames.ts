@@ -113,7 +113,10 @@ export const localRequest = z.discriminatedUnion("type", [
     description: z.string().max(1_000),
     id: z.string().min(1).max(64).optional(),
   }),
-  /** Requests a human decision. The connection waits for it; closing it withdraws the question. */
+  /**
+   * Requests a human decision. The connection waits for it. When it closes without
+   * `approval_withdraw`, the question waits for a caller that asks again, if its turn can go on.
+   */
   z.object({
     type: z.literal("approval_ask"),
     mcp: z.string().max(64),
@@ -126,6 +129,8 @@ export const localRequest = z.discriminatedUnion("type", [
   }),
   /** Claims the approval of this connection, once, for the call with this digest. */
   z.object({ type: z.literal("approval_use"), id, digest: z.string().max(128) }),
+  /** Withdraws the question of this connection. */
+  z.object({ type: z.literal("approval_withdraw") }),
   z.object({ type: z.literal("approvals") }),
   /** The agent's usage, from a time on and before another one, in milliseconds. */
   z.object({

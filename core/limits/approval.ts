@@ -8,10 +8,17 @@ const KIB = 1024;
 
 /** Calls that need a human decision. */
 export const APPROVAL_LIMITS = {
-  /** Time for a decision; after it the call is denied. */
-  askSeconds: 3600,
-  /** Time between the decision and the call; the caller is waiting, so it takes moments. */
+  /** Default time for a decision; after it the call is denied. A person may sleep before it. */
+  askSeconds: 24 * 3600,
+  askSecondsMin: 60,
+  askSecondsMax: 30 * 24 * 3600,
+  /**
+   * Time between the decision and the call, or between the return of a caller that had ended and
+   * the call. The caller is waiting, so it takes moments.
+   */
   useSeconds: 60,
+  /** Time for a caller that has ended to ask again while its turn runs; servers may start slowly. */
+  returnSeconds: 120,
   /** Open approvals of one agent. */
   openMax: 32,
   /** Arguments that can be shown in full; a human cannot approve what is not shown. */

@@ -8,7 +8,7 @@
  * | asked | it expires without a decision | expired: a denial |
  * | decided | the caller has received the verdict | delivered; final for a denial |
  * | delivered, approved | the caller uses it, with the same digest, in time | applied |
- * | asked, decided, delivered | the caller or turn has ended, or the policy changed | superseded |
+ * | asked, decided, delivered | caller gone for good, turn ended, or rules changed | superseded |
  *
  * `applied` is final and is stored before the call is made. After a crash in between, the call was
  * not made. So no call is made twice.
@@ -79,6 +79,8 @@ export function createApproval(
     readonly isDestructive: boolean;
     readonly turnId: string | undefined;
     readonly now: number;
+    /** Time for a decision. */
+    readonly askSeconds?: number | undefined;
   },
 ): Approval {
   const { agent, mcp, version, tool, origin } = call;
@@ -94,7 +96,7 @@ export function createApproval(
     isDestructive: of.isDestructive,
     ...defined({ turnId: of.turnId }),
     askedAt: of.now,
-    expiresAt: of.now + APPROVAL_LIMITS.askSeconds * 1000,
+    expiresAt: of.now + (of.askSeconds ?? APPROVAL_LIMITS.askSeconds) * 1000,
     state: "asked",
   };
 }
@@ -124,17 +126,21 @@ export function deliverApproval(approval: Approval): Approval {
   return approval.state === "decided" ? { ...approval, state: "delivered" } : approval;
 }
 
-/** Uses an approval, once, for the call with this digest. */
+/**
+ * Uses an approval, once, for the call with this digest. `since` is when its caller began to wait:
+ * a caller that had ended may return long after the decision.
+ */
 export function applyApproval(
   approval: Approval,
-  of: { readonly digest: string; readonly now: number },
+  of: { readonly digest: string; readonly now: number; readonly since?: number },
 ): Result<Approval> {
   const { state, verdict } = approval;
   if (state === "applied") return err(used(approval));
   if (state === "superseded") return err(superseded(approval));
   if (state !== "delivered" || verdict?.decision !== "approved") return err(notApproved(approval));
   if (of.digest !== approval.digest) return err(otherCall(approval));
-  const isStale = of.now >= verdict.at + APPROVAL_LIMITS.useSeconds * 1000;
+  const since = Math.max(verdict.at, of.since ?? 0);
+  const isStale = of.now >= since + APPROVAL_LIMITS.useSeconds * 1000;
   return isStale ? err(expired(approval)) : ok({ ...approval, state: "applied" });
 }
 

@@ -48,7 +48,10 @@ export function canonicalJson(value: unknown, depth = 0): string {
 export async function policyDigest(gate: Gate): Promise<string> {
   const rules = [...gate.rules].sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
   const reads = [...gate.reads].sort();
-  return await sha256(canonicalJson(["fleetctl.policy.1", gate.mcp, gate.version, rules, reads]));
+  const parts: unknown[] = ["fleetctl.policy.1", gate.mcp, gate.version, rules, reads];
+  // The tool that a person approved is the one whose definition was accepted then.
+  if (gate.accepted !== undefined) parts.push([...gate.accepted].sort());
+  return await sha256(canonicalJson(parts));
 }
 
 /**

@@ -82,7 +82,9 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
         socket: paths.dialSocket(options.agent),
         connect: (path) => host.sockets.connectUnix(path),
         policy,
-        signal,
+        // The end of a cancelled turn withdraws the question.
+        leave: signal,
+        clock: host.clock,
       })(call),
   });
   const source = modelSource(settings, options, host);

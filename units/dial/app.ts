@@ -133,7 +133,7 @@ export async function startDialUnit(
     random,
     log,
     own: own.store,
-    ...defined({ teams: teams?.store }),
+    ...defined({ teams: teams?.store, askSeconds: config.askSeconds }),
     onStored: () => connections.forEach(({ link }) => link.wake()),
     onWaiting: states.waiting,
   });
@@ -155,6 +155,7 @@ export async function startDialUnit(
       personQuestions.withdrawAll();
       states.report("stopped");
       await local?.close();
+      pending.close();
       await Promise.all(connections.map((connection) => connection.close(OUTBOX_GRACE_MS)));
       options.mcps.forget();
       await Promise.all([states.settled(), options.mcps.settled(), journals.settled()]);

@@ -3,8 +3,9 @@
  * any surface, hands it to the waiting caller, and allows one use. Every change is on disk, with
  * its event, before it is reported. A request that cannot be stored is denied.
  *
- * An approval lives no longer than its requester. Approvals that an earlier process of this unit
- * left open are superseded at the start, because no caller waits for them.
+ * An approval lives no longer than its requester, unless that is part of a turn that goes on after
+ * a restart (ADR 0036). Then it waits for the same call, which finds it by its digest. It waits at
+ * most `returnSeconds` while the turn runs.
  *
  * @module
  */
@@ -53,6 +54,8 @@ export interface Question {
   use(digest: string): Result<void>;
   /** Withdraws the question. Does nothing once it has ended. */
   withdraw(): void;
+  /** Records that the caller has ended; withdraws the question if it cannot return. */
+  leave(): void;
 }
 
 /** A decision as it arrives from a surface. */
@@ -74,6 +77,10 @@ export interface Approvals {
   hasOpen(): boolean;
   /** Supersedes the open approvals of a turn that has ended. */
   turnEnded(turnId: string): void;
+  /** Gives the callers of a turn that goes on the whole time to return. */
+  turnResumed(turnId: string): void;
+  /** Stops all timers; open approvals stay open. */
+  close(): void;
 }
 
 /** Dependencies of the approvals. */
@@ -83,6 +90,10 @@ export interface ApprovalDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Time for a decision; the default of `APPROVAL_LIMITS` when absent. */
+  readonly askSeconds?: number | undefined;
+  /** Whether a turn runs that goes on after a restart; no turn does when absent. */
+  readonly goesOn?: (turnId: string) => boolean;
   /** Called after each write. */
   readonly onStored: () => void;
   /** Called when the first question opens and when the last one ends. */
@@ -92,32 +103,42 @@ export interface ApprovalDeps {
 /** Number of ended approvals that `list` returns. */
 const ENDED_SHOWN = 50;
 
-/** Opens the approvals; supersedes those that an earlier process left open. */
+/** Opens the approvals; supersedes those that an earlier process left open for no caller. */
 export function openApprovals(deps: ApprovalDeps): Approvals {
   const approvals = new AgentApprovals(deps);
-  approvals.supersedeAll();
+  approvals.restore();
   return approvals;
 }
 
 interface Waiter {
+  readonly outcome: Promise<Outcome>;
   settle(outcome: Outcome): void;
   stopTimer(): void;
 }
 
 class AgentApprovals implements Approvals {
   readonly #deps: ApprovalDeps;
+  /** Questions without a decision. */
   readonly #waiters = new Map<string, Waiter>();
+  /** Approvals whose caller has ended and may return: how to stop their timers. */
+  readonly #left = new Map<string, () => void>();
 
   constructor(deps: ApprovalDeps) {
     this.#deps = deps;
   }
 
   async ask(...[call, of]: Parameters<Approvals["ask"]>): Promise<Result<Question>> {
-    const { agent, store, clock, random } = this.#deps;
+    const { agent, store, clock, random, askSeconds } = this.#deps;
     const whole: ToolCall = { ...call, agent };
     const unfit = this.#unfit(whole);
     if (unfit !== undefined) return err(unfit);
     const digest = await callDigest(whole, of.policy);
+    const left = this.#leftFor(whole);
+    const same = left.find((each) => each.digest === digest);
+    if (same !== undefined) return ok(this.#adopt(same));
+    // The rules, the pin or the tool's definition changed while no caller waited.
+    for (const { id } of left) this.#end(id, "superseded");
+    if (this.#waiters.size >= APPROVAL_LIMITS.openMax) return err(tooMany(whole));
     const isOfTurn = call.origin.kind !== "relayed";
     const approval = createApproval(whole, {
       id: random.uuid(),
@@ -125,16 +146,46 @@ class AgentApprovals implements Approvals {
       isDestructive: of.isDestructive,
       now: clock.now(),
       turnId: isOfTurn ? store.runningTurns()[0] : undefined,
+      askSeconds,
     });
     const stored = this.#write(approval, askedEvent(approval));
     if (!stored.ok) return stored;
-    const { promise, resolve } = Promise.withResolvers<Outcome>();
-    const stopTimer = clock.after(APPROVAL_LIMITS.askSeconds * 1000, () => {
-      this.#end(approval.id, "expired");
+    return ok(this.#question(approval, this.#wait(approval)));
+  }
+
+  /** Waits for the decision until the approval expires. */
+  #wait({ id, expiresAt }: Approval): Promise<Outcome> {
+    const { clock, onWaiting } = this.#deps;
+    const { promise: outcome, resolve: settle } = Promise.withResolvers<Outcome>();
+    const stopTimer = clock.after(Math.max(0, expiresAt - clock.now()), () => {
+      this.#end(id, "expired");
     });
-    if (this.#waiters.size === 0) this.#deps.onWaiting(true);
-    this.#waiters.set(approval.id, { settle: resolve, stopTimer });
-    return ok(this.#question(approval, promise));
+    if (this.#waiters.size === 0) onWaiting(true);
+    this.#waiters.set(id, { outcome, settle, stopTimer });
+    return outcome;
+  }
+
+  /** Open approvals of the same call whose caller has ended. */
+  #leftFor(call: ToolCall): readonly Approval[] {
+    const turns = this.#deps.store.runningTurns();
+    return this.#deps.store.approvals.open().filter((each) =>
+      this.#left.has(each.id) && each.turnId !== undefined && turns.includes(each.turnId) &&
+      each.mcp === call.mcp && each.tool === call.tool &&
+      canonicalJson(each.arguments) === canonicalJson(call.arguments)
+    );
+  }
+
+  /** Gives an approval to the caller that has returned. */
+  #adopt(approval: Approval): Question {
+    const { id, verdict } = approval;
+    this.#left.get(id)?.();
+    this.#left.delete(id);
+    this.#deps.log.info("approval found again", { id, state: approval.state });
+    const decided: Outcome | undefined = verdict && { kind: verdict.decision, verdict };
+    const outcome = decided === undefined
+      ? this.#waiters.get(id)?.outcome ?? this.#wait(approval)
+      : Promise.resolve(decided);
+    return this.#question(approval, outcome);
   }
 
   decide({ id, ...given }: Decision): Result<Approval> {
@@ -175,14 +226,53 @@ class AgentApprovals implements Approvals {
     }
   }
 
-  supersedeAll(): void {
-    for (const { id } of this.#deps.store.approvals.open()) this.#end(id, "superseded");
+  turnResumed(turnId: string): void {
+    for (const { id, turnId: of } of this.#deps.store.approvals.open()) {
+      if (of === turnId && this.#left.has(id)) this.#awaitReturn(id);
+    }
+  }
+
+  /** Takes up what an earlier process left open. */
+  restore(): void {
+    const now = this.#deps.clock.now();
+    for (const approval of this.#deps.store.approvals.open()) {
+      const { id, state, expiresAt } = approval;
+      if (!this.#mayReturn(approval)) this.#end(id, "superseded");
+      else if (state === "asked" && expiresAt <= now) this.#end(id, "expired");
+      else {
+        if (state === "asked") void this.#wait(approval);
+        this.#awaitReturn(id);
+      }
+    }
+  }
+
+  close(): void {
+    for (const { stopTimer } of this.#waiters.values()) stopTimer();
+    for (const stopTimer of this.#left.values()) stopTimer();
+  }
+
+  /** Whether the same call is made again after a restart. */
+  #mayReturn({ turnId, origin }: Approval): boolean {
+    return turnId !== undefined && origin.kind === "direct" &&
+      this.#deps.goesOn?.(turnId) === true;
+  }
+
+  #awaitReturn(id: string): void {
+    this.#left.get(id)?.();
+    const stopTimer = this.#deps.clock.after(APPROVAL_LIMITS.returnSeconds * 1000, () => {
+      this.#end(id, "superseded");
+    });
+    this.#left.set(id, stopTimer);
+  }
+
+  #leave(id: string): void {
+    const approval = this.find(id);
+    if (approval === undefined || !isOpen(approval)) return;
+    if (this.#mayReturn(approval)) this.#awaitReturn(id);
+    else this.#end(id, "superseded");
   }
 
   #unfit(call: ToolCall): Refusal | undefined {
-    if (this.#waiters.size >= APPROVAL_LIMITS.openMax) {
-      return approvalUnavailable(call, `${APPROVAL_LIMITS.openMax} questions are open already`);
-    }
     try {
       const size = byteLength(canonicalJson(call.arguments));
       return size <= APPROVAL_LIMITS.argumentsBytesMax
@@ -195,11 +285,13 @@ class AgentApprovals implements Approvals {
 
   #question(approval: Approval, outcome: Promise<Outcome>): Question {
     const { id } = approval;
+    const since = this.#deps.clock.now();
     return {
       approval,
       outcome,
       delivered: () => this.#delivered(id),
-      use: (digest) => this.#use(id, digest),
+      use: (digest) => this.#use(id, digest, since),
+      leave: () => this.#leave(id),
       withdraw: () => {
         this.#end(id, "superseded");
       },
@@ -215,10 +307,10 @@ class AgentApprovals implements Approvals {
     return this.#write(delivered, ...ended);
   }
 
-  #use(id: string, digest: string): Result<void> {
+  #use(id: string, digest: string, since: number): Result<void> {
     const approval = this.find(id);
     if (approval === undefined) return err(unknownApproval(id));
-    const applied = applyApproval(approval, { digest, now: this.#deps.clock.now() });
+    const applied = applyApproval(approval, { digest, now: this.#deps.clock.now(), since });
     if (applied.ok) return this.#write(applied.value, endedEvent(id, "applied"));
     // Approved for another call, or too long ago: end it, so that it cannot be used later.
     if (isOpen(approval)) this.#end(id, "superseded");
@@ -226,6 +318,8 @@ class AgentApprovals implements Approvals {
   }
 
   #end(id: string, state: "expired" | "superseded"): void {
+    this.#left.get(id)?.();
+    this.#left.delete(id);
     const approval = this.find(id);
     const ended = approval === undefined ? undefined : endApproval(approval, state);
     if (ended !== undefined) {
@@ -262,6 +356,10 @@ class AgentApprovals implements Approvals {
     if (written.ok) this.#deps.onStored();
     else log.error("approval event not stored", { code: written.error.code });
   }
+}
+
+function tooMany(call: ToolCall): Refusal {
+  return approvalUnavailable(call, `${APPROVAL_LIMITS.openMax} questions are open already`);
 }
 
 /** Maximum length of the name of the person who decided, in bytes. */

@@ -6,6 +6,7 @@
 
 import { DIAL_PORT, parseRegisterUrl } from "core/dial/register_url.ts";
 import { ASK_MODES, type AskMode, YES_OR_NO, type YesOrNo } from "core/ledger/agent.ts";
+import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import {
   type AgentName,
   type Email,
@@ -16,7 +17,7 @@ import {
 } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { oneOf, parsed, type SettingType, text } from "core/settings/setting_types.ts";
+import { integer, oneOf, parsed, type SettingType, text } from "core/settings/setting_types.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 import { setupRule } from "core/workspace.ts";
 
@@ -27,6 +28,8 @@ const SETUP_SCRIPT: SettingType<string> = {
     return rule === undefined ? ok(given) : err(rule);
   },
 };
+
+const { askSecondsMin: ASK_MIN, askSecondsMax: ASK_MAX } = APPROVAL_LIMITS;
 
 /** The settings table; also the help text of the role. */
 export const DIAL_SETTINGS = {
@@ -52,6 +55,9 @@ export const DIAL_SETTINGS = {
   runtime: required("FLEETCTL_RUNTIME", text(), { doc: "Name of the runtime definition." }),
   ask: optional("FLEETCTL_ASK", oneOf(ASK_MODES), {
     doc: "Which built-in tools ask a person first; the default of the runtime when not set.",
+  }),
+  askSeconds: optional("FLEETCTL_ASK_SECONDS", integer(ASK_MIN, ASK_MAX), {
+    doc: "Seconds that a person has to decide about a call; 86400 when not set.",
   }),
   workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),
   worktrees: defaulted("FLEETCTL_WORKTREES", oneOf(YES_OR_NO), {
@@ -79,6 +85,8 @@ export interface DialConfig {
   readonly setup: string | undefined;
   /** Absent when the agent's record sets no mode. */
   readonly ask: AskMode | undefined;
+  /** Absent for the default time. */
+  readonly askSeconds?: number | undefined;
 }
 
 /** Reads the settings; every fault is in the details of the refusal. */

@@ -59,6 +59,8 @@ export interface TurnHandlers {
   readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
   /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
+  /** Called when a turn goes on in a new process of the runtime. */
+  readonly onResumed: (turnId: string) => void;
   /** Called when a person has decided about an approval. */
   readonly onDecision: (frame: DecisionFrame) => void;
   /** Called when a person has answered a question. */
@@ -142,6 +144,7 @@ export async function openGatewayConnection(
         log,
         images: createTurnImages(deps.turnFolder),
         onEnded: given.onEnded,
+        onResumed: given.onResumed,
         exclusive: deps.exclusive,
         worktrees: given.worktrees,
         onPreview: (event) => {

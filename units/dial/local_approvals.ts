@@ -53,8 +53,8 @@ export function answerApprovals(
 }
 
 /**
- * Serves one question to its end. The first line after a decision claims the approval. Any line
- * before the decision, or the end of the connection, withdraws the question.
+ * Serves one question to its end. The first line after a decision claims the approval. Any other
+ * line withdraws the question. The end of the connection leaves it: its caller may return.
  */
 export async function serveQuestion(
   ask: Ask,
@@ -70,11 +70,15 @@ export async function serveQuestion(
     { policy, isDestructive },
   );
   if (!opened.ok) return await peer.answer(errorLine(opened.error));
-  const { approval, outcome, delivered, use, withdraw } = opened.value;
+  const { approval, outcome, delivered, use, withdraw, leave } = opened.value;
+  let hasLeft = true;
   try {
     const { id, expiresAt } = approval;
     await peer.answer({ type: "approval_asked", id, expires: expiresAt });
-    const next = peer.next();
+    const next = peer.next().then((line) => {
+      hasLeft = line === undefined;
+      return line;
+    });
     const found = await Promise.race([outcome, next.then(() => undefined)]);
     if (found === undefined) return;
     await peer.answer(answerOf(id, found));
@@ -85,7 +89,8 @@ export async function serveQuestion(
     const used = use(claim.data.digest);
     await peer.answer(used.ok ? { type: "approval_used", id } : errorLine(used.error));
   } finally {
-    withdraw();
+    if (hasLeft) leave();
+    else withdraw();
   }
 }
 

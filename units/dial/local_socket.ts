@@ -178,6 +178,7 @@ async function handle(
     case "question_answer":
       return answerQuestions(request, personQuestions, rights);
     case "approval_use":
+    case "approval_withdraw":
       return invalid("this connection has no open question");
     case "turn_cancel":
       return invalid("this connection has no open turn");

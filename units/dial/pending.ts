@@ -28,6 +28,8 @@ export interface Pending {
   readonly approvals: Approvals;
   readonly personQuestions: PersonQuestions;
   readonly handlers: Omit<TurnHandlers, "runtime">;
+  /** Stops all timers; what is open stays open. */
+  close(): void;
 }
 
 /** Dependencies of what waits. */
@@ -36,6 +38,8 @@ export interface PendingDeps {
   /** Store of the connection for turns of this host. */
   readonly own: DialStore;
   readonly teams?: DialStore;
+  /** Time for a decision about a call; the default when absent. */
+  readonly askSeconds?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -48,8 +52,13 @@ export interface PendingDeps {
 /** Opens both; ends what an earlier process left open. */
 export function openPending({ own, teams, onWaiting, ...shared }: PendingDeps): Pending {
   const { log } = shared;
+  const stores = [own, ...(teams === undefined ? [] : [teams])];
   const approvals = openApprovals({
     ...shared,
+    goesOn: (turnId) =>
+      stores.some((store) =>
+        store.stateOf(turnId) === "running" && store.progress.of(turnId).goesOn
+      ),
     store: joinApprovalStores(own, ...(teams === undefined ? [] : [teams])),
     onWaiting: (isWaiting) => onWaiting("approval", isWaiting),
   });
@@ -61,7 +70,9 @@ export function openPending({ own, teams, onWaiting, ...shared }: PendingDeps): 
   return {
     approvals,
     personQuestions,
+    close: () => approvals.close(),
     handlers: {
+      onResumed: (turnId) => approvals.turnResumed(turnId),
       onEnded: (turnId) => {
         approvals.turnEnded(turnId);
         personQuestions.turnEnded(turnId);

@@ -60,7 +60,7 @@ export interface RunnerDeps {
   /** Called when the end of a turn is on disk. */
   readonly onEnded?: (turnId: string) => void;
   /** Called when a turn goes on in a new process of the runtime. */
-  readonly onResumed?: (turnId: string) => void;
+  readonly onResumed: (turnId: string) => void;
 }
 
 /** Restarts of a turn without a message or a call in between. */
@@ -255,7 +255,7 @@ class SerialRunner implements TurnRunner {
     const at = clock.now();
     if (running.restart !== undefined) {
       if (!session.ok) return turn.text;
-      onResumed?.(turnId);
+      onResumed(turnId);
       const payload = { text: `The turn goes on: ${running.restart}` };
       await recorder.record([{ at, turnId, kind: "notice", payload }], { isControl: true });
       return store.find(turnId)?.text ?? turn.text;

@@ -18,7 +18,7 @@ import { isRecord } from "core/text/json_object.ts";
 
 /** Dependencies of an approval request. */
 export interface WaitingPorts {
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "after" | "sleep">;
   readonly log: Log;
   readonly gate: GateReader;
   readonly dialSocket: string;
@@ -41,7 +41,10 @@ export interface WaitingCalls {
   ask(verdict: Extract<ClientVerdict, { kind: "ask" }>, handlers: WaitingHandlers): void;
   /** The client no longer wants the answer. */
   withdraw(id: unknown): void;
-  /** Withdraws all calls; resolves when no request is in progress. */
+  /**
+   * Ends all requests; resolves when none is in progress. The calls are not withdrawn: the client
+   * may have ended in a turn that goes on.
+   */
   close(): Promise<void>;
 }
 
@@ -51,10 +54,18 @@ type AskVerdict = Extract<ClientVerdict, { kind: "ask" }>;
 export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
   const open = new Map<
     MessageId,
-    { readonly stop: AbortController; readonly done: Promise<void> }
+    {
+      readonly stop: AbortController;
+      readonly leave: AbortController;
+      readonly done: Promise<void>;
+    }
   >();
 
-  async function run(verdict: AskVerdict, stop: AbortController, handlers: WaitingHandlers) {
+  async function run(
+    verdict: AskVerdict,
+    { stop, leave }: { readonly stop: AbortController; readonly leave: AbortController },
+    handlers: WaitingHandlers,
+  ) {
     const { message, call } = verdict;
     const stopProgress = sendProgress(verdict, ports.clock, handlers);
     const askHuman = createApprovalRequest({
@@ -63,12 +74,14 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
       policy: gatePolicy(ports.gate),
       isDestructive: handlers.isDestructive,
       signal: stop.signal,
+      leave: leave.signal,
+      clock: ports.clock,
       onAsked: ({ id }) => ports.log.info("approval_asked", { id, tool: call.tool }),
     });
     const allowed = await askHuman(call);
     stopProgress();
     open.delete(message.id);
-    if (stop.signal.aborted) return;
+    if (stop.signal.aborted || leave.signal.aborted) return;
     if (allowed.ok) return handlers.onApproved();
     ports.log.info("message_refused", { why: allowed.error.code });
     handlers.onAnswer(printRefusal(message, allowed.error));
@@ -77,15 +90,15 @@ export function createWaitingCalls(ports: WaitingPorts): WaitingCalls {
   return {
     has: (id) => open.has(id),
     ask: (verdict, handlers) => {
-      const stop = new AbortController();
-      open.set(verdict.message.id, { stop, done: run(verdict, stop, handlers) });
+      const ends = { stop: new AbortController(), leave: new AbortController() };
+      open.set(verdict.message.id, { ...ends, done: run(verdict, ends, handlers) });
     },
     withdraw: (id) => {
       if (isId(id)) open.get(id)?.stop.abort();
     },
     close: async () => {
       const all = [...open.values()];
-      for (const { stop } of all) stop.abort();
+      for (const { leave } of all) leave.abort();
       await Promise.all(all.map(({ done }) => done));
     },
   };

@@ -73,6 +73,7 @@ async function withTurns(
     images: createTurnImages(openTurnFolder({ files: memoryFiles(), folder: "/files", log })),
     exclusive: (job) => job(),
     onPreview: () => {},
+    onResumed: () => {},
     onBusy: () => {},
     worktrees: { prepare },
   });
