@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { Attached } from "cli/attachments.ts";
 import {
   ANSWER_MS_MAX,
   type QueryTarget,
@@ -15,6 +16,7 @@ import {
 import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
 import { connectLocal, type LocalConnection } from "core/dial/local_connection.ts";
 import { type Refusal, refusal } from "core/errors.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -44,16 +46,31 @@ const LINE_BYTES_MAX = 6 * TURN_LIMITS.toolResultBytesMax + 64 * 1024;
 /** The default of `cancelMs`: a person waits for it at a terminal. */
 const CANCEL_MS = 5_000;
 
+/** A turn to send; its files are read one at a time. */
+export type LocalTurn = Omit<Extract<LocalRequest, { type: "turn" }>, "type"> & {
+  readonly files?: AsyncIterable<Attached>;
+};
+
 /** Sends a turn and follows it to its end. */
 export async function runLocalTurn(
   at: QueryTarget,
-  turn: Omit<Extract<LocalRequest, { type: "turn" }>, "type">,
+  { files, ...turn }: LocalTurn,
   watcher: TurnWatcher,
 ): Promise<Result<EndedTurn>> {
   const opened = await connectLocal(at.socket, at.connect, LINE_BYTES_MAX);
   if (!opened.ok) return err(withStart(unreachable(opened.error), turn.agent));
   const line = opened.value;
-  let forget = at.clock.after(ANSWER_MS_MAX, () => line.close());
+  let forget = () => {};
+  /** Sends a request; a dial unit that does not answer in time is given up. */
+  const ask = async (request: LocalRequest) => {
+    const cancel = at.clock.after(ANSWER_MS_MAX, () => line.close());
+    try {
+      await line.send(request);
+      return await line.receive();
+    } finally {
+      cancel();
+    }
+  };
   const leave = () => line.close();
   watcher.leave?.addEventListener("abort", leave, { once: true });
   const stopped = () => {
@@ -62,9 +79,9 @@ export async function runLocalTurn(
   };
   let turnId: string | undefined;
   try {
-    await line.send({ type: "turn", ...turn });
-    const first = await line.receive();
-    forget();
+    const refused = files === undefined ? undefined : await sendFiles(ask, turn.agent, files);
+    if (refused !== undefined) return err(withStart(refused, turn.agent));
+    const first = await ask({ type: "turn", ...turn });
     if (first.type === "error") return err(withStart(refusalOf(first), turn.agent));
     if (first.type !== "turn_accepted") return err(unexpected(first));
     turnId = first.turn_id;
@@ -82,6 +99,30 @@ export async function runLocalTurn(
     watcher.leave?.removeEventListener("abort", leave);
     line.close();
   }
+}
+
+/** Sends files in pieces, each after the previous one is stored. Returns the refusal of one. */
+async function sendFiles(
+  ask: (request: LocalRequest) => Promise<LocalAnswer>,
+  agent: string,
+  files: AsyncIterable<Attached>,
+): Promise<Refusal | undefined> {
+  let n = 0;
+  for await (const { name, bytes } of files) {
+    n++;
+    for (let offset = 0; offset < bytes.length;) {
+      const piece = bytes.subarray(offset, offset + FILE_LIMITS.fileChunkBytes);
+      const size = bytes.length;
+      const data = piece.toBase64();
+      const answer = await ask({ type: "turn_file", agent, n, name, size, offset, data });
+      if (answer.type === "error") return refusalOf(answer);
+      if (answer.type !== "turn_file_taken" || answer.next !== offset + piece.length) {
+        return unexpected(answer);
+      }
+      offset = answer.next;
+    }
+  }
+  return undefined;
 }
 
 /** Forwards events. Rejects when the connection ends before the turn does. */

@@ -20,6 +20,8 @@ import { printBlocks, type VerbReport, withCommands } from "cli/output.ts";
 import { createProgress } from "cli/progress.ts";
 import { readSecretValue } from "cli/secret_value.ts";
 import { giveUpReserve } from "cli/reserve.ts";
+import { openInput } from "cli/attachments.ts";
+import type { Files } from "core/ports/files.ts";
 import { whoIs } from "core/verbs/who.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { parseAgentName } from "core/names.ts";
@@ -143,7 +145,7 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
     // Only root can read the ledger, so nothing can be decided without the daemon.
     return stream === undefined
       ? await printRefusal(noDaemon(invocation, paths), invocation.json, deps)
-      : await forwardVerb(stream, confirmed.value, deps);
+      : await forwardVerb(stream, confirmed.value, { ...deps, files: ports.files });
   }
   const authorized = await authorizeCall(invocation, context);
   if (!authorized.ok) {
@@ -169,7 +171,9 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   // An operator's reads do not use the daemon, so that `status` works when the daemon does not.
   if (isForRoot && invocation.verb.mutates && invocation.verb.follows !== true) {
     const stream = await connectDaemon(ports.sockets, paths.daemonSocket);
-    if (stream !== undefined) return await forwardVerb(stream, confirmed.value, deps);
+    if (stream !== undefined) {
+      return await forwardVerb(stream, confirmed.value, { ...deps, files: ports.files });
+    }
   }
   const secretValue = await readSecretValue(invocation, deps);
   if (!secretValue.ok) return await printRefusal(secretValue.error, invocation.json, deps);
@@ -182,7 +186,10 @@ async function runInvocation(invocation: Invocation, deps: CliDeps): Promise<num
   const at = { caller, paths, ports };
   const { switches } = confirmed.value;
   const request = { ...addressed, invocation: { ...addressed.invocation, switches } };
-  const code = await runVerb(request, at, { ...deps, secretValue: secretValue.value });
+  const input = await openInput(invocation, { ...deps, files: ports.files });
+  if (!input.ok) return await printRefusal(input.error, invocation.json, deps);
+  const openStdin = () => input.value ?? deps.openStdin();
+  const code = await runVerb(request, at, { ...deps, openStdin, secretValue: secretValue.value });
   if (recorded?.ok) recorded.value.end(String(code));
   return code;
 }
@@ -239,13 +246,16 @@ async function mustForward(invocation: Invocation, { ports, uid }: CallContext):
 async function forwardVerb(
   stream: ByteStream,
   invocation: Invocation,
-  deps: CliDeps,
+  deps: CliDeps & { readonly files: Files },
 ): Promise<number> {
-  const secretValue = await readSecretValue(invocation, deps);
-  if (!secretValue.ok) {
+  const refuse = async (why: Refusal) => {
     stream.close();
-    return await printRefusal(secretValue.error, invocation.json, deps);
-  }
+    return await printRefusal(why, invocation.json, deps);
+  };
+  const secretValue = await readSecretValue(invocation, deps);
+  if (!secretValue.ok) return await refuse(secretValue.error);
+  const input = await openInput(invocation, deps);
+  if (!input.ok) return await refuse(input.error);
   const tree = deps.env.FLEETCTL_FROM_TREE;
   const code = await forward(
     stream,
@@ -256,7 +266,7 @@ async function forwardVerb(
       ...defined({ stdin: secretValue.value }),
     },
     deps,
-    invocation.verb.hasInput === true ? deps.openStdin() : undefined,
+    input.value,
   );
   return code.ok ? code.value : await printRefusal(code.error, invocation.json, deps);
 }

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { readAttachments } from "cli/attachments.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { createTranscript } from "cli/transcript.ts";
@@ -23,15 +24,17 @@ export interface Options {
   readonly isJson: boolean;
   /** Absent: the default one. */
   readonly conversation?: string;
+  /** Files come on the input. */
+  readonly hasFiles: boolean;
 }
 
 /** Parses the options. */
 export function parseOptions({ json, options }: Invocation): Result<Options> {
-  const { conversation } = options;
+  const { conversation, file } = options;
   if (conversation !== undefined && !conversationName.safeParse(conversation).success) {
     return err(invalidName(conversation));
   }
-  return ok({ isJson: json, ...defined({ conversation }) });
+  return ok({ isJson: json, hasFiles: file !== undefined, ...defined({ conversation }) });
 }
 
 /** Sends the turn and follows it to its end. */
@@ -55,7 +58,13 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       connect: (path) => ports.sockets.connectUnix(path),
       clock: ports.clock,
     },
-    { agent: name, text, by, ...defined({ conversation: options.conversation }) },
+    {
+      agent: name,
+      text,
+      by,
+      ...defined({ conversation: options.conversation }),
+      ...(options.hasFiles ? { files: readAttachments(context.openStdin()) } : {}),
+    },
     { onUpdate, stop: context.takeOverStop() },
   );
   if (!ended.ok) return ended;

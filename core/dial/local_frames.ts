@@ -12,6 +12,7 @@ import { conversationName } from "core/dial/conversation.ts";
 import { previewEvent } from "core/dial/event.ts";
 import { FORM_SHAPE, questionValues } from "core/dial/question_wire.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import { FILE_LIMITS } from "core/limits/file.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 import { ANSWER_ACTIONS, type Question, QUESTION_STATES } from "core/questions/question.ts";
 import { type Approval, APPROVAL_STATES } from "core/risk/approval.ts";
@@ -173,6 +174,20 @@ export const localRequest = z.discriminatedUnion("type", [
     conversation: conversationName.optional(),
   }),
   /**
+   * A piece of a file of the turn that this connection will request. The next piece follows after
+   * `turn_file_taken`; files follow one another in the order of `n`, from 1.
+   */
+  z.object({
+    type: z.literal("turn_file"),
+    agent: z.string().min(1).max(64),
+    n: z.number().int().positive().max(FILE_LIMITS.filesMax),
+    name: z.string().min(1).max(256),
+    size: z.number().int().positive().max(FILE_LIMITS.fileBytesMax),
+    offset: z.number().int().nonnegative(),
+    /** Base64. */
+    data: z.string(),
+  }),
+  /**
    * From fleetctl's MCP proxy: the program has listed the tools of this MCP. Valid while the
    * connection is open.
    */
@@ -222,6 +237,12 @@ export const localAnswer = z.union([
   }),
   z.object({ type: z.literal("questions_result"), questions: z.array(questionView) }),
   z.object({ type: z.literal("question_result"), question: questionView }),
+  /** The bytes of the file before `next` are stored. */
+  z.object({
+    type: z.literal("turn_file_taken"),
+    n: z.number().int().positive(),
+    next: z.number().int().nonnegative(),
+  }),
   z.object({ type: z.literal("turn_accepted"), turn_id: id }),
   /** A durable event of the turn; `turn_ended` is the last one. */
   z.object({

@@ -206,6 +206,16 @@ function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}\n${value}`;
 }
 
+/** Returns the option with which an invocation attaches files, if it does. */
+export function fileOption({ verb, options }: Invocation): string | undefined {
+  return verb.options.find(({ name, isFile }) => isFile === true && name in options)?.name;
+}
+
+/** Whether a verb reads input while it runs. */
+export function readsInput(invocation: Invocation): boolean {
+  return invocation.verb.hasInput === true || fileOption(invocation) !== undefined;
+}
+
 /** Returns the values of a repeatable option. */
 export function repeated(invocation: Invocation, name: string): readonly string[] {
   const text = invocation.options[name];

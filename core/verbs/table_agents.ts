@@ -316,6 +316,13 @@ export const AGENT_VERBS: readonly Verb[] = [
         value: "NAME",
         summary: "Conversation of the turn; a new name begins one (default: default)",
       },
+      {
+        name: "file",
+        value: "PATH",
+        repeat: true,
+        isFile: true,
+        summary: 'Attach a file; "-" reads stdin; the model sees PNG, JPEG, GIF and WebP',
+      },
     ],
     scope: "self",
     target: { from: "argument", name: "agent", absent: "required" },

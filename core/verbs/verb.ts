@@ -55,6 +55,8 @@ export interface Option {
   readonly value?: string;
   readonly choices?: readonly string[];
   readonly repeat?: true;
+  /** Files to attach. The caller's process reads them and sends their content as input. */
+  readonly isFile?: true;
   /**
    * The value is a secret: `-` reads it from stdin. It leaves this process only through stdin,
    * never in an argument list.

@@ -5,6 +5,7 @@
  */
 
 import type {
+  PromptImage,
   RuntimeDriver,
   RuntimeSession,
   RuntimeUpdate,
@@ -15,6 +16,7 @@ import type {
 export interface TurnStage {
   readonly turnId: string;
   readonly text: string;
+  readonly images?: readonly PromptImage[] | undefined;
   /** Reports an update and waits until it has been accepted. */
   readonly report: (update: RuntimeUpdate) => Promise<void>;
   /** Aborts when the turn is cancelled or the runtime dies. */
@@ -131,12 +133,12 @@ class Scripted implements ScriptedRuntime {
         cancelling.abort();
         return Promise.resolve();
       },
-      prompt: async ({ turnId, text }, report) => {
+      prompt: async ({ turnId, text, images }, report) => {
         this.begun.push(turnId);
         cancelling = new AbortController();
         const signal = AbortSignal.any([cancelling.signal, death.signal]);
         return await Promise.race([
-          this.#script({ turnId, text, report, signal }),
+          this.#script({ turnId, text, images, report, signal }),
           stopped(signal, death.signal),
         ]);
       },

@@ -16,6 +16,7 @@ import type { LocalTurns } from "units/dial/local_turns.ts";
 import { openPending, type Pending } from "units/dial/pending.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
 import { createUsageReader } from "units/dial/usage_reader.ts";
+import { memoryTurnFiles } from "tests/support/turn_files.ts";
 
 /** The approvals and questions of one script's dial units. */
 export interface ScriptAsks {
@@ -146,6 +147,7 @@ class AsksOfRoot implements ScriptAsks {
       ownerFiles: { offer: noGateway },
       isRootless: true,
       turns: { begin: echo, preview: () => {} },
+      openTurnFiles: memoryTurnFiles(),
     });
     const close = async () => {
       await socket.close();

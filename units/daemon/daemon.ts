@@ -14,7 +14,7 @@ import type { Paths } from "core/paths.ts";
 import type { Host } from "core/ports/host.ts";
 import type { PeerStream } from "core/ports/sockets.ts";
 import type { Refusal } from "core/errors.ts";
-import type { Tokenize } from "core/verbs/invocation.ts";
+import { readsInput, type Tokenize } from "core/verbs/invocation.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
 import {
   connectionsMaxOf,
@@ -111,7 +111,7 @@ async function handleRequest(
     })
     : { allowed: false, reason: "bad request", refusal: first.error };
   const rest = first.ok ? first.value.rest : undefined;
-  const isServed = judged.allowed && judged.addressed.invocation.verb.hasInput === true;
+  const isServed = judged.allowed && readsInput(judged.addressed.invocation);
   // Nothing else may follow a request; a client that sends more is not read.
   if (!isServed) rest?.cancel().catch(() => {});
   const id = record(judged, stream, running);

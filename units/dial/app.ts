@@ -26,6 +26,7 @@ import {
   type TurnHandlers,
 } from "units/dial/gateway_connection.ts";
 import { createJournalFiles, type JournalFiles } from "units/dial/journals.ts";
+import { createLocalTurnFiles } from "units/dial/local_turn_files.ts";
 import { createLocalTurns, type LocalTurns } from "units/dial/local_turns.ts";
 import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.ts";
 import type { McpStates } from "units/dial/mcp_states.ts";
@@ -143,7 +144,8 @@ export async function startDialUnit(
   const runtime = startRuntime(unit, states, personQuestions);
   const journals = await startConnections(unit, connections, { runtime, ...pending.handlers });
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
-  const served = { ...outgoing, approvals, personQuestions, turns, usage };
+  const openTurnFiles = createLocalTurnFiles(unit.turnFolder, random);
+  const served = { ...outgoing, approvals, personQuestions, turns, usage, openTurnFiles };
   const local = await openSocket(unit, served);
   return ok({
     isConnected: () => connections.some(({ link }) => link.isRegistered()),
@@ -368,10 +370,7 @@ function startRuntime(
  */
 async function openSocket(
   { config, options, sockets, users, log }: UnitContext,
-  served: Pick<
-    LocalSocketDeps,
-    "questions" | "ownerFiles" | "approvals" | "personQuestions" | "turns" | "usage"
-  >,
+  served: Omit<LocalSocketDeps, "agent" | "sockets" | "users" | "mcps" | "log" | "isRootless">,
 ): Promise<{ close(): Promise<void> } | undefined> {
   const { agent, paths } = config;
   try {

@@ -19,7 +19,13 @@ import { parseJsonLine } from "core/text/json_lines.ts";
 import { LineTooLong, readLines } from "core/text/lines.ts";
 import type { Approvals } from "units/dial/approvals.ts";
 import { answerApprovals, type PeerRights, serveQuestion } from "units/dial/local_approvals.ts";
-import { type LocalTurns, serveTurn, WATCHED_TURNS_MAX } from "units/dial/local_turns.ts";
+import type { LocalTurnFiles } from "units/dial/local_turn_files.ts";
+import {
+  type LocalTurns,
+  serveTurn,
+  takeTurnFile,
+  WATCHED_TURNS_MAX,
+} from "units/dial/local_turns.ts";
 import { answerQuestions } from "units/dial/local_questions.ts";
 import type { McpStates } from "units/dial/mcp_states.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
@@ -54,6 +60,8 @@ export interface LocalSocketDeps {
   readonly approvals: Approvals;
   readonly personQuestions: PersonQuestions;
   readonly turns: LocalTurns;
+  /** Opens the files of a connection. */
+  readonly openTurnFiles: () => LocalTurnFiles;
   readonly usage: UsageReader;
   readonly mcps: Pick<McpStates, "listed">;
   /** True under a root other than `/`, where the agent's uid is the operator's. */
@@ -98,6 +106,7 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
     const { value, done } = await lines.next();
     return done === true ? undefined : value;
   };
+  const files = deps.openTurnFiles();
   try {
     for (let line = await next(); line !== undefined; line = await next()) {
       if (line === "") continue;
@@ -111,7 +120,12 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
         return await serveQuestion(request, deps.approvals, { next, answer });
       }
       if (request.type === "turn") {
-        return await serveTurn(request, deps.turns, { rights, log: deps.log, next, answer });
+        const peer = { rights, files, log: deps.log, next, answer };
+        return await serveTurn(request, deps.turns, peer);
+      }
+      if (request.type === "turn_file") {
+        await answer(await takeTurnFile(request, files, rights));
+        continue;
       }
       if (request.type === "mcp_listed") return await registerProxy(request.mcp, deps.mcps, next);
       await answer(await handle(request, deps, rights));
@@ -119,6 +133,8 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
   } catch (thrown) {
     if (!(thrown instanceof LineTooLong)) throw thrown;
     await answer({ type: "error", code: "line-too-long", message: errorText(thrown) });
+  } finally {
+    await files.close();
   }
 }
 
@@ -139,7 +155,7 @@ async function registerProxy(
 /** Requests with one answer; the others keep their connection open. */
 type ShortRequest = Exclude<
   LocalRequest,
-  { readonly type: "approval_ask" | "turn" | "mcp_listed" }
+  { readonly type: "approval_ask" | "turn" | "turn_file" | "mcp_listed" }
 >;
 
 async function handle(

@@ -21,6 +21,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
 import type { GatewayConnection } from "units/dial/gateway_connection.ts";
 import { type PeerRights, wrongAgent } from "units/dial/local_approvals.ts";
+import type { FilledTurn, LocalTurnFiles } from "units/dial/local_turn_files.ts";
 
 /** A request for a turn. */
 export type TurnRequest = Extract<LocalRequest, { type: "turn" }>;
@@ -32,7 +33,9 @@ type WatcherEvent = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }
 export interface LocalTurns {
   /** Stores a turn; calls `show` with each of its events and previews, from the first one. */
   begin(
-    turn: Pick<TurnRequest, "text" | "by" | "conversation">,
+    turn: Pick<TurnRequest, "text" | "by" | "conversation"> & {
+      readonly filled?: FilledTurn | undefined;
+    },
     show: (event: WatcherEvent) => void,
   ): Result<WatchedTurn>;
   /** Passes a preview to the watcher of its turn. */
@@ -75,17 +78,23 @@ export function createLocalTurns(
     }
   });
   return {
-    begin({ text, by, ...of }, show) {
+    begin({ text, by, filled, ...of }, show) {
       const bytes = byteLength(text);
       if (text.trim() === "" || bytes > TURN_LIMITS.textBytesMax) return err(unfit(bytes));
       if (watchers.size >= WATCHED_TURNS_MAX) return err(tooMany());
-      const turnId = random.uuid();
+      const turnId = filled?.turnId ?? random.uuid();
       watchers.set(turnId, show);
       const unwatch = () => void watchers.delete(turnId);
       const conversation = namedConversation(of.conversation);
-      const payload = { text, by, ...defined({ conversation }) };
+      const payload = { text, by, ...defined({ conversation, files: filled?.shown }) };
       const askedEvent = { at: clock.now(), turnId, kind: "turn_asked", payload };
-      const turn = { turnId, text, origin: `host:${by}`, conversation };
+      const turn = {
+        turnId,
+        text: [text, ...filled?.lines ?? []].join("\n"),
+        origin: `host:${by}`,
+        conversation,
+        files: filled?.files,
+      };
       const accepted = connection.acceptTurn(turn, askedEvent);
       if (!accepted.ok) {
         unwatch();
@@ -104,17 +113,14 @@ export async function serveTurn(
   turns: LocalTurns,
   peer: {
     readonly rights: PeerRights;
+    readonly files: LocalTurnFiles;
     readonly log: Log;
     next(): Promise<string | undefined>;
     answer(value: LocalAnswer): Promise<void>;
   },
 ): Promise<void> {
-  const { rights, log, next, answer } = peer;
-  const denied = !rights.mayDecide
-    ? notFromRoot()
-    : request.agent !== rights.agent
-    ? wrongAgent(request.agent, rights.agent)
-    : undefined;
+  const { rights, files, log, next, answer } = peer;
+  const denied = deniedTurn(request.agent, rights);
   if (denied !== undefined) return await answer(errorLine(denied));
   const done = Promise.withResolvers<void>();
   let sent: Promise<void> = Promise.resolve();
@@ -134,8 +140,12 @@ export async function serveTurn(
   // Buffers what is shown before the request has been answered.
   const early: WatcherEvent[] = [];
   let show = (event: WatcherEvent): unknown => early.push(event);
-  const begun = turns.begin(request, (event) => void show(event));
-  if (!begun.ok) return await answer(errorLine(begun.error));
+  const filled = await files.claim();
+  const begun = turns.begin({ ...request, filled }, (event) => void show(event));
+  if (!begun.ok) {
+    if (filled !== undefined) await files.drop(filled.turnId);
+    return await answer(errorLine(begun.error));
+  }
   const { turnId, cancel, unwatch } = begun.value;
   send({ type: "turn_accepted", turn_id: turnId });
   early.forEach(send);
@@ -147,6 +157,25 @@ export async function serveTurn(
   } finally {
     unwatch();
   }
+}
+
+/** Stores a piece of a file for the turn that follows. */
+export async function takeTurnFile(
+  piece: Extract<LocalRequest, { type: "turn_file" }>,
+  files: LocalTurnFiles,
+  rights: PeerRights,
+): Promise<LocalAnswer> {
+  const denied = deniedTurn(piece.agent, rights);
+  if (denied !== undefined) return errorLine(denied);
+  const taken = await files.take(piece);
+  return taken.ok
+    ? { type: "turn_file_taken", n: piece.n, next: taken.value }
+    : errorLine(taken.error);
+}
+
+function deniedTurn(agent: string, rights: PeerRights): Refusal | undefined {
+  if (!rights.mayDecide) return notFromRoot();
+  return agent === rights.agent ? undefined : wrongAgent(agent, rights.agent);
 }
 
 /** Handles the lines on the connection of a turn; returns when the connection has ended. */

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { callOf, repositoryOf, untilAsked } from "tests/system/daemon/approvals.ts";
+import { SAMPLES } from "tests/support/sample_images.ts";
 import { makeRepository } from "tests/support/packaged_host.ts";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
 
@@ -38,6 +39,31 @@ export async function lastAsked(scene: DaemonScene): Promise<unknown> {
   return events.findLast(({ kind }) => kind === "turn_asked")?.payload;
 }
 
+/** A file is read with the rights of its sender, by path or from stdin, and kept for the agent. */
+async function files(scene: DaemonScene): Promise<void> {
+  const make = `echo ${SAMPLES.gif.toBase64()} | base64 -d`;
+  const run = (line: string, user: string) => scene.run(["sh", "-c", line], { user });
+  for (const user of ["root", "zoe"]) {
+    const piped = await run(`${make} | fleetctl turn ada --file - look`, user);
+    assert.equal(piped.code, 0, `${user}: ${piped.err}`);
+    assert.ok(piped.out.includes(": look\n  [image 1×1 GIF, 42 B: stdin.gif]\n"), piped.out);
+  }
+  const byPath = "fleetctl turn ada --file /tmp/dot.gif look";
+  const read = await run(`${make} > /tmp/dot.gif; ${byPath}`, "root");
+  assert.ok(read.out.includes("[image 1×1 GIF, 42 B: dot.gif]"), read.out + read.err);
+  const kept = await run("stat -c '%U %a' /home/ada/.fleetctl/dial/files/*/1-dot.gif", "root");
+  assert.equal(kept.out, "ada 600\n");
+  const denied = await run(byPath, "zoe");
+  assert.equal(denied.code, 2, denied.out);
+  const hint = /hint: (fleetctl turn .*)/.exec(denied.err)?.[1] ?? "";
+  assert.equal((await run(hint, "zoe")).code, 0, denied.err);
+  const lying = await run(
+    "cp /etc/hostname /tmp/a.png; fleetctl turn ada --file /tmp/a.png x",
+    "root",
+  );
+  assert.match(lying.err, /^fleetctl: Cannot attach the image "\/tmp\/a.png": its content is not/);
+}
+
 /** Root, an admin agent and the agent itself may send a turn; all others are refused. */
 export async function turns(scene: DaemonScene): Promise<void> {
   await scene.settled();
@@ -54,6 +80,7 @@ export async function turns(scene: DaemonScene): Promise<void> {
     const ended = await scene.run(["fleetctl", "turn", "ada", "x"], { user });
     assert.deepEqual([ended.code, ended.out], [4, ""], `${user}: ${ended.err}`);
   }
+  await files(scene);
   // The agent's own programs cannot forge the caller, and other users cannot reach the socket.
   const forged = await scene.run(["/usr/bin/python3", "-c", FORGE], { user: "ada" });
   assert.match(forged.out, /"code":"turn-not-yours"/, forged.err);

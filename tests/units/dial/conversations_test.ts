@@ -9,7 +9,6 @@ import assert from "node:assert/strict";
 import { refusal } from "core/errors.ts";
 import { err, ok } from "core/result.ts";
 import { memoryDatabases } from "tests/fakes/databases.ts";
-import { memoryFiles } from "tests/fakes/files.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { hang, scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { seededRandom } from "tests/fakes/random.ts";
@@ -17,10 +16,10 @@ import { hastyClock } from "tests/support/dial_fixture.ts";
 import { createRecorder } from "units/dial/recorder.ts";
 import { type SupervisedRuntime, superviseRuntime } from "units/dial/runtime.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
-import { openTurnFolder } from "units/dial/turn_folder.ts";
 import { createTurnImages } from "units/dial/turn_images.ts";
 import { startTurnRunner, type TurnRunner } from "units/dial/turn_runner.ts";
 import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
+import { memoryTurnFolder } from "tests/support/turn_files.ts";
 
 interface Scene {
   readonly store: DialStore;
@@ -70,7 +69,7 @@ async function withTurns(
     runtime,
     clock,
     log,
-    images: createTurnImages(openTurnFolder({ files: memoryFiles(), folder: "/files", log })),
+    images: createTurnImages(memoryTurnFolder()),
     exclusive: (job) => job(),
     onPreview: () => {},
     onResumed: () => {},

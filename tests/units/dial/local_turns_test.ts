@@ -6,14 +6,16 @@
  */
 
 import assert from "node:assert/strict";
-import { runLocalTurn, type TurnUpdate } from "cli/ask_turn.ts";
+import { type LocalTurn, runLocalTurn, type TurnUpdate } from "cli/ask_turn.ts";
 import { openHost } from "core/os/host.ts";
-import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
+import type { Attached } from "cli/attachments.ts";
+import type { PromptImage, RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { hang, scriptedRuntime } from "tests/fakes/runtime.ts";
 import { cockpitReader } from "tests/support/cockpit_reader.ts";
 import { hastyClock, liveHost, startTestDial } from "tests/support/dial_fixture.ts";
 import { startTestGateway } from "tests/support/gateway_fixture.ts";
+import { pngOf, SAMPLES } from "tests/support/sample_images.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 const TURN = { agent: "mia", text: "hello", by: 'admin agent "zoe"' };
@@ -27,10 +29,11 @@ async function withUnit(
   },
   work: (
     turn: (
-      more?: Partial<typeof TURN & { conversation: string }>,
+      more?: Partial<LocalTurn>,
       stop?: AbortSignal,
       onNews?: (news: TurnUpdate) => void,
     ) => ReturnType<typeof runLocalTurn>,
+    root: string,
   ) => Promise<void>,
 ): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "fc-" });
@@ -47,8 +50,10 @@ async function withUnit(
     clock: host.clock,
   };
   try {
-    await work((more = {}, stop = new AbortController().signal, onNews = () => {}) =>
-      runLocalTurn(at, { ...TURN, ...more }, { stop, onUpdate: async (news) => onNews(news) })
+    await work(
+      (more = {}, stop = new AbortController().signal, onNews = () => {}) =>
+        runLocalTurn(at, { ...TURN, ...more }, { stop, onUpdate: async (news) => onNews(news) }),
+      root,
     );
   } finally {
     await unit.close();
@@ -155,6 +160,121 @@ Deno.test({
       assert.deepEqual(driver.opened, ["default", "b", "default", "b"]);
       const refused = await turn({ conversation: "No name" });
       assert.equal(refused.ok ? "ran" : refused.error.code, "request-invalid");
+    });
+  },
+});
+
+async function* attached(...files: readonly Attached[]) {
+  yield* files;
+}
+
+Deno.test({
+  name: "files of a turn reach its runtime: images as images, all with their paths",
+  ...SAFE,
+  fn: async () => {
+    const png = await pngOf(640, 480);
+    const large = new Uint8Array(1_000_000).map((_, n) => n % 251);
+    let text = "";
+    let images: readonly PromptImage[] = [];
+    const driver = scriptedRuntime(async (stage) => {
+      ({ text, images = [] } = stage);
+      for (const { path } of images) assert.deepEqual(await Deno.readFile(path), png);
+      return { outcome: "completed" };
+    });
+    await withUnit({ driver }, async (turn) => {
+      const shown: unknown[] = [];
+      const files = attached(
+        { name: "shot.png", bytes: png },
+        { name: "data.bin", bytes: large },
+        { name: "lies.png", bytes: SAMPLES.svg },
+      );
+      const ended = await turn({ files }, undefined, (news) => {
+        if (news.type === "turn_event") shown.push(news.payload.files ?? news.payload.text);
+      });
+      assert.ok(ended.ok);
+      const { turnId } = ended.value;
+      assert.deepEqual(images.map(({ type, base64 }) => [type, base64]), [
+        ["image/png", png.toBase64()],
+      ]);
+      const note = "The model does not see the image lies.png: its content is not a PNG, JPEG, " +
+        "GIF or WebP image";
+      const lines = text.split("\n");
+      assert.equal(lines[0], "hello");
+      assert.equal(lines[1], `[attachment: shot.png, ${png.length} bytes: ${images[0]?.path}]`);
+      assert.match(lines[2] ?? "", new RegExp(`1000000 bytes: .*/${turnId}/2-data.bin\\]$`));
+      assert.equal(lines[4], `[${note}]`);
+      assert.deepEqual(shown, [
+        [
+          {
+            n: 1,
+            name: "shot.png",
+            size: png.length,
+            media_type: "image/png",
+            width: 640,
+            height: 480,
+          },
+          { n: 2, name: "data.bin", size: 1_000_000 },
+          { n: 3, name: "lies.png", size: SAMPLES.svg.length },
+        ],
+        undefined,
+        note,
+        undefined,
+      ]);
+    });
+  },
+});
+
+Deno.test({
+  name: "files of a turn that is refused are removed",
+  ...SAFE,
+  fn: () =>
+    withUnit({ driver: scriptedRuntime() }, async (turn, root) => {
+      const files = attached({ name: "shot.png", bytes: SAMPLES.gif });
+      const refused = await turn({ files, text: " " });
+      assert.ok(!refused.ok);
+      assert.equal(refused.error.code, "turn-text-invalid");
+      const folder = `${root}/home/mia/.fleetctl/dial/files`;
+      assert.deepEqual([...Deno.readDirSync(folder)], []);
+      const foreign = await turn({
+        files: attached({ name: "a", bytes: SAMPLES.gif }),
+        agent: "bo",
+      });
+      assert.ok(!foreign.ok);
+      assert.deepEqual([...Deno.readDirSync(folder)], []);
+    }),
+});
+
+Deno.test({
+  name: "an image that a program returns is an event of the turn and a file of the agent",
+  ...SAFE,
+  fn: async () => {
+    const info = { type: "image/gif", width: 1, height: 1, bytes: 42 } as const;
+    const image = { ...info, base64: SAMPLES.gif.toBase64() };
+    const driver = scriptedRuntime(async ({ report }) => {
+      await report({ kind: "image", callId: "c1", image });
+      await report({ kind: "image", image: { path: "/none.png" } });
+      return { outcome: "completed" };
+    });
+    await withUnit({ driver }, async (turn) => {
+      const events: TurnUpdate[] = [];
+      assert.ok((await turn({}, undefined, (news) => events.push(news))).ok);
+      const kept = events.find((news) => news.type === "turn_event" && news.kind === "attachment");
+      assert.ok(kept?.type === "turn_event");
+      const { path, ...payload } = kept.payload;
+      assert.deepEqual(payload, {
+        n: 65,
+        name: "image.gif",
+        size: 42,
+        media_type: "image/gif",
+        width: 1,
+        height: 1,
+        call_id: "c1",
+      });
+      assert.deepEqual(await Deno.readFile(String(path)), SAMPLES.gif);
+      assert.equal((await Deno.stat(String(path))).mode! & 0o777, 0o600);
+      const lost = events.find((news) => news.type === "turn_event" && news.kind === "notice");
+      assert.ok(lost?.type === "turn_event");
+      assert.match(String(lost.payload.text), /^The image \(\/none.png\) is not in the transcript/);
     });
   },
 });

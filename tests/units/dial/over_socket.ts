@@ -8,6 +8,7 @@
 import type { PeerStream } from "core/ports/sockets.ts";
 import { recordingLog } from "tests/fakes/log.ts";
 import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.ts";
+import { memoryTurnFiles } from "tests/support/turn_files.ts";
 
 /** Sends a line to the socket of mia, whose user has uid 1000; returns the answer's line. */
 export async function overSocket(
@@ -35,6 +36,7 @@ export async function overSocket(
     mcps: absent,
     questions: absent,
     turns: absent,
+    openTurnFiles: memoryTurnFiles(),
     ownerFiles: absent,
     approvals: absent,
     personQuestions: absent,

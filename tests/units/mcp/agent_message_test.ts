@@ -15,6 +15,7 @@ import { openLocalSocket } from "units/dial/local_socket.ts";
 import { openPending } from "units/dial/pending.ts";
 import { openDialStore } from "units/dial/store.ts";
 import { createAgentMessageServer } from "units/mcp/builtin/agent_message.ts";
+import { memoryTurnFiles } from "tests/support/turn_files.ts";
 
 type Sent = { readonly to: string; readonly text: string; readonly id?: string | undefined };
 
@@ -48,6 +49,7 @@ async function withServer(
     }),
     agent: "mia",
     mcps: { listed: () => () => {} },
+    openTurnFiles: memoryTurnFiles(),
     turns: {
       begin: () => {
         throw new Error("no turns here");
