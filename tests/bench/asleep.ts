@@ -1,7 +1,9 @@
 /**
  * An idle agent on a booted host, awake and asleep, with the built-in runtime and with real agent
  * programs: memory of all its processes, and the time from a turn to the program and to the model.
- * The peer is the same turn while the program runs. Needs root and the right to boot hosts.
+ * The peer of a time is the same turn while the program runs. The peer of a memory is an empty Deno
+ * program with one WebSocket. Then ten sleeping agents, which share the pages of Deno's program
+ * file. Needs root and the right to boot hosts.
  * `./dev bench asleep`
  *
  * @module
@@ -20,10 +22,13 @@ import { installedModules, programNamed } from "tests/support/runtime_programs.t
 import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
 
 const ROUNDS = 10;
+const AGENTS = 10;
 const MODEL_PORT = 9001;
 const MODEL_URL = `http://127.0.0.1:${MODEL_PORT}`;
 /** Short, so that the bench does not wait; and `never` while the awake turns are timed. */
 const IDLE_SECONDS = 1;
+/** By then the empty program has loaded its code. */
+const SETTLE_SECONDS = 3;
 
 /** Times of one turn in milliseconds, from its request on the agent's host. */
 interface TurnTimes {
@@ -90,22 +95,47 @@ class Scene extends PackagedHost {
     await this.must("fleetctl", "agents", "restart", "ada");
   }
 
-  /** Waits for a state of the agent, such as `idle null` or `idle asleep`. */
-  async untilState(wanted: string): Promise<void> {
+  /** Waits for a state of an agent, such as `idle null` or `idle asleep`. */
+  async untilState(wanted: string, agent = "ada"): Promise<void> {
     await poll(`the state ${wanted}`, async () => {
-      const shown = JSON.parse(await this.must("fleetctl", "agents", "show", "ada", "--json"));
+      const shown = JSON.parse(await this.must("fleetctl", "agents", "show", agent, "--json"));
       return `${shown.state} ${shown.reason}` === wanted ? true : undefined;
     });
   }
 
-  /** Returns the memory of all processes of the agent in MB (`Pss` of `smaps_rollup`). */
-  async memoryMb(): Promise<string> {
-    const script = `for pid in $(pgrep -u ada); do
-      awk -v pid=$pid '/^Pss:/ { print $2 }' /proc/$pid/smaps_rollup; done`;
-    const lines = (await this.must("sh", "-c", script)).trim().split("\n");
-    const each = lines.map((line) => Number(line) / 1024);
-    return each.reduce((sum, one) => sum + one, 0).toFixed(0) +
-      (each.length > 1 ? ` (${each.map((one) => one.toFixed(0)).join(" + ")})` : "");
+  /** Returns the memory of all processes of some users in MB. */
+  async memoryMb(users = "ada"): Promise<string> {
+    const script = `for pid in $(pgrep -u "$1"); do
+      awk '/^Pss(_Anon)?:/ { printf "%d ", $2 } END { print "" }' /proc/$pid/smaps_rollup; done`;
+    const lines = (await this.must("sh", "-c", script, "sh", users)).trim().split("\n");
+    return printMemory(lines.map((line) => {
+      const [all = NaN, own = NaN] = line.split(" ").map((kib) => Number(kib) / 1024);
+      return { all, own };
+    }));
+  }
+
+  /** Returns the memory of an empty program with one WebSocket, in MB. */
+  async emptyMb(): Promise<string> {
+    const text = `new WebSocket("ws://127.0.0.1:8735/"); setInterval(() => {}, 1 << 30);`;
+    await Deno.writeTextFile(`${this.host.root}/srv/empty.js`, text);
+    const deno = ["/usr/lib/fleetctl/deno", "run", "-q", "--no-prompt", "--cached-only"];
+    const unit = ["--unit=empty", "--uid=games", "--setenv=DENO_DIR=/tmp/empty"];
+    await this.must("systemd-run", ...unit, ...deno, "--allow-net=127.0.0.1", "/srv/empty.js");
+    await this.run(["sleep", String(SETTLE_SECONDS)]);
+    const memory = await this.memoryMb("games");
+    await this.must("systemctl", "stop", "empty");
+    return memory;
+  }
+
+  /** Adds more agents, and returns the memory of all when they sleep, in MB for each. */
+  async manyMb(count: number): Promise<string> {
+    const names = Array.from({ length: count - 1 }, (_, at) => `agent-${at}`);
+    for (const name of names) {
+      const owner = ["--channel", "webview", "--user-email", `${name}@example.org`];
+      await this.must("fleetctl", "agents", "add", name, ...owner);
+    }
+    for (const name of ["ada", ...names]) await this.untilState("idle asleep", name);
+    return await this.memoryMb(["ada", ...names].join(","));
   }
 
   async hello(): Promise<TurnTimes> {
@@ -124,6 +154,24 @@ class Scene extends PackagedHost {
     const from = at("turn_asked");
     return { toProgram: at("turn_started") - from, toModel: this.#askedAt - from };
   }
+}
+
+interface Memory {
+  /** `Pss` of `smaps_rollup`: pages that several processes share are divided among them. */
+  readonly all: number;
+  /** The part that is not of files, so that no other process shares it. */
+  readonly own: number;
+}
+
+/** Prints the sum, and the processes when they are few; the mean when they are many. */
+function printMemory(each: readonly Memory[]): string {
+  const mean = each.length >= AGENTS ? each.length : 1;
+  const sum = (which: keyof Memory) =>
+    (each.reduce((all, one) => all + one[which], 0) / mean).toFixed(0);
+  const parts = each.length === 1 || mean > 1
+    ? ""
+    : ` = ${each.map(({ all }) => all.toFixed(0)).join(" + ")}`;
+  return `${sum("all")}${parts} (${sum("own")})`;
 }
 
 function times(turns: readonly TurnTimes[], which: keyof TurnTimes): string {
@@ -172,13 +220,17 @@ export async function benchAsleep(): Promise<void> {
     await Deno.writeTextFile(`${host.root}/etc/fleetctl/roles.yaml`, ROLES);
     const identity = ["--channel", "webview", "--user-email", "ada@example.org"];
     await host.must("fleetctl", "agents", "add", "ada", ...identity);
-    console.log("Memory: PSS in MB. Times: median (largest) in ms, from the turn.\n");
+    console.log("Memory: PSS in MB, and in brackets the part that is not of files. ");
+    console.log("Times: median (largest) in ms, from the turn.\n");
     console.log(
       "| runtime | awake, fresh | awake, after turns | asleep | awake: to the model " +
         "| asleep: to the program | asleep: to the model |",
     );
     console.log("|---|---|---|---|---|---|---|");
-    for (const subject of SUBJECTS) await measure(new Scene(host, model), subject);
+    const scene = new Scene(host, model);
+    for (const subject of SUBJECTS) await measure(scene, subject);
+    console.log(`\nAn empty Deno program with one WebSocket: ${await scene.emptyMb()} MB.`);
+    console.log(`${AGENTS} sleeping agents, each: ${await scene.manyMb(AGENTS)} MB.`);
   } finally {
     await model.close();
     await host.stop();

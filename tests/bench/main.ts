@@ -9,6 +9,7 @@ import { benchAsleep } from "tests/bench/asleep.ts";
 import { benchCalls } from "tests/bench/calls.ts";
 import { benchCatalog } from "tests/bench/catalog.ts";
 import { benchDaemon } from "tests/bench/daemon.ts";
+import { benchFirstToken } from "tests/bench/first_token.ts";
 import { benchHelp } from "tests/bench/help.ts";
 import { benchHosts } from "tests/bench/hosts.ts";
 import { readTicks, stolenPercent } from "tests/bench/measure.ts";
@@ -31,6 +32,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   asleep: benchAsleep,
   calls: benchCalls,
   catalog: benchCatalog,
+  "first-token": benchFirstToken,
   help: benchHelp,
   hosts: benchHosts,
   page: benchPage,
