@@ -6,6 +6,7 @@
  */
 
 import { type AgentContext, methods, type SessionUpdate } from "@agentclientprotocol/sdk";
+import { readBase64Image } from "core/images/image.ts";
 import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
 
 /** Maximum length of a tool call's title, in characters. */
@@ -38,7 +39,14 @@ export function acpSink(client: AgentContext, sessionId: string): TurnSink {
         sessionUpdate: "tool_call_update",
         toolCallId: call.callId,
         status: outcome.status === "completed" ? "completed" : "failed",
-        content: [{ type: "content", content: { type: "text", text: outcome.text } }],
+        content: [
+          { type: "content", content: { type: "text", text: outcome.text } },
+          // Other clients read the declared type; fleetctl reads the bytes.
+          ...(outcome.images ?? []).map((data) => ({
+            type: "content" as const,
+            content: { type: "image" as const, mimeType: mediaTypeOf(data), data },
+          })),
+        ],
         _meta: {
           fleetctl: {
             ...metaOf(call),
@@ -49,6 +57,11 @@ export function acpSink(client: AgentContext, sessionId: string): TurnSink {
       }),
     notice: (severity, title) => send({ sessionUpdate: "notice", severity, title }),
   };
+}
+
+function mediaTypeOf(base64: string): string {
+  const image = readBase64Image(base64);
+  return image.ok ? image.value.type : "application/octet-stream";
 }
 
 function metaOf(call: ReportedCall): Readonly<Record<string, unknown>> {

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import { pngOf } from "tests/support/sample_images.ts";
 import { fixtureServer } from "tests/support/runtime_process.ts";
 import { of, withRuntime } from "tests/support/runtime_scene.ts";
 
@@ -89,4 +90,17 @@ Deno.test("runtime stops using a server that sends half a message, without waiti
       },
     },
   });
+});
+
+Deno.test("runtime passes on the image of an MCP server, and names it for the model", async () => {
+  await withRuntime(async ({ model, runtime }) => {
+    const call = { tool: "shot", arguments: {} };
+    model.script({ kind: "answer", calls: [call] }, { kind: "answer", text: "seen" });
+    const { updates } = await runtime.turn("take a picture");
+    const text = of(updates, "tool_result")[0]?.text ?? "";
+    assert.match(text, /^a picture\n\[image 30×20 PNG, \d+ B\]$/);
+    const images = of(updates, "image").map(({ image }) => "base64" in image && image.base64);
+    assert.deepEqual(images, [(await pngOf(30, 20)).toBase64()]);
+    assert.ok(JSON.stringify(model.requests[1]?.body.messages).includes(JSON.stringify(text)));
+  }, { servers: { fix: fixtureServer() } });
 });

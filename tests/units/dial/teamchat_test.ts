@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import { scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { startTeamchatPair } from "tests/support/teamchat_pair.ts";
 import { FILE_INFO } from "core/teamchat/file_refs.ts";
+import { SAMPLES } from "tests/support/sample_images.ts";
 import { FILE_HOST } from "tests/teamchat/connector/file_service.ts";
 import { error } from "tests/teamchat/connector/conversation.ts";
 import { BEA_OWNER } from "tests/teamchat/fixture.ts";
@@ -159,3 +160,28 @@ Deno.test({
 interface Card {
   readonly acceptContext: unknown;
 }
+
+Deno.test({
+  name: "the model sees the picture that its owner sends",
+  ...SAFE,
+  fn: async () => {
+    const seen: (readonly (readonly [string, string])[])[] = [];
+    const driver = scriptedRuntime(async ({ images = [] }) => {
+      seen.push(images.map(({ type, base64 }) => [type, base64] as const));
+      return { outcome: "completed" };
+    });
+    await using at = await startTeamchatPair(driver, { TEAMS_FILE_HOSTS: FILE_HOST });
+    const attachments = [
+      { name: "photo.jpg", bytes: SAMPLES.jpeg },
+      { name: "logo.svg", bytes: SAMPLES.svg },
+    ].map(({ name, bytes }) => ({
+      contentType: FILE_INFO,
+      name,
+      content: { downloadUrl: at.kit.files.keep(bytes, "application/octet-stream") },
+    }));
+    await at.post(at.message("look", { attachments }));
+    await at.until(() => seen.length === 1);
+    assert.deepEqual(seen, [[["image/jpeg", SAMPLES.jpeg.toBase64()]]]);
+    assert.deepEqual(at.kit.violations(), []);
+  },
+});

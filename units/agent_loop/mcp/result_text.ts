@@ -5,7 +5,9 @@
  * @module
  */
 
+import { imageWords, readBase64Image } from "core/images/image.ts";
 import { MCP_LIMITS } from "core/limits/mcp.ts";
+import { isRecord } from "core/text/json_object.ts";
 import { cutMiddle } from "core/text/cut_text.ts";
 import type { ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
@@ -28,7 +30,21 @@ export function toOutcome(result: CallResult): ToolOutcome {
   const status = result.isError === true
     ? isDenied(result._meta) ? "denied" : "failed"
     : "completed";
-  return { status, text: cutMiddle(text, MCP_LIMITS.modelResultBytesMax).text };
+  const images = (result.content ?? []).flatMap((block) => imageOf(block)?.base64 ?? []);
+  return {
+    status,
+    text: cutMiddle(text, MCP_LIMITS.modelResultBytesMax).text,
+    ...(images.length === 0 ? {} : { images }),
+  };
+}
+
+/** Returns an image that people can be shown; undefined for anything else. */
+function imageOf(block: unknown) {
+  if (!isRecord(block) || block.type !== "image" || typeof block.data !== "string") {
+    return undefined;
+  }
+  const image = readBase64Image(block.data);
+  return image.ok ? image.value : undefined;
 }
 
 /** The gate in `fleetctl-mcp` marks its refusals, so that they are not reported as failures. */
@@ -46,6 +62,8 @@ function blockText(block: unknown): string {
       return typeof text === "string" ? text : "";
     case "image":
     case "audio": {
+      const image = imageOf(block);
+      if (image !== undefined) return `[image ${imageWords(image)}]`;
       const bytes = typeof data === "string" ? Math.floor(data.length * 3 / 4) : 0;
       return `[${type} ${String(mimeType)}, ${bytes} bytes]`;
     }

@@ -14,6 +14,8 @@ import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
 export interface ToolOutcome {
   readonly status: ResultStatus;
   readonly text: string;
+  /** Images of the result in base64, each named in the text. */
+  readonly images?: readonly string[];
 }
 
 /** A tool that can be called. */

@@ -265,7 +265,10 @@ function mergeCall(call: OpenCall, update: Fields, of: {
   if (meta.imagePath !== undefined) call.images = [{ path: meta.imagePath }];
   if (Array.isArray(update.content)) {
     const read = update.content.map(readContent);
-    call.text = read.map(({ text }) => text).join("\n");
+    // The built-in runtime names its images in the text, for the model.
+    const named = read.filter(({ image }) => image === undefined).map(({ text }) => text).join();
+    call.text = read.filter(({ text, image }) => image === undefined || !named.includes(text))
+      .map(({ text }) => text).join("\n");
     call.images = read.flatMap(({ image }) => image === undefined ? [] : [image]);
   } else if ((isDone || call.text === "") && update.rawOutput !== undefined) {
     // Output shown while the call ran, such as a description, is not the result.
