@@ -70,9 +70,9 @@ export interface PromptContext {
   readonly leave: AbortSignal;
 }
 
-/** After this time without a sign of the turn, the editor shows that it waits. */
+/** After this time without an update of the turn, the editor shows that it waits. */
 const QUIET_MS = 2_000;
-/** Above the time after which a dial unit kills a program that does not end its turn. */
+/** Exceeds the time after which a dial unit kills a program that does not end its turn. */
 const CANCEL_MS = 20_000;
 
 /** One thread. */
@@ -174,7 +174,7 @@ export class EditorSession {
   }
 }
 
-/** Aborting the signal withdraws the request, and nothing waits for its answer then. */
+/** Returns the options of a request that is withdrawn, without an answer, when `signal` aborts. */
 function until(signal: AbortSignal): SendRequestOptions {
   return { cancellationSignal: signal, stopWaitingOnCancel: true };
 }

@@ -1,6 +1,6 @@
 /**
  * The messages between an editor and this program, one JSON value per line. Lines of the editor
- * that are no message, or too long, are answered and skipped: the connection continues.
+ * that are not message, or too long, are answered and skipped: the connection continues.
  *
  * @module
  */
@@ -42,7 +42,7 @@ export function editorStream(
   return { readable, writable: new WritableStream({ write: send }) };
 }
 
-/** Returns the value of a line, or the answer to one that is no message; neither if it is empty. */
+/** Returns the value of a line, or the answer if it is not a message; neither for an empty line. */
 function readMessage(line: Uint8Array): { message?: AnyMessage; fault?: AnyMessage } {
   if (line.length > EDITOR_LINE_BYTES_MAX) {
     const limit = `the line has more than ${EDITOR_LINE_BYTES_MAX} bytes`;
@@ -56,7 +56,7 @@ function readMessage(line: Uint8Array): { message?: AnyMessage; fault?: AnyMessa
   } catch {
     return { fault: errorAnswer(RequestError.parseError()) };
   }
-  // The connection answers every other value that is no message.
+  // The connection answers every other value that is not a message.
   return typeof value === "object" && value !== null
     ? { message: value as AnyMessage }
     : { fault: errorAnswer(RequestError.invalidRequest(value)) };
@@ -66,11 +66,11 @@ function errorAnswer(error: RequestError, id: string | number | null = null): An
   return { jsonrpc: "2.0", id, error: error.toErrorResponse() };
 }
 
-/** How a request begins, as the editors' libraries print it. */
+/** The beginning of a request, as the editors' libraries print it. */
 const REQUEST =
   /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15}|"[^"\\]{1,64}")\s*,\s*"method"\s*:/;
 
-/** Returns the id of a request of which only the beginning is known. Its sender waits for it. */
+/** Returns the id of a request that was cut, because its sender waits for an answer. */
 function idOf(line: Uint8Array): string | number | null {
   const [, id] = REQUEST.exec(new TextDecoder().decode(line.subarray(0, 256))) ?? [];
   return id === undefined ? null : JSON.parse(id) as string | number;

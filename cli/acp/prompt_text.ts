@@ -9,14 +9,14 @@ import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
 
-/** Returns the text; refuses images and sounds. */
+/** Returns the text; refuses images and audio. */
 export function promptText(blocks: readonly ContentBlock[]): Result<string> {
   let text = "";
   const files: string[] = [];
   for (const [at, block] of blocks.entries()) {
     switch (block.type) {
       case "text":
-        // Editors split a sentence around its links, so only two texts in a row are paragraphs.
+        // Editors split a sentence around its links, so only adjacent texts begin on a new line.
         text += blocks[at - 1]?.type === "text" ? `\n${block.text}` : block.text;
         break;
       case "resource_link":

@@ -23,7 +23,7 @@ export function threadId(agent: string, conversation: string): string {
   return `${agent}/${conversation}`;
 }
 
-/** Returns the thread with this id; undefined if it is no id of a thread of the agent. */
+/** Returns the thread with this id; undefined if it is not the id of a thread of the agent. */
 export function threadOf(agent: string, id: string): Thread | undefined {
   // Ids of earlier versions, whose threads had no conversation.
   if (id.startsWith(`${agent}:`)) return {};

@@ -18,7 +18,7 @@ const STOPS: Readonly<Record<string, StopReason>> = {
   "model-refusal": "refusal",
 };
 
-/** JSON-RPC codes. ACP itself uses -32000: an editor would ask for a sign-in. */
+/** JSON-RPC codes. ACP also defines -32000, but with that an editor would ask for a sign-in. */
 const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 const INTERNAL_ERROR = -32603;

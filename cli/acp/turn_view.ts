@@ -145,14 +145,14 @@ class View implements TurnView {
       sessionUpdate: "tool_call_update",
       toolCallId,
       status: status === "completed" ? "completed" : "failed",
-      // ACP has no word for a call that was denied or stopped.
+      // ACP has no status for a call that was denied or stopped.
       content: codeContent(text === "" && status !== "completed" ? status : text, cut_bytes),
       _meta: { fleetctl: { status, duration_ms } },
     }];
   }
 }
 
-/** Equal calls have equal texts. The arguments of an agent may be nested too deep for one. */
+/** Returns equal texts for equal calls; undefined if the arguments are nested too deep. */
 function identity({ mcp, tool, arguments: given }: ShownCall): string | undefined {
   try {
     return canonicalJson([mcp, tool, given ?? {}]);

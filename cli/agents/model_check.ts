@@ -153,7 +153,7 @@ function modelUnknown(of: Checked, details: readonly string[]) {
 }
 
 function noEndpoint(of: Checked, status?: number) {
-  const found = status === undefined ? "what is no list of models" : `status ${status}`;
+  const found = status === undefined ? "something other than a list of models" : `status ${status}`;
   return refusal(
     "model-garbage",
     `Cannot connect the model: "${of.baseUrl}" answers with ${found}, must be a model endpoint`,

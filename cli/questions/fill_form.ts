@@ -30,8 +30,8 @@ export function parseNamed(texts: readonly string[]): ReadonlyMap<string, string
 }
 
 /**
- * Fills in a form. `head` says who asks what. Fields in `given` are not asked about; without a
- * prompt, none is.
+ * Fills in a form. `head` says who asks what. The person is asked for every field that is not in
+ * `given`; without a prompt, such fields get their defaults.
  */
 export async function fillForm(
   form: QuestionForm,

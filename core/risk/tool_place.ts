@@ -33,7 +33,7 @@ const EXPANDED = /^(?:~[^/]|@|[a-z][a-z0-9+.-]*:)/i;
 /** Visible files from which a program takes commands. */
 const COMMAND_FILES: ReadonlySet<string> = new Set(["opencode.json", "opencode.jsonc"]);
 
-/** Returns the paths that arguments name. A value that is no text becomes an unusable path. */
+/** Returns the paths that arguments name. A value that is not text becomes an unusable path. */
 export function argumentPaths(given: unknown): readonly string[] {
   if (!isRecord(given)) return [];
   return PATH_KEYS.filter((key) => given[key] !== undefined && given[key] !== null)

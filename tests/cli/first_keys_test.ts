@@ -26,7 +26,7 @@ const ROWS: readonly (readonly [
 ])[] = [
   ["a key", (path) => Deno.writeTextFile(path, GOOD), KEY],
   ["nothing", async () => {}],
-  ["a text that is no key", (path) => Deno.writeTextFile(path, "x")],
+  ["a text that is not a key", (path) => Deno.writeTextFile(path, "x")],
   ["a key of another length", (path) => Deno.writeTextFile(path, GOOD.replace(KEY, "B"))],
   ["4 KiB", (path) => Deno.writeTextFile(path, GOOD.padEnd(4096)), KEY],
   ["more than 4 KiB", (path) => Deno.writeTextFile(path, GOOD.padEnd(4097))],

@@ -182,7 +182,7 @@ unixTest("serveUnix does not replace a socket that has a listener", async (socke
   await first.close();
 });
 
-unixTest("serveUnix does not replace a file that is no socket", async (sockets, root) => {
+unixTest("serveUnix does not replace a file that is not a socket", async (sockets, root) => {
   const path = `${root}/file`;
   await Deno.writeTextFile(path, "keep");
   await Deno.symlink("/none", `${root}/link`);

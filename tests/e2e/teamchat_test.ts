@@ -198,7 +198,7 @@ async function talkWithReceiver(scene: Scene, kit: ConnectorKit): Promise<void> 
   await talk(up, { url, kit, owners: [bea, cal] });
   assert.equal(kit.tokensMinted, 1);
   const env = await Deno.readTextFile(pathsUnder(root).env("teams-receiver"));
-  assert.ok(!env.includes(APP_SECRET), "the receiving half was given the secret");
+  assert.ok(!env.includes(APP_SECRET), "the receiver was given the secret");
 }
 
 /** Removes the second agent: its owner is a stranger from the next message on. */

@@ -50,7 +50,7 @@ Deno.test("up refuses a root that others own or may write, and leaves it unchang
   }
 });
 
-Deno.test("up refuses a working folder that is no folder, before anything is started", async () => {
+Deno.test("up refuses a file as its working folder, before it starts anything", async () => {
   const root = await makeRoot();
   for (const workdir of [`${root}/nowhere`, "/etc/passwd"]) {
     const result = await runDev(["up", "--root", root, "--port-base", "0", "--workdir", workdir]);

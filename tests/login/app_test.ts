@@ -198,7 +198,7 @@ test("handle() refuses a change unless it comes from a page of this origin", asy
     ["no proof with a cookie", { cookie }, 403],
     ["no proof with a password", { authorization: basicHeader(MIA) }, 200],
     [
-      "a password that another site made the browser send",
+      "a password in a request that another site caused",
       { authorization: basicHeader(MIA), "sec-fetch-site": "cross-site" },
       403,
     ],

@@ -28,7 +28,7 @@ const CLIENTS: readonly [string, string, Record<string, string>, string][] = [
   ["a mapped peer", "[::ffff:127.0.0.1]:5", { "x-forwarded-for": "9.9.9.9" }, "9.9.9.9"],
   ["nonsense", "127.0.0.1:5", { "x-forwarded-for": "a" }, "127.0.0.1"],
   [
-    "nonsense behind a proxy",
+    "garbage behind a proxy",
     "127.0.0.1:5",
     { "x-forwarded-for": "9.9.9.9, unknown" },
     "127.0.0.1",

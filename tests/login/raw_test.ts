@@ -30,7 +30,7 @@ const ROWS: readonly [string, string, number, readonly string[]][] = [
   ],
   // 480 bytes in Latin-1. If they counted as two each, the rest of the head would become the body.
   ...[0, 1, 100, 480, 900].map((count): (typeof ROWS)[number] => [
-    `a head with ${count} bytes that are no ASCII and a forged one behind it`,
+    `a head with ${count} bytes that are not ASCII and a forged one behind it`,
     `POST /a HTTP/1.1\r\nHost: x\r\n${ME}X-A: ${"\xe9".repeat(count)}${"y".repeat(3_000)}\r\n` +
     `Content-Length: ${FORGED.length}\r\n${CLOSE}\r\n${FORGED}`,
     200,

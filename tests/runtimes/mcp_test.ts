@@ -54,7 +54,7 @@ for (const program of wantedPrograms()) {
 
 testPrograms(
   ["pi"],
-  "declares what its exposure says, and keeps the rest for scripts",
+  "declares the tools that its exposure names, and keeps the rest for scripts",
   async (pi) => {
     const toolExposure = { echo: "direct", hidden: "hidden" };
     const fixture = { ...fixtureServer(), exposure: "codemode", toolExposure };
@@ -101,7 +101,7 @@ testPrograms(TELLING, "waits for an MCP that is slow to start", async (program) 
 
 testPrograms(
   TELLING,
-  "says in the turn which MCP it lacks, and has the others",
+  "names the MCP that it lacks in the turn, and has the others",
   async (program) => {
     const mcps = { fixture: fixtureServer(), broken: { command: "false" } };
     await withProgram(program, async ({ model, turn, reports }) => {

@@ -142,7 +142,7 @@ const QUESTIONS = [
   },
 ];
 
-/** The program's own names of the fields, and an answer with a text that is no option. */
+/** The program's own names of the fields, and an answer with a text that is not an option. */
 const ITSELF = {
   "claude-code": {
     titles: ["Which drink?", "Extras?"],

@@ -81,7 +81,7 @@ export async function startPlayground(
 }
 
 /**
- * Returns its configuration with another sender. The default one has an object id that is no GUID.
+ * Returns its configuration with another sender, because the default one has an invalid object id.
  */
 function configOf({ owner, chat }: PlaygroundUser): string {
   const person = (id: string, name: string, aadObjectId: string) => ({

@@ -30,7 +30,7 @@ Deno.test("activation survives broken units, edited files, kills and reboots", a
   try {
     await step("a host with its own gateway, agent and MCP", () => setUp(host, out));
     await step(
-      "a role that dies again and again is reported, not counted as started",
+      "a role that dies repeatedly is reported, and not counted as started",
       () => checkDyingRole(host),
     );
     await step(

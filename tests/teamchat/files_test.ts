@@ -95,7 +95,7 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
   ["another port", () => attached(`https://${FILE_HOST}:444/x`), /not in TEAMS_FILE_HOSTS/],
   ["a loopback address", () => attached("https://127.0.0.1/x"), /not in TEAMS_FILE_HOSTS/],
   ["a backslash", () => attached(`https://${FILE_HOST}\\@evil.test/`), /its URL is invalid/],
-  ["text that is no URL", () => attached("x"), /its URL is invalid/],
+  ["text that is not a URL", () => attached("x"), /its URL is invalid/],
   ["the connector as a file's host", (at) => attached(`${at.kit.serviceUrl}v3/x`), /not in/],
   [
     "a redirect",
@@ -129,7 +129,7 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
     /larger than 20 MiB/,
   ],
   [
-    "a page in its place",
+    "a page instead of the file",
     (at) =>
       attached(at.kit.files.keep(bytesOf("<html>sign in</html>"), "text/html; charset=utf-8")),
     /a web page was received instead/,
@@ -151,7 +151,7 @@ const ABSENT: readonly (readonly [string, (at: TestTeamchat) => unknown, RegExp]
     contentType: "image/png",
     contentUrl: `${at.kit.serviceUrl}v3/attachments/%2e%2e/conversations`,
   }), /not in TEAMS_FILE_HOSTS/],
-  ["an image that is no image", (at) => {
+  ["an image that is not an image", (at) => {
     at.kit.files.keepInline("/teams/v3/attachments/b", bytesOf("<svg/>"), "image/svg+xml");
     return { contentType: "image/*", contentUrl: `${at.kit.serviceUrl}v3/attachments/b` };
   }, /does not match the declared image type/],

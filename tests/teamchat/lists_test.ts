@@ -114,7 +114,7 @@ const TOKENS: readonly Row[] = [
       "a name in another script",
       "a final dot",
       "an address",
-      "an address of six",
+      "an IPv6 address",
       "the platform's host without TLS",
     ],
   }],
@@ -205,8 +205,8 @@ const ANSWERS: readonly Row[] = [
   }],
   [71, "a connection cut before and after", "once", {
     [FAULTS]: [
-      "the final cut before it was taken",
-      "the final cut after it was taken",
+      "the final cut before it was accepted",
+      "the final cut after it was accepted",
       "the connection closed before the line was accepted",
       "the connection closed after the line was accepted",
       "the connection closed before the text was accepted",
@@ -224,8 +224,8 @@ const ANSWERS: readonly Row[] = [
     [FAULTS]: ["an answer to the final that breaks off", "a gigabyte as an answer"],
     "core/http1/os/http_call_test": [
       "silence",
-      "a head that stops",
-      "a body that stops",
+      "a head that stalls",
+      "a body that stalls",
       "a body without an end, in chunks",
     ],
   }],

@@ -161,11 +161,11 @@ for (
     "no JSON": "{",
     "a list": "[]",
     "empty": "",
-    "an owner who is none": '{"bea":"bea"}',
-    "an agent who is none": `{"${BEA_OWNER}":"../bea"}`,
+    "with an invalid owner": '{"bea":"bea"}',
+    "with an invalid agent": `{"${BEA_OWNER}":"../bea"}`,
   })
 ) {
-  test(`a file that is ${name} changes nothing, and health says so`, async (at) => {
+  test(`a file (${name}) changes nothing, and health says so`, async (at) => {
     const agent = await at.agent();
     await at.own(text);
     assert.deepEqual(await problems(at), ["agents-file-damaged"]);

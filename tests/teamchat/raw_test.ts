@@ -47,7 +47,7 @@ const PROGRAMS: Readonly<Record<string, () => Promise<Subject>>> = {
       close: () => stillWith(clock, teamchat.close()),
     };
   },
-  "the receiving half": async () => {
+  "the receiver": async () => {
     const { host, kit } = await kitHost();
     const { clock } = host;
     const config = readReceiverConfig({

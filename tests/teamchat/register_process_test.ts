@@ -38,14 +38,14 @@ const stranger = async () => (await generateDialKey()).key;
 const REFUSED: Readonly<Record<string, Given>> = {
   "no token": { header: () => undefined },
   "another scheme": { header: (token) => `Basic ${token}` },
-  "a text that is no token": { header: () => "Bearer x" },
+  "a text that is not a token": { header: () => "Bearer x" },
   "a changed statement": {
     header: (token) => `Bearer ${token.replace(/.register.1.../, ".register.1.xx")}`,
   },
   "a signature of another key": { key: stranger, told: "key-not-enrolled" },
   "another agent's name": { stated: { agent: "cal" }, told: "owner-or-agent-unknown" },
   "another owner": { stated: { owner: CAL_OWNER }, told: "owner-or-agent-unknown" },
-  "an agent that nobody knows": {
+  "an unknown agent": {
     stated: { agent: "dan", owner: "00000000-0000-4000-8000-0000000000dd" },
     told: "owner-or-agent-unknown",
   },

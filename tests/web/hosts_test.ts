@@ -245,7 +245,7 @@ story("what a host reports is plain text, on a phone too, and fits the screen", 
 }, { viewport: PHONE, hasTouch: true, isMobile: true });
 
 hostsStory(
-  "a viewer who is no admin sees no link to the hosts, and is refused there",
+  "a viewer who is not an admin sees no link to the hosts, and is refused there",
   async ({ scene, page }) => {
     await page.goto(scene.url);
     await page.getByLabel("Message to bob").waitFor();
@@ -269,7 +269,7 @@ hostsStory(
 );
 
 pageStory(
-  "without a host there are the commands that add one, and the first is shown as it comes",
+  "without hosts the page shows the commands that add one; a new host appears at once",
   async ({ scene, page }) => {
     await page.goto(`${scene.url}/hosts`);
     await page.getByRole("heading", { name: "No hosts enrolled yet" }).waitFor();

@@ -30,12 +30,12 @@ export function createJournalFiles(
   async function remove(): Promise<void> {
     try {
       const names = await files.list(folder);
-      // Asked after the listing: a turn runs before it has a journal.
+      // Read after the listing, because a turn runs before it has a journal.
       const kept = new Set(runningTurns().map((id) => `${id}.jsonl`));
       const ended = names.filter((name) => !kept.has(name));
       await Promise.all(ended.map((name) => files.remove(`${folder}/${name}`)));
     } catch (thrown) {
-      // The next end of a turn tries again.
+      // Retried when the next turn ends.
       log.warning("journals not deleted", { error: errorText(thrown) });
     }
   }

@@ -63,8 +63,8 @@ export interface RuntimeDeps {
 
 /** Time limit for a program to end when it goes to sleep, or when its conversation changes. */
 const LEAVE_GRACE_MS = 10_000;
-/** Pause before a program that had to stay is looked at again. */
-const LOOK_AGAIN_MS = 60_000;
+/** Pause before a program that had to stay awake is checked again. */
+const CHECK_AGAIN_MS = 60_000;
 
 /** Starts supervising; the first start begins at once. */
 export function superviseRuntime(deps: RuntimeDeps): SupervisedRuntime {
@@ -236,7 +236,7 @@ class Supervisor implements SupervisedRuntime {
     return { ranMs: clock.monotonic() - since, reason };
   }
 
-  /** Waits for the next use. A use that came while the program ended is not waited for. */
+  /** Waits for the next use; returns at once if one has waited since the program ended. */
   async #sleep(): Promise<void> {
     if (this.#waiters.length > 0) return;
     this.#deps.onState("asleep");
@@ -265,7 +265,7 @@ class Supervisor implements SupervisedRuntime {
     if (why !== undefined) {
       if (why !== this.#stayed) log.info("runtime stays awake", { reason: why });
       this.#stayed = why;
-      return this.#startIdleTimer(Math.min(idleMs, LOOK_AGAIN_MS));
+      return this.#startIdleTimer(Math.min(idleMs, CHECK_AGAIN_MS));
     }
     this.#stayed = undefined;
     onLeaving();

@@ -206,7 +206,7 @@ for (const [name, sessionId, conversation] of RESUMED) {
   });
 }
 
-Deno.test("session/resume refuses ids that are no threads of the agent", async () => {
+Deno.test("session/resume refuses ids that are not threads of the agent", async () => {
   const scene = await editorScene();
   for (const sessionId of ["bea/trip", "bea:old", "ada/", "ada/../x", "ada", ""]) {
     const params = { sessionId, cwd: "/p" };

@@ -1,5 +1,5 @@
 /**
- * Lines of an editor that are no messages: each is answered, and the connection continues.
+ * Lines of an editor that are not messages: each is answered, and the connection continues.
  *
  * @module
  */
@@ -47,7 +47,7 @@ const ROWS: readonly (readonly [string, string | Uint8Array<ArrayBuffer>, unknow
   ["a number", "5\n", [null, -32600]],
   ["null", "null\n", [null, -32600]],
   ["a batch", "[]\n", [null, -32600]],
-  ["an object that is no message", '{"a":1}\n', [null, -32600]],
+  ["an object that is not a message", '{"a":1}\n', [null, -32600]],
   ["a long line", `"${PADDING}"\n`, [null, -32600]],
   [
     "a long request",

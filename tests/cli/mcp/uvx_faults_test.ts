@@ -179,7 +179,7 @@ Deno.test("an index that never answers times out; an unreachable one is reported
   assert.doesNotMatch(gone.stdout + gone.stderr, /hush/);
 });
 
-Deno.test("a lock that is no list of pinned wheels is refused before anything runs", async () => {
+Deno.test("a lock that is not a list of pinned wheels is refused at once", async () => {
   await using scene = await pythonCatalog([wiki("1.0.0")]);
   const { host, index } = scene;
   assert.equal((await add(host)).error, undefined);

@@ -172,7 +172,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     fault: /:7: tools\.purge\.risk: is "maybe", must be "block" or "ask"/,
   },
   {
-    name: "a mark that is no boolean",
+    name: "a mark that is not a boolean",
     text: `${NPM}tools:\n  list: {read_only: "yes"}\n`,
     fault: /:7: tools\.list\.read_only: is the string yes, must be true or false/,
   },
@@ -264,7 +264,7 @@ const BAD: readonly { readonly name: string; readonly text: string; readonly fau
     fault: /program name/,
   },
   {
-    name: "a limit that is no number",
+    name: "a limit that is not a number",
     text: `${NPM}limits: {memory_mib: lots}\n`,
     fault: /whole number/,
   },

@@ -188,7 +188,7 @@ for (
       '"held_findings":[]}',
     ],
     [
-      "findings that are no texts",
+      "findings that are not texts",
       '{"version":"1","tools":{},"held_tools":{},"held_permissions":{},"held_findings":[1]}',
     ],
   ] as const

@@ -119,7 +119,7 @@ const REFUSED: readonly { name: string; value: string; want: SignedFault }[] = [
     want: "malformed",
   },
   {
-    name: "bytes that are no text",
+    name: "bytes that are not text",
     value: made(KEY, "session", new Uint8Array([0xff, 0xfe, 0x7c])),
     want: "malformed",
   },

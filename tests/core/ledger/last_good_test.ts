@@ -29,7 +29,7 @@ async function write({ host, paths }: Bench, text: string) {
 }
 
 repoTest(
-  "the last committed version of a broken shard counts, and a fault says so",
+  "the last committed version of a broken shard is used, with a fault",
   async (bench) => {
     const { host, paths, git } = bench;
     assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
@@ -57,7 +57,7 @@ repoTest(
 );
 
 repoTest(
-  "a manual edit counts once it was recorded, and a revoked key stays revoked",
+  "a manual edit is used once it is recorded, and a revoked key stays revoked",
   async (bench) => {
     const { host, paths } = bench;
     assert((await addAgent(host, paths, { record: { ...ADA, dialKeys: [KEY] }, ...ROOT })).ok);
@@ -91,7 +91,7 @@ repoTest("a new broken file does not bring a removed agent back", async (bench) 
 });
 
 repoTest(
-  "a link in place of a shard is not followed, and the committed shard counts",
+  "a link in place of a shard is not followed; the committed shard is used",
   async (bench) => {
     const { host, paths, git } = bench;
     assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);

@@ -210,7 +210,7 @@ repoTest(
 );
 
 repoTest(
-  "commitChange() accepts that a git which outlived its process moves HEAD first",
+  "commitChange() succeeds when another git moves HEAD to the pending commit first",
   async (bench) => {
     const { host, paths, git } = bench;
     assert((await commitChange(host, paths, pairChange(paths, "old"))).ok);

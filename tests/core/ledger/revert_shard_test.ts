@@ -33,7 +33,7 @@ const ROWS: readonly {
     want: undefined,
   },
   {
-    name: "the field is back already",
+    name: "the field already has its old value",
     before: "model: m0\n",
     after: "model: m1\n",
     current: "model: m0\nprovider: p1\n",

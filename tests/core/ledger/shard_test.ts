@@ -230,13 +230,13 @@ const EDITS: readonly { name: string; edit: ShardEdit; want: string }[] = [
     want: HAND_EDITED,
   },
   {
-    name: "a tool more",
+    name: "one tool more",
     edit: { tools: { add: ["git", "notes", "image"] as McpName[], remove: [] } },
     want: HAND_EDITED.replace("    - notes\n", "    - notes\n    - image\n")
       .replace("  remove: []\n", ""),
   },
   {
-    name: "a tool less",
+    name: "one tool less",
     edit: { tools: { add: ["git"] as McpName[], remove: ["browser"] as McpName[] } },
     want: HAND_EDITED.replace("    - notes\n", "").replace("[]", "[browser]"),
   },

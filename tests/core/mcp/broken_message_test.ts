@@ -23,7 +23,7 @@ const LINES: readonly (readonly [string, Uint8Array, string | undefined])[] = [
   ["an empty line", bytes(""), undefined],
   ["a banner", bytes("listening on stdio"), undefined],
   ["a banner in Latin-1", latin1("Größe: 4"), undefined],
-  ["an object that is no message", bytes('{ level: "info" }'), undefined],
+  ["an object that is not a message", bytes('{ level: "info" }'), undefined],
   ["bytes of no text", new Uint8Array([0x7b, 0xff, 0xfe, 0x7d]), undefined],
 ];
 

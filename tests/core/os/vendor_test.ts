@@ -25,7 +25,7 @@ const TREES: readonly {
   { name: "above the root", links: { "a/l": "../../etc" }, isTaken: false },
   { name: "above the root, through a dot", links: { "l": "./../etc" }, isTaken: false },
   {
-    name: "that goes up from where another link leads",
+    name: "that leads up from the target of another link",
     links: { "a/b/c/top": "../../..", "l": "a/b/c/top/../../etc" },
     isTaken: false,
   },

@@ -139,7 +139,7 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
   ],
   ["an empty file", "", /must be a mapping/],
   ["a variable of fleetctl", `${WHOLE}\nenv: { FLEETCTL_ROOT: x }`, /:8: env must map names/],
-  ["a variable that is no text", `${WHOLE}\nenv: { PORT: 80 }`, /:8: env must map names/],
+  ["a variable that is not text", `${WHOLE}\nenv: { PORT: 80 }`, /:8: env must map names/],
   [
     "state outside the home",
     `${WHOLE}\nstate: ["/srv/mine"]`,
@@ -148,7 +148,7 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
   ["state that leaves the home", `${WHOLE}\nstate: ["{home}/../bob"]`, /:8: state must be a list/],
   ["the whole home as state", `${WHOLE}\nstate: ["{home}/"]`, /:8: state must be a list/],
   ["a version that is a number", `${WHOLE}\nknown: [1.0]`, /:8: known must be a list of at most/],
-  ["versions that are no list", `${WHOLE}\nknown: "1.0"`, /:8: known must be a list/],
+  ["versions that are not list", `${WHOLE}\nknown: "1.0"`, /:8: known must be a list/],
   ["needs that are a number", `${WHOLE}\nneeds: 5`, /:8: needs must be a mapping/],
   ["an unknown need", `${WHOLE}\nneeds: { disk_mb: 1 }`, /needs\.disk_mb is not a known key/],
   ["no memory", `${WHOLE}\nneeds: { memory_mb: 0 }`, /needs\.memory_mb must be a whole number/],

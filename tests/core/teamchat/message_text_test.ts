@@ -176,7 +176,7 @@ const OPEN_REPLY = '<blockquote itemtype="http://schema.skype.com/Reply">';
 
 /** Bodies of the largest size, made of input that is slow for regular expressions. */
 const HOSTILE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  "quotes of line breaks that are none": { entities: Array(4).fill(quoted("\r".repeat(31_000))) },
+  "quotes of carriage returns": { entities: Array(4).fill(quoted("\r".repeat(31_000))) },
   "quotes of blanks": { entities: Array(4).fill(quoted("\u2003".repeat(20_000))) },
   "quotes that never end": { attachments: html("<blockquote>".repeat(2_700)) },
   "paragraphs that never end": {
@@ -189,7 +189,7 @@ const HOSTILE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     text: "<at>x</at>".repeat(20_000),
     entities: Array(256).fill(mention("29:2", "<at>y</at>")),
   },
-  "names that nearly stand there": {
+  "names that almost match": {
     text: "a".repeat(128_000),
     entities: Array(256).fill(mention(BOT.id, `${"a".repeat(400)}b`)),
   },

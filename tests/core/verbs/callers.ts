@@ -28,7 +28,7 @@ export const PEER: Caller = { kind: "agent", uid: 1003, agent: agentNamed("bea")
 export const GATEWAY: Caller = { kind: "gateway", uid: 990 };
 /** The host's own dial unit. */
 export const HOST: Caller = { kind: "host", uid: 991 };
-/** A user who is no agent. */
+/** A user who is not an agent. */
 export const OTHER: Caller = { kind: "other", uid: 1009 };
 /** The kernel's overflow uid. */
 export const NOBODY: Caller = { kind: "other", uid: 65_534 };

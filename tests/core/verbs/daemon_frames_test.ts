@@ -36,7 +36,7 @@ const BAD: readonly [name: string, value: unknown, says: RegExp][] = [
   ["too many items", { argv: Array(10_000).fill("x") }, /10000 items, must have at most 256/],
   ["a long item", { argv: ["mcp", long] }, /argv item 1 is longer/],
   ["an invalid as", { argv: ["status"], as: 4 }, /as is not text/],
-  ["a newline in as", { argv: ["status"], as: "a\n" }, /as contains a control character/],
+  ["a newline in the field as", { argv: ["status"], as: "a\n" }, /as contains a control character/],
   ["an invalid stdin", { argv: ["status"], stdin: {} }, /stdin is not text/],
   [
     "an invalid tty",

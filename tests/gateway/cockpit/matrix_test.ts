@@ -51,7 +51,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   "a forged assertion": signedIn("mia@example.org", OTHER_KEY),
   "an assertion for another request": (_, __, now) =>
     asserted("mia@example.org", KEY, ["GET", "/api/other", now]),
-  "an assertion of somebody else": async (...of) => ({
+  "an assertion of another person": async (...of) => ({
     ...await asserted("mia@example.org", KEY, of),
     "x-user-email": "ada@example.org",
   }),
@@ -70,7 +70,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
     "x-user-email": "ada@example.org",
   }),
   // The login proxy signs the names under which people sign in, and "root" may be one of them.
-  "somebody signed in as root": signedIn("root"),
+  "a person signed in as root": signedIn("root"),
   "a proxied program": () => Promise.resolve({ "x-forwarded-for": "10.0.0.7" }),
 };
 

@@ -117,7 +117,7 @@ const BAD: readonly [name: string, body: unknown, field: RegExp][] = [
     { agent: "mia", provider: "demo", model: "m".repeat(300) },
     /^body.model/,
   ],
-  ["a check that is no boolean", { agent: "mia", provider: "demo", check: "no" }, /^body.check/],
+  ["a check that is not a boolean", { agent: "mia", provider: "demo", check: "no" }, /^body.check/],
 ];
 for (const [name, body, field] of BAD) {
   Deno.test({
@@ -212,7 +212,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "GET /api/model reports an answer of the daemon that is no model",
+  name: "GET /api/model reports an answer of the daemon that is not a model",
   ...SAFE,
   fn: () =>
     withDesk(() => ok({ agent: "mia" }), async ({ running }) => {

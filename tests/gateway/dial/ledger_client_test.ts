@@ -88,7 +88,7 @@ const ROWS: readonly [
     "daemon-busy",
     /^Cannot take/,
   ],
-  ["the daemon goes away", [], "daemon-lost", /closed the connection/],
+  ["the daemon disconnects", [], "daemon-lost", /closed the connection/],
 ];
 for (const [name, frames, code, message] of ROWS) {
   Deno.test({

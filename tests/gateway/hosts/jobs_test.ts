@@ -179,7 +179,7 @@ test("the same job runs once per host for all requesters, beside other jobs", as
   assert.equal((await scene.begin(apply)).status, 202);
 });
 
-test("a request that is no job is refused, and its field is named", async (scene) => {
+test("a request that is not a job is refused, and its field is named", async (scene) => {
   for (
     const body of [
       { host: "atlas", job: "status" },
@@ -196,7 +196,7 @@ test("a request that is no job is refused, and its field is named", async (scene
   assert.equal(scene.atlas.client.frames.filter(({ type }) => type === "job").length, 0);
 });
 
-test("a viewer who is no admin gets nothing about hosts, by route or topic", async (scene) => {
+test("a viewer who is not an admin gets nothing about hosts, by route or topic", async (scene) => {
   const bob = "bob@example.org";
   for (
     const path of ["/api/hosts", "/api/host/jobs?host=atlas", "/events?topics=agents,hosts"]

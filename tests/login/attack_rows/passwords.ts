@@ -70,7 +70,7 @@ export const PASSWORD_ROWS: readonly Row[] = [
   ]],
   ["F80", "a password that the browser attaches by itself", [ATTACKS, "F80:"], [
     APP,
-    "a password that another site made the browser send",
+    "a password in a request that another site caused",
   ]],
   ["F81", "five hundred guesses at the same time", [ATTACKS, "F81:"], [
     PASSWORDS,

@@ -50,7 +50,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "HS256 with the client's secret",
     "an unknown critical header",
     "a payload that is not encoded (b64)",
-    "a key of its own in the header",
+    "its own key in the header",
     "five parts, as an encrypted token has",
   ]],
   ["E51", "keys that are unknown, unusable or have a path as their id", [
@@ -68,7 +68,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
     "new keys are fetched once when one is unknown",
     "keys of 10 MB",
     "keys by redirect",
-    "keys that are no JSON",
+    "keys that are not JSON",
     "keys at an http address",
   ]],
   ["E53", "audiences and azp", [
@@ -81,7 +81,7 @@ export const PROVIDER_ROWS: readonly Row[] = [
   ["E54", "times of an ID token", [
     LIES,
     "an expiry in the past",
-    "an expiry beyond all times",
+    "an expiry beyond the last date",
     "an expiry that is a text",
     "no expiry",
     "no time of issue (rp-id_token-iat)",

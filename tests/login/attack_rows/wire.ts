@@ -10,7 +10,7 @@ import { LOGIN, RAW, type Row } from "tests/login/attack_rows/row.ts";
 export const WIRE_ROWS: readonly Row[] = [
   ["W1", "two framings of one request", [RAW, "a length and chunks", "two lengths"]],
   ["W2", "invalid chunks", [RAW, "a malformed chunked body is a 400"]],
-  ["W3", "heads that are not all ASCII", [RAW, "bytes that are no ASCII"]],
+  ["W3", "heads that are not all ASCII", [RAW, "bytes that are not ASCII"]],
   ["W4", "connections without a limit", [`${LOGIN}/connections_test.ts`, "closes its own oldest"], [
     "tests/core/http1/os/connection_limits_test.ts",
     "a client whose connections are all busy is refused",

@@ -30,7 +30,7 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   ["no time of issue (rp-id_token-iat)", claims({ iat: undefined })],
   ["a time of issue in the future", claims({ iat: Math.floor(Date.now() / 1000) + day })],
   ["an expiry in the past", claims({ exp: Math.floor(Date.now() / 1000) - day })],
-  ["an expiry beyond all times", claims({ exp: 1e300 })],
+  ["an expiry beyond the last date", claims({ exp: 1e300 })],
   ["an expiry that is a text", claims({ exp: "9999999999" })],
   ["no expiry", claims({ exp: undefined })],
   ["a start in the future", claims({ nbf: Math.floor(Date.now() / 1000) + day })],
@@ -62,7 +62,7 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   }],
   ["a fourth part", { token: (token) => `${token}.x` }],
   ["an unknown critical header", { header: (all) => ({ ...all, crit: ["x"], x: 1 }) }],
-  ["a key of its own in the header", { token: (token) => selfSigned(token) }],
+  ["its own key in the header", { token: (token) => selfSigned(token) }],
   ["an unknown kid", { header: (all) => ({ ...all, kid: "../../etc/passwd" }) }],
   [
     "no kid and two keys (rp-id_token-kid-absent-multiple-jwks)",
@@ -82,7 +82,7 @@ const ROWS: readonly (readonly [string, Lies, RegExp?])[] = [
   ["a kid that is a query", { header: (all) => ({ ...all, kid: "' OR 1=1 --" }) }],
   ["no keys", { keys: () => [] }],
   ["a key off its curve", { keys: (keys) => keys.map((key) => ({ ...key, x: "AA", y: "AA" })) }],
-  ["keys that are no keys", { keys: () => [{ kty: "EC" }, {}, { kty: 1 as unknown as string }] }],
+  ["keys that are not keys", { keys: () => [{ kty: "EC" }, {}, { kty: 1 as unknown as string }] }],
   ["no ID token", { tokens: ({ id_token: _, ...rest }) => rest }],
   ["no access token", { tokens: ({ access_token: _, ...rest }) => rest }],
   ["an ID token that is a list", { tokens: (all) => ({ ...all, id_token: ["x"] }) }],
@@ -155,7 +155,7 @@ const AWAY: readonly (readonly [string, Lies, number])[] = [
     403,
   ],
   ["metadata by redirect", answer("/.well-known/openid-configuration", redirected), 503],
-  ["metadata that are no JSON", answer("/.well-known/openid-configuration", page), 503],
+  ["metadata that are not JSON", answer("/.well-known/openid-configuration", page), 503],
   ["metadata of 10 MB", answer("/.well-known/openid-configuration", huge), 503],
   [
     "no PKCE",
@@ -178,7 +178,7 @@ const AWAY: readonly (readonly [string, Lies, number])[] = [
   ],
   ["keys by redirect", answer("/keys", redirected), 503],
   ["keys of 10 MB", answer("/keys", huge), 503],
-  ["keys that are no JSON", answer("/keys", page), 503],
+  ["keys that are not JSON", answer("/keys", page), 503],
   ["keys at an http address", {
     metadata: (all) => ({ ...all, jwks_uri: "http://169.254.169.254/keys" }),
   }, 403],
@@ -319,19 +319,19 @@ Deno.test("the address is read from user info (rp-scope-userinfo-claims)", async
 for (
   const [name, token, info, status] of [
     [
-      "an address of user info on the word of the ID token",
+      "an address of user info that the ID token calls verified",
       { email_verified: true },
       { email: "ada@example.org" },
       403,
     ],
     [
-      "an address of user info against the word of the ID token",
+      "an address of user info that the ID token calls unverified",
       { email_verified: false },
       { email: "ada@example.org", email_verified: true },
       403,
     ],
     [
-      "an address of user info on the word of user info",
+      "an address of user info that user info calls verified",
       {},
       { email: "ada@example.org", email_verified: true },
       303,

@@ -22,7 +22,7 @@ const ROWS: readonly (readonly [string, Claims, PrincipalRules, string])[] = [
   ["e-mail first", { email: "a@b.c", preferred_username: "x@y.z" }, SINGLE, "a@b.c"],
   ["then the preferred name", { preferred_username: "x@y.z", upn: "u@v.w" }, SINGLE, "x@y.z"],
   ["then the upn", { upn: "U@V.W" }, SINGLE, "u@v.w"],
-  ["an empty claim is none", { email: "", upn: "u@v.w" }, SINGLE, "u@v.w"],
+  ["an empty claim counts as absent", { email: "", upn: "u@v.w" }, SINGLE, "u@v.w"],
   ["nothing", { name: "Ada" }, SINGLE, "no-claim"],
   ["not verified", { email: "a@b.c", email_verified: false }, SINGLE, "email-not-verified"],
   [

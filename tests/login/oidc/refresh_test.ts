@@ -229,7 +229,7 @@ for (
   const [name, more] of [
     ["another subject", { sub: "eve-1" }],
     ["another address", { email: "eve@example.org" }],
-    ["an address that is not verified any more", { email_verified: false }],
+    ["an address that is no longer verified", { email_verified: false }],
   ] as const
 ) {
   test(`a refresh that comes back with ${name} ends it`, async (rig, browser) => {

@@ -331,5 +331,5 @@ test("an insecure address shows no form, but a link to a secure address", async 
     headers: { ...NAVIGATION, "x-forwarded-proto": "https" },
     peer: "10.1.1.1:1",
   });
-  assert.equal(foreign.status, 421, "a peer that is no trusted proxy cannot claim https");
+  assert.equal(foreign.status, 421, "a peer that is not a trusted proxy cannot claim https");
 });

@@ -57,7 +57,7 @@ const FAULTS: readonly OperatorFault[] = [
     says: /port 8735 is held by socat \(pid \d+\) of user root, which belongs to squatter\.service/,
   },
   {
-    name: "a program that somebody started by hand has the port",
+    name: "a program that a person started by hand has the port",
     inject: `systemctl stop fleetctl-gateway.service
       setsid socat TCP-LISTEN:8735,fork,reuseaddr /dev/null >/dev/null 2>&1 &
       until grep -q :221F /proc/net/tcp; do :; done

@@ -12,7 +12,7 @@ import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 
 /** Where the tests create their repository. */
 export const REPOSITORY = "/home/ada/workspace/repository";
-/** A repository that a user who is no agent can read. */
+/** A repository that a user who is not an agent can read. */
 const SHARED_REPOSITORY = "/srv/repository";
 const LOG_ARGS = JSON.stringify({ path: SHARED_REPOSITORY, maxCount: 1 });
 

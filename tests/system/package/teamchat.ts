@@ -48,7 +48,7 @@ export async function checkReceiverAndSender(scene: PackagedHost, roles: string)
     const path of ["/etc/fleetctl/env/teams-gateway.env", "/var/lib/fleetctl/teamchat/teamchat.db"]
   ) {
     const read = await scene.run(["cat", path], { user: "fleetctl-teamchat-receiver" });
-    assert.notEqual(read.code, 0, `the receiving half can read ${path}`);
+    assert.notEqual(read.code, 0, `the receiver can read ${path}`);
   }
   const spool = ["cat", "/var/lib/fleetctl/teamchat-receiver/spool.db"];
   assert.notEqual((await scene.run(spool, { user: "fleetctl-teamchat" })).code, 0);

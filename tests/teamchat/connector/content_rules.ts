@@ -46,7 +46,7 @@ function rootFault(root: Json, text: string): string | undefined {
 
 function claimFault(claim: Json, text: string): string | undefined {
   const { position, appearance } = claim;
-  if (claim["@type"] !== "Claim") return "a citation that is no claim";
+  if (claim["@type"] !== "Claim") return "a citation that is not a claim";
   if (!text.includes(`[${position}]`)) return `citation ${position} is not in the text`;
   const { name, abstract, url, keywords = [] } = appearance as Json;
   if ((appearance as Json)["@type"] !== "DigitalDocument") return "a claim of no document";

@@ -15,12 +15,12 @@ const BAD: readonly (readonly [string, unknown])[] = [
   ["nothing", null],
   ["another type", { ...GOOD, type: "secret" }],
   ["no number", { ...GOOD, n: "1" }],
-  ["a body that is no text", { ...GOOD, body: {} }],
+  ["a body that is not text", { ...GOOD, body: {} }],
   ["a key that is too long", { ...GOOD, key: "k".repeat(65) }],
   ["a time before 1970", { ...GOOD, received: -1 }],
   ["a time long before 1970", { ...GOOD, received: -1e308 }],
   ["half a millisecond", { ...GOOD, received: 1.5 }],
-  ["a time that is no safe integer", { ...GOOD, received: 2 ** 60 }],
+  ["a time that is not a safe integer", { ...GOOD, received: 2 ** 60 }],
   ["a time as text", { ...GOOD, received: "1" }],
 ];
 

@@ -130,9 +130,12 @@ const REFUSALS: Readonly<Record<string, readonly [Provider["respond"], AppTokenF
   "a redirect": [() => Promise.reject(new TypeError("redirect")), "unavailable"],
   "no JSON": [() => new Response("<html>"), "unavailable"],
   "no token": [() => Response.json({ expires_in: 3_600 }), "unavailable"],
-  "a token of no length": [() => Response.json({ access_token: "", expires_in: 9 }), "unavailable"],
-  "a token for ever": [() => Response.json({ access_token: "x", expires_in: 1e12 }), "unavailable"],
-  "a token that ended": [() => Response.json({ access_token: "x", expires_in: -1 }), "unavailable"],
+  "an empty token": [() => Response.json({ access_token: "", expires_in: 9 }), "unavailable"],
+  "a token that never expires": [
+    () => Response.json({ access_token: "x", expires_in: 1e12 }),
+    "unavailable",
+  ],
+  "an expired token": [() => Response.json({ access_token: "x", expires_in: -1 }), "unavailable"],
   "ten megabytes": [() => new Response("x".repeat(10_000_000)), "unavailable"],
 };
 

@@ -33,7 +33,7 @@ const STAYS: Readonly<Record<string, string>> = {
   "words behind it": `so [1]\n\n[1]: ${A} and more`,
   "a code fence": `so [1]\n\n\`\`\`\n[1]: ${A}\n\`\`\``,
   "four spaces": `so [1]\n\n    [1]: ${A}`,
-  "a host that is none": "so [1]\n\n[1]: https://[::g]/",
+  "an invalid host": "so [1]\n\n[1]: https://[::g]/",
 };
 for (const [name, text] of Object.entries(STAYS)) {
   Deno.test(`parseCitations() leaves a line unchanged: ${name}`, () => {

@@ -25,7 +25,7 @@ const REFUSED: readonly Case[] = [
   foreign("a name in another script", "https://smbа.trafficmanager.net/teams/"),
   foreign("a look-alike name in punycode", "https://xn--smb-8cd.trafficmanager.net/teams/"),
   foreign("an address", "https://10.0.0.1/teams/"),
-  foreign("an address of six", "https://[2001:db8::1]/teams/"),
+  foreign("an IPv6 address", "https://[2001:db8::1]/teams/"),
   foreign("the platform's host without TLS", "http://smba.trafficmanager.net/teams/"),
   foreign("a query", "http://127.0.0.1:9/teams/?x=1"),
   foreign("dots in the path", "http://127.0.0.1:9/teams/../x/"),

@@ -183,7 +183,7 @@ const HOSTILE: readonly [name: string, bytes: string | Uint8Array, code: string]
   ["1 MB in one argument", request(["mcp", big.slice(100)]), "request-invalid"],
   ["more than 1 MiB", request(["mcp", big]), "request-invalid"],
   ["1 MiB without end", new TextEncoder().encode(big + big), "request-invalid"],
-  ["bytes that are no UTF-8", new Uint8Array([0x7b, 0xff, 0x7d, 10]), "request-invalid"],
+  ["bytes that are not UTF-8", new Uint8Array([0x7b, 0xff, 0x7d, 10]), "request-invalid"],
   ["an unknown verb", request(["rm", "-rf", "/"]), "verb-unknown"],
   ...LATER.slice(0, 1).map((verb): [string, string, string] => [
     "a verb that is not built",

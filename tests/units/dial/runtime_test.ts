@@ -161,7 +161,7 @@ const CASES: readonly {
     starts: 1,
   },
   {
-    name: "what its end would lose keeps it awake, and is logged once",
+    name: "unfinished work keeps it awake, and is logged once",
     run: async (scene) => {
       scene.driver.leave("background tasks run: 1");
       await scene.clock.advance(IDLE_MS + 600_000);

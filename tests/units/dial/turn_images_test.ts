@@ -165,7 +165,7 @@ Deno.test("the folder keeps the files of the newest turns", async () => {
   assert.ok(!kept.includes("t2") && kept.includes("t3"));
 });
 
-Deno.test("a turn id that is no folder name is refused", async () => {
+Deno.test("a turn id that is not a folder name is refused", async () => {
   const { folder, files } = scene();
   for (const turnId of ["", "..", "a/b", ".hidden"]) {
     assert.equal(await folder.keep({ turnId, n: 1, name: "a" }, text("a")), undefined, turnId);

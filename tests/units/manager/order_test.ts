@@ -28,7 +28,7 @@ const STARTS: readonly {
 }[] = [
   { name: "one unit", given: { a: {} }, start: ["a"], want: ["a"] },
   {
-    name: "what is required comes first when it is said so",
+    name: "a required unit comes first if After names it",
     given: { a: { requires: ["b"], after: ["b"] }, b: { wants: ["c"], after: ["c"] }, c: {} },
     start: ["a"],
     want: ["c", "b", "a"],
@@ -52,7 +52,7 @@ const STARTS: readonly {
     want: ["a"],
   },
   {
-    name: "a required unit that is not there is missing",
+    name: "a required unit without a file is reported as missing",
     given: { a: { requires: ["b.service"] } },
     start: ["a"],
     want: ["a"],

@@ -157,7 +157,7 @@ Deno.test("runProxy() answers a client's message past the limit, and goes on", C
   assert.ok((await bench.ask(2, "tools/call", { name: "look" })).result);
 });
 
-Deno.test("runProxy() drops what a server prints that is no message", CHECKS, async () => {
+Deno.test("runProxy() drops what a server prints that is not a message", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {
     await connection.sendRaw("starting up...\n");
     await connection.sendRaw(new Uint8Array([0x7b, 0xff, 0xfe, 0x7d, 0x0a]));

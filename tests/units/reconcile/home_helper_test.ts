@@ -155,7 +155,7 @@ attack("follows no link on the way, wherever it is", async (scene) => {
 });
 
 attack(
-  "reads and writes nothing of others while a folder turns into a link and back",
+  "reads and writes no other user's file while a folder turns into a link and back",
   async (scene) => {
     await scene.otherFiles.write(`${scene.other}/agent/mcp.json`, "games'", 0o644);
     await scene.asAgent("mkdir -p .runtime-b/agent; echo mine > .runtime-b/agent/mcp.json");

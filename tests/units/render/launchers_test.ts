@@ -245,7 +245,7 @@ Deno.test("fleetctl-checked starts a recorded tree at once, and checks any other
       "a record without a fingerprint": () => Deno.writeTextFile(`${it.folder}.json`, "{}\n"),
       "a record of a list that is empty": () => it.record(""),
       "no record": () => Deno.remove(`${it.folder}.json`),
-      "a name that leads out": async () => {
+      "a name that leads out of the tree": async () => {
         await Deno.remove(`${it.folder}/../current`);
         await Deno.symlink("../git/1.0.0-abc", `${it.folder}/../current`);
       },

@@ -30,7 +30,7 @@ const ROWS: readonly {
   { name: "text", template: { read: ["{root}/x"] }, want: { read: ["/r/x"] } },
   { name: "a list", template: { net: ["{hosts}", "c:3"] }, want: { net: ["a:1", "b:2", "c:3"] } },
   { name: "an empty list", template: { net: ["{none}"] }, want: { net: [] } },
-  { name: "twice the same", template: { read: ["/r", "{root}"] }, want: { read: ["/r"] } },
+  { name: "the same entry twice", template: { read: ["/r", "{root}"] }, want: { read: ["/r"] } },
   { name: "all", template: { read: true, write: false }, want: { read: true, write: false } },
   {
     name: "an env that is ignored",

@@ -59,7 +59,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const peer = await connection.agent.request(methods.agent.initialize, {
     protocolVersion: PROTOCOL_VERSION,
     clientInfo: { name: "fleetctl", version: "0.1.0" },
-    // An address without a form would also be asked for sign-ins, which hold up the start.
+    // No `url`: with it a program could ask for sign-ins during its start, which would delay it.
     clientCapabilities: { elicitation: { form: {} } },
   });
   if (peer.protocolVersion !== PROTOCOL_VERSION) {
@@ -97,10 +97,10 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   return { sessionId, isResumable, isClosable, hasVision, goesOn, usage, lost };
 }
 
-/** Whether the program says what only the built-in runtime says. */
+/** Whether the program declares that it continues open turns; only the built-in runtime does. */
 function continuesTurns(meta: unknown): boolean {
-  const ours = isRecord(meta) ? meta.fleetctl : undefined;
-  return isRecord(ours) && ours.continues_turns === true;
+  const own = isRecord(meta) ? meta.fleetctl : undefined;
+  return isRecord(own) && own.continues_turns === true;
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */

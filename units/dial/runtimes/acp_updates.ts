@@ -26,7 +26,7 @@ export interface KnownCall {
   readonly arguments: unknown;
   /** Whether the tool's name cannot belong to another MCP. */
   readonly isClear: boolean;
-  /** Kind and places of the call, as the program tells them. */
+  /** Kind and places of the call, as the program reports them. */
   readonly kind: string | undefined;
   readonly locations: unknown;
 }

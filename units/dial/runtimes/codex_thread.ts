@@ -47,7 +47,7 @@ const SANDBOX_TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Returns when the program asks. With `untrusted` it asks about every command. An allowed one may
- * then run without the sandbox, so the sandbox does not stand in for the question. With
+ * then run without the sandbox, so the sandbox does not replace the question. With
  * `on-request` it runs commands in the sandbox and asks about what needs more. No model may approve
  * in the person's place.
  */

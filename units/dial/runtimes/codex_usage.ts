@@ -29,13 +29,13 @@ export interface CodexUsage {
 export function createCodexUsage(): CodexUsage {
   const meter = createUsageMeter();
   let model: unknown;
-  /** What the counters said when the last tokens were counted; unknown at a resume. */
+  /** The counters at the last report; unknown after a resume. */
   let counted: TokenCounts | undefined;
 
   /** Returns what a report adds; undefined when it adds nothing. */
   function addedBy(total: TokenCounts, last: TokenCounts | undefined): TokenCounts | undefined {
     if (counted === undefined) return last;
-    // A thread that sets its counters back has begun to count again.
+    // Counters that decreased have started again from 0.
     return growthOf(counted, total) ?? last;
   }
 

@@ -61,7 +61,7 @@ function serversOf(
 function isServer(args: readonly string[], entries: readonly McpEntry[]): boolean {
   return args.some((arg) => PROXY.test(arg)) || entries.some((entry) => {
     if (entry.kind !== "stdio") return false;
-    // An interpreter may stand before the command: `node /usr/bin/npx -y server`.
+    // An interpreter may precede the command: `node /usr/bin/npx -y server`.
     const own = args.slice(-entry.args.length - 1);
     return baseName(own[0] ?? "") === baseName(entry.command) &&
       own.slice(1).every((arg, at) => arg === entry.args[at]);

@@ -11,8 +11,8 @@ import { type DriverPorts, writeOwn } from "units/dial/runtimes/launch.ts";
 
 /** Maximum number of conversations whose ids are kept, besides the default one. */
 export const CONVERSATIONS_MAX = 1_000;
-/** Number of ids that are forgotten at once, so that few new conversations read all times. */
-const FORGOTTEN_AT_ONCE = 100;
+/** Number of ids that are removed at once, so that few new conversations must read all times. */
+const REMOVED_AT_ONCE = 100;
 
 /**
  * Returns the path of a conversation's file, and marks it as used. If there is no room for a new
@@ -46,7 +46,7 @@ async function removeOldest(files: DriverPorts["files"], folder: string): Promis
     return { path, at: (await files.stat(path))?.mtimeMs ?? 0 };
   }));
   times.sort((one, other) => one.at - other.at);
-  for (const { path } of times.slice(0, names.length - CONVERSATIONS_MAX + FORGOTTEN_AT_ONCE)) {
+  for (const { path } of times.slice(0, names.length - CONVERSATIONS_MAX + REMOVED_AT_ONCE)) {
     await files.remove(path);
   }
 }

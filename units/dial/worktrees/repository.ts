@@ -51,7 +51,7 @@ export function unreadable(fault: GitFault, { agent, workspace }: WorkspaceConte
       if (/not a git repository/i.test(fault.words)) {
         return refusal(
           "workspace-not-repository",
-          `${of}: it is no git repository, must be one`,
+          `${of}: it is not a git repository, must be one`,
           { hints: [`fleetctl agents set ${agent} --worktrees no`] },
         );
       }

@@ -115,7 +115,7 @@ const ROWS: readonly {
     comes,
   })),
   {
-    what: "bytes that are no UTF-8",
+    what: "bytes that are not UTF-8",
     script: async (connection) => {
       await sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n");
       await sendText(connection, "\xff\xff");
@@ -156,13 +156,13 @@ const ROWS: readonly {
   },
   { what: "silence", script: () => {}, comes: "unanswered", timeoutMs: 50 },
   {
-    what: "a head that stops",
+    what: "a head that stalls",
     script: (connection) => sendText(connection, SLOW_HEAD),
     comes: "unanswered",
     timeoutMs: 50,
   },
   {
-    what: "a body that stops",
+    what: "a body that stalls",
     script: (connection) => sendText(connection, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
     comes: "200 (no body)",
     timeoutMs: 50,

@@ -252,7 +252,7 @@ Deno.test("processes that a runtime leaves in its process group end with it", as
   assert.equal(killed?.aborted, true);
 });
 
-Deno.test("the driver skips stdout lines that are no message", async () => {
+Deno.test("the driver skips stdout lines that are not message", async () => {
   const { driver, host } = setUp(async (call) => {
     await call.print('Welcome to the agent!\n[1,2]\n{"level":"info"}\n');
     await serve(call, plainAgent());

@@ -83,7 +83,7 @@ const call = (more: Readonly<Record<string, unknown>>) => ({
 });
 const ARGUMENTS: readonly (readonly [string, readonly unknown[], readonly unknown[]])[] = [
   [
-    "a first empty input does not win",
+    "an empty first input is replaced",
     [
       call({ sessionUpdate: "tool_call", status: "pending", rawInput: {} }),
       call({ rawInput: { text: "a" } }),
@@ -92,7 +92,7 @@ const ARGUMENTS: readonly (readonly [string, readonly unknown[], readonly unknow
     [{ text: "a" }],
   ],
   [
-    "a first part of the input does not win",
+    "a partial first input is replaced",
     [
       call({ sessionUpdate: "tool_call", status: "pending", rawInput: { cwd: "/" } }),
       call({ status: "in_progress", rawInput: { cwd: "/", command: "ls" } }),
@@ -101,7 +101,7 @@ const ARGUMENTS: readonly (readonly [string, readonly unknown[], readonly unknow
     [{ cwd: "/", command: "ls" }],
   ],
   [
-    "a call that runs is announced, and again with the input that came later",
+    "a running call is announced, and again with later input",
     [
       call({ status: "in_progress", rawInput: {} }),
       call({ status: "in_progress", rawInput: { text: "a" } }),
@@ -120,7 +120,7 @@ const ARGUMENTS: readonly (readonly [string, readonly unknown[], readonly unknow
     [{ n: 1 }, { n: 3 }],
   ],
   [
-    "the end may bring the input",
+    "the input may arrive with the end",
     [call({ status: "pending" }), call({ status: "failed", rawInput: { text: "a" } })],
     [{ text: "a" }],
   ],

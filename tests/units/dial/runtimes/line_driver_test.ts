@@ -128,7 +128,7 @@ for (const words of [STREAM_JSON, RPC_JSONL]) {
   const open = (onPrompt: OnPrompt, options: Parameters<typeof openDriver>[2] = {}) =>
     openDriver(protocol, program(words, onPrompt), options);
 
-  Deno.test(`${protocol}: stdout lines that are no message are skipped`, async () => {
+  Deno.test(`${protocol}: stdout lines that are not message are skipped`, async () => {
     const of = open(async (peer, call, message) => {
       await call.print("welcome!\n\n[1,2]\nnull\n{\n");
       await peer.say(...words.begin(message), {}, { type: "new_in_next_version", x: 1 });

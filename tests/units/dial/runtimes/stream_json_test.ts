@@ -145,7 +145,7 @@ const TEXT_ROWS: readonly (readonly [string, readonly unknown[], readonly string
     ["outer"],
   ],
   [
-    "a line that is no message",
+    "a line that is not a message",
     [null, 7, { type: "what" }, { type: "stream_event" }, { type: "assistant", message: 3 }, {
       type: "user",
       message: { content: "[interrupted]" },

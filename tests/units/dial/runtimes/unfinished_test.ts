@@ -52,7 +52,7 @@ const FAMILIES: readonly {
     left: 'it still runs "sleep" (process 7)',
   },
   {
-    name: "a helper that was there when the program was ready",
+    name: "a helper that ran when the program was ready",
     atReady: [member(7, 1, "codex app-server")],
     now: [member(7, 1, "codex app-server")],
     left: undefined,
@@ -113,7 +113,7 @@ const TASKS: readonly (readonly [string, readonly Readonly<Record<string, unknow
     ["nothing", [], undefined],
     ["a turn", [INIT, RESULT], undefined],
     ["a task", [INIT, task("task_started"), RESULT], OPEN_TASK],
-    ["a task that goes on", [
+    ["a task that continues", [
       task("task_started"),
       task("task_updated", { patch: { status: "running" } }),
       task("task_progress"),

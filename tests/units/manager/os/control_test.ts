@@ -21,7 +21,7 @@ import {
 } from "tests/units/manager/os/rig.ts";
 
 leakless(
-  "embeddedServices() does what the manager does, with its faults and journals",
+  "embeddedServices() behaves like the manager, with its faults and journals",
   async () => {
     await using rig = await startRig({
       // `start` returns when the manager has read the ready line, so it has read "hello" too.

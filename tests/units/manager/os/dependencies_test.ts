@@ -15,7 +15,7 @@ async function states(rig: Awaited<ReturnType<typeof startRig>>, ...units: strin
 }
 
 leakless(
-  "start() fails when a unit that is required fails, and not when it is only wanted",
+  "start() fails when a required unit fails, but not when a wanted one fails",
   async () => {
     await using rig = await startRig({
       "bad.service": FAIL,

@@ -211,7 +211,7 @@ Deno.test("status() starts as many programs for a thousand agents as for one", a
   ]]);
 });
 
-Deno.test("status() refuses an answer that is no list of units", async () => {
+Deno.test("status() refuses an answer that is not a list of units", async () => {
   for (const output of ["", "[1]", "{}", '[{"unit":"x.service","load":"loaded"}]', "[] []"]) {
     const { services } = open({ systemctl: (call) => call.print(output) });
     await assert.rejects(services.status(["x.service"]), /Cannot list units: its answer/, output);
