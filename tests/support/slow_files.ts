@@ -15,6 +15,7 @@ export const SLOW_FILES: Readonly<Record<string, number>> = {
   "tests/web/axe_test.ts": 70,
   "tests/system/on_host_test.ts": 60,
   "tests/web/references_test.ts": 55,
+  "tests/units/agent_loop/turn_kill_test.ts": 55,
   "tests/scripts/scripts_agents_test.ts": 54,
   "tests/scripts/scripts_mcp_test.ts": 54,
   "tests/scripts/scripts_test.ts": 54,
