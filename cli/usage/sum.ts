@@ -7,7 +7,7 @@
 
 import type { AgentUsage } from "cli/usage/read.ts";
 import type { UsageOfModel } from "core/dial/local_frames.ts";
-import { costOf, type PriceTable, type TokenCounts } from "cli/usage/prices.ts";
+import { costOf, type PriceTable, type TokenCounts } from "core/usage/prices.ts";
 
 /** What a row is about. */
 export const USAGE_KEYS = ["agent", "model", "day"] as const;

@@ -13,7 +13,7 @@ import { sumUsage, USAGE_KEYS, type UsageKey, type UsageRow } from "cli/usage/su
 import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { readPrices } from "cli/usage/prices.ts";
+import { readPrices } from "core/usage/prices.ts";
 import { DAY_MS } from "core/text/duration.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import type { Target } from "core/verbs/target.ts";

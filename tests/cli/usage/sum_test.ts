@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { parsePrices } from "cli/usage/prices.ts";
+import { parsePrices } from "core/usage/prices.ts";
 import type { AgentUsage } from "cli/usage/read.ts";
 import { sumUsage, type UsageKey, type UsageRow } from "cli/usage/sum.ts";
 

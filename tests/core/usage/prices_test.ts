@@ -12,7 +12,7 @@ import {
   type PriceTable,
   readPrices,
   shippedPrices,
-} from "cli/usage/prices.ts";
+} from "core/usage/prices.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 
 const PATHS = pathsUnder("/");

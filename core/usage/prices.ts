@@ -1,6 +1,6 @@
 /**
  * Prices of models, and the costs that follow from them. The prices are data, not code:
- * `cli/usage/prices.yaml`, overlaid by `/etc/fleetctl/prices.yaml`. A price is valid from its date
+ * `core/usage/prices.yaml`, overlaid by `/etc/fleetctl/prices.yaml`. A price is valid from its date
  * until the date of the next one. No cost is an estimate: tokens without a price have no cost, and
  * the result says so.
  *
