@@ -7,14 +7,14 @@
  */
 
 import { defined } from "core/defined.ts";
-import { type AgentState, ASLEEP, type PreviewEvent } from "core/dial/event.ts";
+import type { AgentState, PreviewEvent } from "core/dial/event.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
 import { createKeyedQueue } from "core/concurrency/keyed_queue.ts";
 import type { Host } from "core/ports/host.ts";
-import { QUESTION_WAITS } from "core/questions/question.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
+import { createStates, type States } from "units/dial/agent_states.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
 import { createOwnerFiles, type OwnerFiles } from "units/dial/owner_files.ts";
@@ -32,11 +32,10 @@ import { type LocalSocketDeps, openLocalSocket } from "units/dial/local_socket.t
 import type { McpStates } from "units/dial/mcp_states.ts";
 import { createQuestions, type GatewayQuestions } from "units/dial/messages.ts";
 import type { PermissionEndpoint } from "units/dial/permission.ts";
-import { openPending, type Waiting } from "units/dial/pending.ts";
+import { openPending } from "units/dial/pending.ts";
 import type { PersonQuestions } from "units/dial/person_questions.ts";
 import type { QuestionEndpoint } from "units/dial/question_endpoint.ts";
 import { superviseRuntime } from "units/dial/runtime.ts";
-import { createStateFile } from "units/dial/state_file.ts";
 import type { DialStore } from "units/dial/store.ts";
 import { openTurnFolder, type TurnFolder } from "units/dial/turn_folder.ts";
 import { registration } from "units/dial/registration.ts";
@@ -122,7 +121,7 @@ export async function startDialUnit(
     signal: stop.signal,
     open: { usage: new Map() },
   };
-  const states = createStates(unit);
+  const states = createStates({ ...unit, recorder: () => unit.open.cockpit?.recorder });
   const outgoing = createOutgoing(unit);
   const own = await openConnections(unit, states, outgoing);
   const { teams } = unit.open;
@@ -194,57 +193,6 @@ async function startConnections(
     });
   }
   return journals;
-}
-
-/** Reports the agent's state to its host (a file) and to the cockpit (an event). */
-interface States {
-  report(state: AgentState, reason?: string): void;
-  /** Reports the state of the runtime. */
-  runtime(state: AgentState | "asleep", reason?: string): void;
-  busy(isBusy: boolean): void;
-  /** Reports whether an approval or a question waits for a person. */
-  waiting(what: Waiting, isWaiting: boolean): void;
-  isWaiting(): boolean;
-  settled(): Promise<void>;
-}
-
-function createStates({ files, clock, log, folder, open }: UnitContext): States {
-  const stateFile = createStateFile({ files, clock, log, folder });
-  let isBusy = false;
-  const waits = { approval: false, question: false };
-  let isAsleep = false;
-  const report = (state: AgentState, reason?: string) => {
-    stateFile.write(state, reason);
-    const payload = { state, since: clock.now(), ...defined({ reason }) };
-    open.cockpit?.recorder.record([{ at: clock.now(), kind: "agent_state", payload }], {
-      isControl: true,
-    }).catch((thrown) => log.error("state not recorded", { error: errorText(thrown) }));
-  };
-  const reportNow = () => {
-    if (waits.approval) return report("waiting-approval");
-    // An older gateway cannot read a new state, so questions use the state of approvals.
-    if (waits.question) return report("waiting-approval", QUESTION_WAITS);
-    if (isBusy) return report("working");
-    report("idle", isAsleep ? ASLEEP : undefined);
-  };
-  return {
-    report,
-    runtime: (state, reason) => {
-      isAsleep = state === "asleep";
-      if (state === "asleep") reportNow();
-      else report(state, reason);
-    },
-    busy: (is) => {
-      isBusy = is;
-      reportNow();
-    },
-    waiting: (what, isWaiting) => {
-      waits[what] = isWaiting;
-      reportNow();
-    },
-    isWaiting: () => waits.approval || waits.question,
-    settled: () => stateFile.settled(),
-  };
 }
 
 /** What the agent's programs send to other agents and to the owner. */
