@@ -17,6 +17,8 @@ import { USAGE_LIMITS } from "core/limits/usage.ts";
 import { ANSWER_ACTIONS, type Question, QUESTION_STATES } from "core/questions/question.ts";
 import { type Approval, APPROVAL_STATES } from "core/risk/approval.ts";
 import { originText } from "core/mcp/call_origin.ts";
+import { PERIODS, SPEND_UNITS } from "core/usage/ceiling.ts";
+import { type CeilingState, LEVELS } from "core/usage/spend.ts";
 
 const id = z.string().min(1).max(64);
 
@@ -73,6 +75,28 @@ const usageOfDay = z.object({
 });
 /** Parsed number of turns on one day. */
 export type UsageOfDay = z.infer<typeof usageOfDay>;
+
+/** A spend ceiling in its current period. */
+const ceilingView = z.object({
+  period: z.enum(PERIODS),
+  unit: z.enum(SPEND_UNITS),
+  /** As in the agent's record. */
+  ceiling: z.number().nonnegative(),
+  /** With what people allowed in this period. */
+  limit: z.number().nonnegative(),
+  spent: z.number().nonnegative(),
+  /** More may have been spent. */
+  is_minimum: z.boolean(),
+  level: z.enum(LEVELS),
+  /** How much more the owner may still allow in this period. */
+  owner_left: z.number().nonnegative(),
+  unpriced: z.array(z.string().max(USAGE_LIMITS.modelLengthMax)),
+  /** The period, in milliseconds. */
+  since: z.number(),
+  until: z.number(),
+});
+/** Parsed view of a ceiling. */
+export type CeilingView = z.infer<typeof ceilingView>;
 
 /** A question in the form that people see. */
 const questionView = z.object({
@@ -139,6 +163,29 @@ export const localRequest = z.discriminatedUnion("type", [
     agent: z.string().min(1).max(64),
     since: z.number().int().nonnegative(),
     until: z.number().int().nonnegative(),
+  }),
+  /**
+   * From the built-in runtime, before a model call: what the running turn has used so far. The
+   * answer comes at once, or when the owner has decided. Closing the connection withdraws it.
+   */
+  z.object({
+    type: z.literal("spend_check"),
+    model: z.string().min(1).max(USAGE_LIMITS.modelLengthMax),
+    input_tokens: count,
+    output_tokens: count,
+    cached_read_tokens: count,
+    cached_write_tokens: count,
+  }),
+  /** The agent's spend ceilings. */
+  z.object({ type: z.literal("ceilings") }),
+  /** From root, or from the owner of a root other than `/`; never from the agent itself. */
+  z.object({
+    type: z.literal("ceiling_allow"),
+    agent: z.string().min(1).max(64),
+    period: z.enum(PERIODS),
+    unit: z.enum(SPEND_UNITS),
+    more: z.number().positive(),
+    by: z.string().min(1).max(128),
   }),
   /** From root, or from the owner of a root other than `/`; never from the agent itself. */
   z.object({
@@ -235,6 +282,19 @@ export const localAnswer = z.union([
     days: z.array(usageOfDay).max(USAGE_LIMITS.answerRowsMax),
     models: z.array(usageOfModel).max(USAGE_LIMITS.answerRowsMax),
   }),
+  /** Whether the model may be called, and why not. */
+  z.object({
+    type: z.literal("spend_answer"),
+    notices: z.array(z.string()),
+    stop: z.object({ code: z.string(), message: z.string(), hints: z.array(z.string()) })
+      .optional(),
+  }),
+  z.object({
+    type: z.literal("ceilings_result"),
+    agent: z.string(),
+    ceilings: z.array(ceilingView).max(PERIODS.length * SPEND_UNITS.length),
+  }),
+  z.object({ type: z.literal("ceiling_result"), agent: z.string(), ceiling: ceilingView }),
   z.object({ type: z.literal("questions_result"), questions: z.array(questionView) }),
   z.object({ type: z.literal("question_result"), question: questionView }),
   /** The bytes of the file before `next` are stored. */
@@ -278,6 +338,24 @@ export function viewOf(approval: Approval): ApprovalView {
       ? {}
       : { decision: verdict.decision, by: verdict.by, surface: verdict.surface }),
     ...(verdict?.reason === undefined ? {} : { reason: verdict.reason }),
+  };
+}
+
+/** Converts the state of a ceiling to its wire form. */
+export function ceilingViewOf(state: CeilingState): CeilingView {
+  const { ceiling: { period, unit, limit }, stretch } = state;
+  return {
+    period,
+    unit,
+    ceiling: limit,
+    limit: state.limit,
+    spent: state.spent,
+    is_minimum: state.isMinimum,
+    level: state.level,
+    owner_left: state.ownerLeft,
+    unpriced: [...state.unpriced],
+    since: stretch.since,
+    until: stretch.until,
   };
 }
 

@@ -74,7 +74,7 @@ async function exchange(
 export function refusalOf(answer: Extract<LocalAnswer, { type: "error" }>): Refusal {
   const code = /^[a-z][a-z0-9-]{0,63}$/.test(answer.code) ? answer.code : "dial-refused";
   const kind = code.endsWith("-not-yours") ? "denied" : "refused";
-  const [noun] = /^(approval|question)(?=-)/.exec(code) ?? [];
+  const [noun] = /^(approval|question|ceiling)(?=-)/.exec(code) ?? [];
   const hints = noun === undefined ? [] : [`fleetctl ${noun}s list`];
   return { ...refusal("dial-refused", answer.message, { kind, hints }), code };
 }

@@ -53,6 +53,8 @@ export interface AgentRecord {
   readonly worktrees?: YesOrNo;
   /** Set-up script of a new worktree, relative to its root; absent means none. */
   readonly setup?: string;
+  /** How much it may spend, such as `day=5usd`; absent means without a ceiling. */
+  readonly ceiling?: string;
   /** Root-equivalent on its host. */
   readonly isAdmin: boolean;
   readonly tools: ToolDeltas;

@@ -11,6 +11,7 @@ import { nameFault, parseEmail, parseHostName, parseObjectId } from "core/names.
 import type { Result } from "core/result.ts";
 import type { StringRule } from "core/text/field_reader.ts";
 import { setupRule, workspaceRule } from "core/workspace.ts";
+import { parseCeilings, printCeilings } from "core/usage/ceiling.ts";
 
 /** Single-text fields that a verb may change; a new one does not compile without its row. */
 export type TextFieldName = Exclude<
@@ -49,6 +50,7 @@ export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
   ask: { key: "ask", rule: choiceRule(ASK_MODES) },
   worktrees: { key: "worktrees", rule: choiceRule(YES_OR_NO) },
   setup: { key: "setup", rule: setupRule },
+  ceiling: { key: "ceiling", rule: ceilingRule, normal: normalCeiling },
 };
 
 /** The names of `TEXT_FIELDS`. */
@@ -67,6 +69,16 @@ export function textsByKey(
 /** Returns a rule for texts that match a pattern. */
 export function patternRule(pattern: RegExp, what: string): StringRule {
   return (text) => pattern.test(text) ? undefined : `must be ${what}`;
+}
+
+function ceilingRule(text: string): string | undefined {
+  const parsed = parseCeilings(text);
+  return parsed.ok ? undefined : parsed.error.message.replace(/^Cannot use the ceilings: /, "");
+}
+
+function normalCeiling(text: string): string {
+  const parsed = parseCeilings(text);
+  return parsed.ok ? printCeilings(parsed.value) : text;
 }
 
 function choiceRule(choices: readonly string[]): StringRule {

@@ -103,6 +103,7 @@ export const RUNTIME_VARIABLES: readonly string[] = [
   "FLEETCTL_PROJECT",
   "FLEETCTL_WORKSPACE",
   "FLEETCTL_ASK",
+  "FLEETCTL_CEILING",
   ...Object.values(OWN_KEYS),
 ];
 /** Marks "no key" in the agent's shard when the shared shard has a key for all agents. */

@@ -78,16 +78,44 @@ export function shippedPrices(): PriceTable {
  * for this host.
  */
 export async function readPrices(files: Files, paths: Paths): Promise<Result<PriceTable>> {
-  const file = paths.pricesFile;
-  let text: string | undefined;
+  const text = await readPriceText(files, paths);
+  return text.ok ? overlaidPrices(text.value, paths) : text;
+}
+
+async function readPriceText(
+  files: Pick<Files, "readText">,
+  { pricesFile: file }: Pick<Paths, "pricesFile">,
+): Promise<Result<string | undefined>> {
   try {
-    text = await files.readText(file);
+    return ok(await files.readText(file));
   } catch (thrown) {
     return err(refusal("prices-unreadable", `Cannot read prices "${file}": ${errorText(thrown)}`));
   }
+}
+
+function overlaidPrices(
+  text: string | undefined,
+  { pricesFile }: Pick<Paths, "pricesFile">,
+): Result<PriceTable> {
   if (text === undefined) return ok(shippedPrices());
-  const own = parsePrices(text, file);
+  const own = parsePrices(text, pricesFile);
   return own.ok ? ok(new Map([...shippedPrices(), ...own.value])) : own;
+}
+
+/** Returns a function that reads the host's prices, and parses them only when they changed. */
+export function createPriceReader(
+  files: Pick<Files, "readText">,
+  paths: Pick<Paths, "pricesFile">,
+): () => Promise<Result<PriceTable>> {
+  let known: { readonly text: string | undefined; readonly prices: Result<PriceTable> } | undefined;
+  return async () => {
+    const text = await readPriceText(files, paths);
+    if (!text.ok) return text;
+    if (known === undefined || known.text !== text.value) {
+      known = { text: text.value, prices: overlaidPrices(text.value, paths) };
+    }
+    return known.prices;
+  };
 }
 
 /** Parses a price table. Reports every fault with file, line and key. */

@@ -8,6 +8,7 @@
 
 import { AGENT_VERBS } from "core/verbs/table_agents.ts";
 import { APPROVAL_VERBS } from "core/verbs/table_approvals.ts";
+import { CEILING_VERBS } from "core/verbs/table_ceilings.ts";
 import { HOST_VERBS } from "core/verbs/table_host.ts";
 import { MCP_VERBS } from "core/verbs/table_mcp.ts";
 import { QUESTION_VERBS } from "core/verbs/table_questions.ts";
@@ -18,6 +19,7 @@ import { type Verb, verbName } from "core/verbs/verb.ts";
 export const VERBS: readonly Verb[] = [
   ...AGENT_VERBS,
   ...APPROVAL_VERBS,
+  ...CEILING_VERBS,
   ...HOST_VERBS,
   ...MCP_VERBS,
   ...QUESTION_VERBS,

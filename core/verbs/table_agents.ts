@@ -40,6 +40,11 @@ const WORKTREE_OPTIONS: readonly Option[] = [
     summary: "Script in the repository that prepares a new worktree",
   },
 ];
+const CEILING_OPTION: Option = {
+  name: "ceiling",
+  value: "LIST",
+  summary: "How much it may spend, such as day=5usd; day=5usd+2usd: its owner may allow 2 more",
+};
 
 /** Resource limits in an agent's record; the host has a default for each. */
 const LIMIT_OPTIONS: readonly Option[] = [
@@ -70,6 +75,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       WORKSPACE_OPTION,
       ASK_OPTION,
       ...WORKTREE_OPTIONS,
+      CEILING_OPTION,
       ...LIMIT_OPTIONS,
       { name: "dry-run", summary: "Print what would change" },
     ],
@@ -229,6 +235,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       { ...WORKSPACE_OPTION, summary: `${WORKSPACE_OPTION.summary}; empty for the default` },
       { ...ASK_OPTION, summary: `${ASK_OPTION.summary}; empty for the runtime's default` },
       ...WORKTREE_OPTIONS,
+      { ...CEILING_OPTION, summary: `${CEILING_OPTION.summary}; empty for none` },
       ...LIMIT_OPTIONS.map((option) => ({
         ...option,
         summary: `${option.summary}; empty for the host's default`,

@@ -6,11 +6,14 @@
  * @module
  */
 
+import { parseShard } from "core/ledger/shard.ts";
+import { parseCeilings } from "core/usage/ceiling.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { openHost } from "core/os/host.ts";
 import { readElicitation } from "core/questions/elicitation.ts";
 import { ok } from "core/result.ts";
 import { DAY_MS } from "core/text/duration.ts";
+import { openCeilings } from "units/dial/ceilings.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import type { LocalTurns } from "units/dial/local_turns.ts";
 import { openPending, type Pending } from "units/dial/pending.ts";
@@ -108,6 +111,16 @@ class AsksOfRoot implements ScriptAsks {
     for (const unit of this.#units.values()) await unit.close();
   }
 
+  /** The ceilings in the agent's shard. */
+  async #ceilingsOf(agent: string) {
+    const text = await Deno.readTextFile(this.#paths.agentShard(agent));
+    const record = parseShard(text, `${agent}.yaml`);
+    const parsed = record.ok && record.value.ceiling !== undefined
+      ? parseCeilings(record.value.ceiling)
+      : undefined;
+    return parsed?.ok === true ? parsed.value : undefined;
+  }
+
   async #unitOf(agent: string): Promise<AskUnit> {
     const there = this.#units.get(agent);
     if (there !== undefined) return there;
@@ -124,17 +137,28 @@ class AsksOfRoot implements ScriptAsks {
       onStored: () => {},
       onWaiting: () => {},
     });
+    const usage = createUsageReader({
+      ...this.#host,
+      folder,
+      open: new Map([["dial.db", store.usage]]),
+    });
+    const ceilings = await openCeilings(await this.#ceilingsOf(agent), {
+      ...this.#host,
+      agent,
+      paths: this.#paths,
+      folder,
+      usage,
+      approvals: pending.approvals,
+      onPaused: () => {},
+    });
     const socket = await openLocalSocket(this.#paths.dialSocket(agent), {
       agent,
       sockets,
       users,
       approvals: pending.approvals,
       personQuestions: pending.personQuestions,
-      usage: createUsageReader({
-        ...this.#host,
-        folder,
-        open: new Map([["dial.db", store.usage]]),
-      }),
+      usage,
+      ceilings,
       log,
       questions: {
         sendMessage: noGateway,

@@ -24,6 +24,7 @@ import { mcpServer } from "units/agent_loop/mcp/server.ts";
 import { toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 import { type LoadedModel, loadModel } from "units/agent_loop/model/provider.ts";
 import { readRuntimeSettings, type RuntimeSettings } from "units/agent_loop/settings.ts";
+import { createSpendCheck } from "units/agent_loop/spend_check.ts";
 import { bashTool } from "units/agent_loop/tools/bash.ts";
 import { fileTools } from "units/agent_loop/tools/files.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
@@ -99,6 +100,12 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     prepareTools: (signal, report) => pool.prepare(signal, report),
     journals: createJournals(paths.journals(options.agent), options.agent, host),
     approvals: approvalReader({ socket: paths.dialSocket(options.agent), ...host }),
+    checkSpend: settings.ok && settings.value.hasCeiling
+      ? createSpendCheck({
+        socket: paths.dialSocket(options.agent),
+        connect: (path) => host.sockets.connectUnix(path),
+      })
+      : undefined,
     toolsFor(cwd): readonly Tool[] {
       const folders = { cwd, home: options.home };
       const isInWorkspace = cwd === options.env.FLEETCTL_WORKSPACE;

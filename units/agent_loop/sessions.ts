@@ -18,6 +18,7 @@ import {
   openConversation,
 } from "units/agent_loop/conversation/store.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
+import type { SpendCheck } from "units/agent_loop/spend_check.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { printInstructions } from "units/agent_loop/turn/instructions.ts";
 import { type ModelSource, runTurn, type TurnContext } from "units/agent_loop/turn/run_turn.ts";
@@ -34,6 +35,8 @@ export interface SessionContext {
   readonly approvals: TurnContext["approvals"];
   /** Returns the tools for a working folder, under the names that the model sees. */
   readonly toolsFor: (cwd: string) => readonly Tool[];
+  /** Asks before each model call whether the agent may spend more; absent without a ceiling. */
+  readonly checkSpend?: SpendCheck | undefined;
   readonly ports: {
     readonly files: Files;
     readonly clock: Clock;
@@ -139,6 +142,7 @@ function turnContext(
     tools: () => context.toolsFor(cwd),
     journals: context.journals,
     approvals: context.approvals,
+    checkSpend: context.checkSpend,
     ports: context.ports,
   };
 }

@@ -54,6 +54,9 @@ export const RUNTIME_SETTINGS = {
   ask: optional("FLEETCTL_ASK", oneOf(ASK_MODES), {
     doc: "Which built-in tools ask a person first; none when not set.",
   }),
+  ceiling: optional("FLEETCTL_CEILING", text(), {
+    doc: "Spend ceilings, which the dial unit checks before each model call; none when not set.",
+  }),
 };
 
 type Values = SettingValues<typeof RUNTIME_SETTINGS>;
@@ -77,6 +80,8 @@ export interface RuntimeSettings {
   readonly workspace: string | undefined;
   readonly project: string | undefined;
   readonly ask: AskMode | undefined;
+  /** Whether the dial unit must allow each model call. */
+  readonly hasCeiling: boolean;
 }
 
 /** Windows by provider: all current models of the provider have at least this one. */
@@ -106,6 +111,7 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
       workspace: values.workspace,
       project: values.project,
       ask: values.ask,
+      hasCeiling: values.ceiling !== undefined,
       model: {
         provider,
         model: values.model ?? "",

@@ -21,6 +21,8 @@ export interface States {
   /** Reports the state of the runtime. */
   runtime(state: AgentState | "asleep", reason?: string): void;
   busy(isBusy: boolean): void;
+  /** Reports why a ceiling pauses the agent; undefined when it no longer does. */
+  paused(reason: string | undefined): void;
   /** Reports whether an approval or a question waits for a person. */
   waiting(what: Waiting, isWaiting: boolean): void;
   isWaiting(): boolean;
@@ -43,6 +45,7 @@ export function createStates({ files, clock, log, folder, recorder }: StateDeps)
   let isBusy = false;
   const waits = { approval: false, question: false };
   let isAsleep = false;
+  let pausedBy: string | undefined;
   const report = (state: AgentState, reason?: string) => {
     stateFile.write(state, reason);
     const payload = { state, since: clock.now(), ...defined({ reason }) };
@@ -55,17 +58,22 @@ export function createStates({ files, clock, log, folder, recorder }: StateDeps)
     // An older gateway cannot read a new state, so questions use the state of approvals.
     if (waits.question) return report("waiting-approval", QUESTION_WAITS);
     if (isBusy) return report("working");
-    report("idle", isAsleep ? ASLEEP : undefined);
+    report("idle", pausedBy ?? (isAsleep ? ASLEEP : undefined));
   };
   return {
     report,
     runtime: (state, reason) => {
       isAsleep = state === "asleep";
-      if (state === "asleep") reportNow();
+      if (state === "asleep" || (state === "idle" && pausedBy !== undefined)) reportNow();
       else report(state, reason);
     },
     busy: (is) => {
       isBusy = is;
+      reportNow();
+    },
+    paused: (reason) => {
+      if (reason === pausedBy) return;
+      pausedBy = reason;
       reportNow();
     },
     waiting: (what, isWaiting) => {

@@ -15,6 +15,8 @@ import type { Host } from "core/ports/host.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { createStates, type States } from "units/dial/agent_states.ts";
+import type { Approvals } from "units/dial/approvals.ts";
+import { openCeilings } from "units/dial/ceilings.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
 import { createOwnerFiles, type OwnerFiles } from "units/dial/owner_files.ts";
@@ -102,7 +104,7 @@ export async function startDialUnit(
   ports: DialPorts,
   options: DialOptions,
 ): Promise<Result<DialUnit>> {
-  const { clock, random, files, databases } = ports;
+  const { clock, random, files } = ports;
   const log = ports.log.with({ agent: config.agent });
   const folder = config.paths.dialState(config.agent);
   await files.ensureDir(folder, { mode: 0o700 });
@@ -141,10 +143,11 @@ export async function startDialUnit(
   options.permissions?.open(approvals);
   options.asks?.open(personQuestions);
   const runtime = startRuntime(unit, states, personQuestions);
-  const journals = await startConnections(unit, connections, { runtime, ...pending.handlers });
-  const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
+  const spending = await openSpending(unit, states, approvals);
+  const handlers = { runtime, ceilings: spending.ceilings, ...pending.handlers };
+  const journals = await startConnections(unit, connections, handlers);
   const openTurnFiles = createLocalTurnFiles(unit.turnFolder, random);
-  const served = { ...outgoing, approvals, personQuestions, turns, usage, openTurnFiles };
+  const served = { ...outgoing, ...spending, approvals, personQuestions, turns, openTurnFiles };
   const local = await openSocket(unit, served);
   return ok({
     isConnected: () => connections.some(({ link }) => link.isRegistered()),
@@ -153,6 +156,7 @@ export async function startDialUnit(
       const idle = Promise.all(connections.map((connection) => connection.idle()));
       await runtime.close(RUNTIME_GRACE_MS);
       await idle;
+      spending.ceilings?.close();
       personQuestions.withdrawAll();
       states.report("stopped");
       await local?.close();
@@ -193,6 +197,24 @@ async function startConnections(
     });
   }
   return journals;
+}
+
+/** Opens what the agent has used, and its spend ceilings, if it has any. */
+async function openSpending(unit: UnitContext, states: States, approvals: Approvals) {
+  const { config, files, databases, folder, clock, log } = unit;
+  const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
+  const ceilings = await openCeilings(config.ceilings, {
+    agent: config.agent,
+    paths: config.paths,
+    files,
+    folder,
+    clock,
+    log,
+    usage,
+    approvals,
+    onPaused: states.paused,
+  });
+  return { usage, ceilings };
 }
 
 /** What the agent's programs send to other agents and to the owner. */

@@ -18,6 +18,7 @@ import {
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { integer, oneOf, parsed, type SettingType, text } from "core/settings/setting_types.ts";
+import { type Ceiling, parseCeilings } from "core/usage/ceiling.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 import { setupRule } from "core/workspace.ts";
 
@@ -59,6 +60,9 @@ export const DIAL_SETTINGS = {
   askSeconds: optional("FLEETCTL_ASK_SECONDS", integer(ASK_MIN, ASK_MAX), {
     doc: "Seconds that a person has to decide about a call; 86400 when not set.",
   }),
+  ceilings: optional("FLEETCTL_CEILING", parsed(parseCeilings), {
+    doc: "How much the agent may spend, such as day=5usd; no ceiling when not set.",
+  }),
   workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),
   worktrees: defaulted("FLEETCTL_WORKTREES", oneOf(YES_OR_NO), {
     fallback: "no",
@@ -87,6 +91,8 @@ export interface DialConfig {
   readonly ask: AskMode | undefined;
   /** Absent for the default time. */
   readonly askSeconds?: number | undefined;
+  /** How much the agent may spend; absent for no ceiling. */
+  readonly ceilings: readonly Ceiling[] | undefined;
 }
 
 /** Reads the settings; every fault is in the details of the refusal. */

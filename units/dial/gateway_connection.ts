@@ -9,6 +9,7 @@
 
 import { defined } from "core/defined.ts";
 import { namedConversation } from "core/dial/conversation.ts";
+import type { Ceilings } from "units/dial/ceilings.ts";
 import type { InboundFrame } from "units/dial/client_session.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
@@ -57,6 +58,8 @@ export interface TurnHandlers {
   readonly runtime: SupervisedRuntime;
   /** Prepares the folder of a conversation before its turn. */
   readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
+  /** The agent's spend ceilings, if it has any. */
+  readonly ceilings?: Ceilings | undefined;
   /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
   /** Called when a turn goes on in a new process of the runtime. */
@@ -143,6 +146,7 @@ export async function openGatewayConnection(
         clock,
         log,
         images: createTurnImages(deps.turnFolder),
+        ceilings: given.ceilings,
         onEnded: given.onEnded,
         onResumed: given.onResumed,
         exclusive: deps.exclusive,

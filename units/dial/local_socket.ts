@@ -18,7 +18,9 @@ import type { Users } from "core/ports/users.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
 import { LineTooLong, readLines } from "core/text/lines.ts";
 import type { Approvals } from "units/dial/approvals.ts";
+import type { Ceilings } from "units/dial/ceilings.ts";
 import { answerApprovals, type PeerRights, serveQuestion } from "units/dial/local_approvals.ts";
+import { answerCeilings, serveSpendCheck } from "units/dial/local_ceilings.ts";
 import type { LocalTurnFiles } from "units/dial/local_turn_files.ts";
 import {
   type LocalTurns,
@@ -63,6 +65,8 @@ export interface LocalSocketDeps {
   /** Opens the files of a connection. */
   readonly openTurnFiles: () => LocalTurnFiles;
   readonly usage: UsageReader;
+  /** Absent for an agent without a ceiling. */
+  readonly ceilings?: Ceilings | undefined;
   readonly mcps: Pick<McpStates, "listed">;
   /** True under a root other than `/`, where the agent's uid is the operator's. */
   readonly isRootless: boolean;
@@ -127,6 +131,9 @@ async function serve(stream: PeerStream, deps: LocalSocketDeps): Promise<void> {
         await answer(await takeTurnFile(request, files, rights));
         continue;
       }
+      if (request.type === "spend_check") {
+        return await serveSpendCheck(request, deps.ceilings, { next, answer });
+      }
       if (request.type === "mcp_listed") return await registerProxy(request.mcp, deps.mcps, next);
       await answer(await handle(request, deps, rights));
     }
@@ -155,12 +162,12 @@ async function registerProxy(
 /** Requests with one answer; the others keep their connection open. */
 type ShortRequest = Exclude<
   LocalRequest,
-  { readonly type: "approval_ask" | "turn" | "turn_file" | "mcp_listed" }
+  { readonly type: "approval_ask" | "turn" | "turn_file" | "mcp_listed" | "spend_check" }
 >;
 
 async function handle(
   request: ShortRequest,
-  { questions, ownerFiles, approvals, personQuestions, usage }: LocalSocketDeps,
+  { questions, ownerFiles, approvals, personQuestions, usage, ceilings }: LocalSocketDeps,
   rights: PeerRights,
 ): Promise<LocalAnswer> {
   switch (request.type) {
@@ -190,6 +197,9 @@ async function handle(
       return answerApprovals(request, approvals, rights);
     case "usage":
       return await answerUsage(request, usage, rights.agent);
+    case "ceilings":
+    case "ceiling_allow":
+      return await answerCeilings(request, ceilings, rights);
     case "questions":
     case "question_answer":
       return answerQuestions(request, personQuestions, rights);

@@ -27,7 +27,7 @@ export type Waiting = "approval" | "question";
 export interface Pending {
   readonly approvals: Approvals;
   readonly personQuestions: PersonQuestions;
-  readonly handlers: Omit<TurnHandlers, "runtime">;
+  readonly handlers: Omit<TurnHandlers, "runtime" | "ceilings">;
   /** Stops all timers; what is open stays open. */
   close(): void;
 }

@@ -33,8 +33,8 @@ export const CANCELLED_BETWEEN: TurnOutcome = {
   reason: "Cancelled while the runtime was not running",
 };
 
-/** Returns the outcome of a turn whose folder could not be prepared. */
-export function notPrepared({ code, message, details, hints }: Refusal): TurnOutcome {
+/** Returns the outcome of a turn that is refused before the runtime receives it. */
+export function refusedTurn({ code, message, details, hints }: Refusal): TurnOutcome {
   const more = [...details, ...hints.map((hint) => `hint: ${hint}`)];
   return { outcome: "failed", code, reason: [message, ...more].join("; ") };
 }

@@ -18,6 +18,8 @@ import { errorText, type Refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
+import type { Ceilings } from "units/dial/ceilings.ts";
+import { spendStop } from "units/dial/turn_spend.ts";
 import type { RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
@@ -26,7 +28,7 @@ import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
 import {
   CANCELLED,
   CANCELLED_BETWEEN,
-  notPrepared,
+  refusedTurn,
   RESTARTED,
   STOPPED,
 } from "units/dial/turn_outcomes.ts";
@@ -57,6 +59,8 @@ export interface RunnerDeps {
   readonly onBusy: (isBusy: boolean) => void;
   /** Prepares the folder of a conversation before its turn; absent when all share one folder. */
   readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
+  /** The agent's spend ceilings, if it has any; compared before each turn. */
+  readonly ceilings?: Pick<Ceilings, "check"> | undefined;
   /** Called when the end of a turn is on disk. */
   readonly onEnded?: (turnId: string) => void;
   /** Called when a turn goes on in a new process of the runtime. */
@@ -87,7 +91,7 @@ interface Running {
   session?: RuntimeSession;
   /** Why the turn goes on; undefined in its first process. */
   restart?: string;
-  /** Ends the preparation of its folder. */
+  /** Ends the preparation of its folder, and the wait at a ceiling. */
   readonly stop: AbortController;
 }
 
@@ -199,13 +203,13 @@ class SerialRunner implements TurnRunner {
     if (fault === undefined && !signal.aborted) return true;
     if (fault !== undefined && !signal.aborted) await begin();
     if (this.#isOver(turnId) || running.isStarted !== true) await this.#ending.get(turnId);
-    else await this.#end(turnId, this.#notPrepared(turnId, signal.aborted ? undefined : fault));
+    else await this.#end(turnId, this.#refused(turnId, fault));
     return false;
   }
 
-  #notPrepared(turnId: string, fault: Refusal | undefined): TurnOutcome {
-    if (fault !== undefined) return notPrepared(fault);
-    return this.#cancelled.has(turnId) ? CANCELLED : STOPPED;
+  #refused(turnId: string, fault: Refusal | undefined): TurnOutcome {
+    if (this.#cancelled.has(turnId)) return CANCELLED;
+    return fault === undefined || this.#isClosed ? STOPPED : refusedTurn(fault);
   }
 
   /** Records that the turn starts; its preparation may have done so already. */
@@ -241,6 +245,7 @@ class SerialRunner implements TurnRunner {
       return false;
     }
     if (!session.ok) return await this.#notStarted(session.error, running);
+    if (!running.restart && !await this.#maySpend(session.value, running)) return false;
     return await this.#runThrough(session.value, { ...turn, text }, running);
   }
 
@@ -314,6 +319,16 @@ class SerialRunner implements TurnRunner {
 
   get #isClosed(): boolean {
     return this.#closing.signal.aborted;
+  }
+
+  /** Compares the ceilings; ends a turn that may not spend. */
+  async #maySpend({ goesOn }: RuntimeSession, { turnId, stop: hold }: Running): Promise<boolean> {
+    const signal = AbortSignal.any([hold.signal, this.#closing.signal]);
+    const stop = await spendStop(turnId, { ...this.#deps, signal });
+    if (stop === undefined && !signal.aborted) return true;
+    const isLeftOpen = this.#isClosed && goesOn === true && !this.#cancelled.has(turnId);
+    if (!isLeftOpen) await this.#end(turnId, this.#refused(turnId, stop));
+    return false;
   }
 
   /** Whether a turn has ended, or its end is being recorded. */

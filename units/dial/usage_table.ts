@@ -75,6 +75,8 @@ export interface UsageTable {
 const NOT_PROMPTED: ReadonlySet<unknown> = new Set([
   "cancelled-before-start",
   "runtime-not-started",
+  "ceiling-reached",
+  "ceiling-unpriced",
 ]);
 
 type Row = Readonly<Record<string, SqlValue>>;

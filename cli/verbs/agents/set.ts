@@ -89,6 +89,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         if (!pinned.ok) return pinned;
         const asks = checkAsk(context, record, edit);
         if (!asks.ok) return asks;
+        const spends = checkCeiling(context, record, edit);
+        if (!spends.ok) return spends;
         const fault = limitsFault(withEdit(record.limits, edit.limits ?? {}) ?? {});
         if (fault !== undefined) return err(badOptions([fault]));
         if (edit.runtime === undefined && edit.provider === undefined) return ok(edit);
@@ -172,6 +174,22 @@ function checkAsk(
   return err(refusal(
     "ask-not-yours",
     `Cannot set what agent "${name}" asks about: the caller is the agent itself, must be another ` +
+      "admin agent or an operator",
+    { kind: "denied" },
+  ));
+}
+
+/** An admin agent may not change its own ceiling. */
+function checkCeiling(
+  { caller }: VerbContext,
+  { name, ceiling }: AgentRecord,
+  edit: ShardEdit,
+): Result<void> {
+  const isSame = !Object.hasOwn(edit, "ceiling") || edit.ceiling === ceiling;
+  if (isSame || callerAgent(caller) !== name) return ok(undefined);
+  return err(refusal(
+    "ceiling-not-yours",
+    `Cannot set the ceiling of agent "${name}": the caller is the agent itself, must be another ` +
       "admin agent or an operator",
     { kind: "denied" },
   ));

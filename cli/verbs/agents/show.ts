@@ -98,6 +98,7 @@ function rowsOf(
     ["workspace", workspace],
     ["asks", agent.ask ?? (ask === undefined ? undefined : `${ask} (default of its runtime)`)],
     ["worktrees", worktreesText(agent)],
+    ["ceiling", agent.ceiling],
     ["limits", limitsText(agent.limits, limits)],
     ["created", agent.created],
     ["dial keys", agent.dialKeys === undefined ? "none yet" : String(agent.dialKeys.length)],

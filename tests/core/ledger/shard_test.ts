@@ -34,6 +34,7 @@ workspace: ~/ws
 ask: outside
 worktrees: yes
 setup: bin/setup
+ceiling: day=5usd
 admin: true
 tools:
   add: [git, notes]
@@ -56,6 +57,7 @@ dial_keys: [${KEY}]
       ask: "outside",
       worktrees: "yes",
       setup: "bin/setup",
+      ceiling: "day=5usd",
       isAdmin: true,
       tools: { add: ["git", "notes"], remove: ["browser"] },
       limits: {
@@ -112,8 +114,8 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}user-email: a@b.org\ntools:\n  git: true\n`,
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
-      "owner_email, runtime, provider, model, run_on, workspace, ask, worktrees, setup, admin, " +
-      "tools, limits, created, stopped, dial_keys",
+      "owner_email, runtime, provider, model, run_on, workspace, ask, worktrees, setup, ceiling, " +
+      "admin, tools, limits, created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],
   },

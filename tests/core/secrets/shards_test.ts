@@ -152,7 +152,7 @@ Deno.test("checkSecretKey() refuses names of variables that control programs", (
   const bad =
     "PATH HOME LD_PRELOAD DENO_DIR NODE_OPTIONS BASH_ENV FLEETCTL_PERMISSIONS FLEETCTL_ROOT " +
     "FLEETCTL_AGENT FLEETCTL_RUNTIME FLEETCTL_PROJECT FLEETCTL_WORKSPACE FLEETCTL_BASE_URL_ " +
-    "FLEETCTL_ASK " +
+    "FLEETCTL_ASK FLEETCTL_CEILING " +
     "CHANNEL_USER_EMAIL PYTHONPATH GIT_CONFIG_COUNT LISTEN_FDS OPENCODE_PERMISSION " +
     "OPENCODE_CONFIG_CONTENT CLAUDE_CONFIG_DIR CLAUDE_CODE_SIMPLE CODEX_HOME " +
     "PI_CODING_AGENT_DIR";
@@ -167,7 +167,13 @@ Deno.test("checkSecretKey() refuses names of variables that control programs", (
   for (const name of good.split(" ")) assert(checkSecretKey(name).ok, name);
   // Every model setting of the built-in runtime can be stored next to the keys.
   for (const { name } of Object.values(RUNTIME_SETTINGS)) {
-    if (!["FLEETCTL_PROJECT", "FLEETCTL_WORKSPACE", "FLEETCTL_ASK"].includes(name)) {
+    const ofTheUnit = [
+      "FLEETCTL_PROJECT",
+      "FLEETCTL_WORKSPACE",
+      "FLEETCTL_ASK",
+      "FLEETCTL_CEILING",
+    ];
+    if (!ofTheUnit.includes(name)) {
       assert(checkSecretKey(name).ok, name);
     }
   }

@@ -2,12 +2,12 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access acp agents apply approvals audit completion defaults doctor gc help host ledger logs mcp questions secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access acp agents apply approvals audit ceilings completion defaults doctor gc help host ledger logs mcp questions secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "acp") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
-    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --login --workspace --ask --worktrees --setup --memory-max --memory-high --tasks-max --cpu-weight --io-weight --dry-run --json --as --help" ;;
+    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --login --workspace --ask --worktrees --setup --ceiling --memory-max --memory-high --tasks-max --cpu-weight --io-weight --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
     "agents key enroll") next=""; options="--first --json --as --help" ;;
     "agents key list") next=""; options="--json --as --help" ;;
@@ -18,7 +18,7 @@ _fleetctl_at() {
     "agents model show") next=""; options="--json --as --help" ;;
     "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
-    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --worktrees --setup --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --json --as --help" ;;
+    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --worktrees --setup --ceiling --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --json --as --help" ;;
     "agents show") next=""; options="--json --as --help" ;;
     "agents start") next=""; options="--json --as --help" ;;
     "agents stop") next=""; options="--json --as --help" ;;
@@ -30,6 +30,9 @@ _fleetctl_at() {
     "approvals show") next=""; options="--json --as --help" ;;
     "audit") next="list"; options="--json --as --help" ;;
     "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
+    "ceilings") next="allow list"; options="--json --as --help" ;;
+    "ceilings allow") next=""; options="--json --as --help" ;;
+    "ceilings list") next=""; options="--json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
     "defaults") next="add list remove"; options="--json --as --help" ;;
     "defaults add") next="tools"; options="--json --as --help" ;;

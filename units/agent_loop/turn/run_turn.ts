@@ -17,6 +17,7 @@ import type { ServerFault } from "units/agent_loop/mcp/config.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
 import type { StepAnswer } from "units/agent_loop/model/answer.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
+import type { SpendCheck } from "units/agent_loop/spend_check.ts";
 import { askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
 import {
   type BeginContext,
@@ -43,6 +44,8 @@ export interface TurnContext extends BeginContext {
   readonly model: ModelSource;
   /** Prepares the MCP servers and reports their faults. */
   readonly prepareTools: McpPool["prepare"];
+  /** Asks before each model call whether the agent may spend more; absent without a ceiling. */
+  readonly checkSpend?: SpendCheck | undefined;
   readonly ports: AskPorts & { readonly log: Log };
 }
 
@@ -93,7 +96,8 @@ async function runSteps(
   const { signal, sink, isEnding } = input;
   const model = await prepare(context, input);
   if (!model.ok) return refused(model.error);
-  tokens.use(model.value.settings.model || DEMO_MODEL);
+  const name = model.value.settings.model || DEMO_MODEL;
+  tokens.use(name);
   const { journal } = begun;
   const calls = { conversation, sink, signal, clock: ports.clock, journal, isEnding };
   if (begun.resume !== undefined) {
@@ -101,7 +105,10 @@ async function runSteps(
     if (end !== undefined) return end;
   }
   for (let step = begun.steps; step < RUNTIME_LIMITS.stepsMax; step++) {
+    const spend = await context.checkSpend?.(name, tokens.total(), signal);
     if (signal.aborted) return stopped("cancelled");
+    for (const text of spend?.notices ?? []) await sink.notice("warning", text);
+    if (spend?.stop !== undefined) return refused(spend.stop);
     const tools = context.tools();
     const answer = await askModel({
       ...model.value,

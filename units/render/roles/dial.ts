@@ -43,6 +43,7 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
     ["FLEETCTL_ASK", agent.ask],
     ["FLEETCTL_WORKTREES", agent.worktrees],
     ["FLEETCTL_SETUP", agent.setup],
+    ["FLEETCTL_CEILING", agent.ceiling],
     ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
     ["PATH", PROGRAM_PATH],

@@ -1,0 +1,88 @@
+/**
+ * The check before a model call: whether the agent's spend ceilings allow it. The dial unit answers
+ * over its local socket, at once or when the owner has decided. Without an answer the model is not
+ * called.
+ *
+ * @module
+ */
+
+import { connectLocal, type LocalConnection } from "core/dial/local_connection.ts";
+import type { LocalAnswer } from "core/dial/local_frames.ts";
+import { errorText, type Refusal, refusal } from "core/errors.ts";
+import type { ByteStream } from "core/ports/sockets.ts";
+import type { TurnTokens } from "units/agent_loop/turn/turn_tokens.ts";
+
+/** The answer: warnings to show, and why the model may not be called. */
+export interface SpendAnswer {
+  readonly notices: readonly string[];
+  readonly stop?: Refusal;
+}
+
+/** Asks whether a call of a model is allowed, after what the turn has used so far. */
+export type SpendCheck = (
+  model: string,
+  used: TurnTokens | undefined,
+  signal: AbortSignal,
+) => Promise<SpendAnswer>;
+
+/** Longest line that a dial unit answers with, in bytes. */
+const LINE_BYTES_MAX = 64 * 1024;
+
+/** Creates the check; closing the connection withdraws it. */
+export function createSpendCheck(deps: {
+  /** The dial unit's local socket. */
+  readonly socket: string;
+  connect(path: string): Promise<ByteStream>;
+}): SpendCheck {
+  return async (model, used, signal) => {
+    const connection = await connectLocal(deps.socket, deps.connect, LINE_BYTES_MAX);
+    if (!connection.ok) return unchecked(connection.error);
+    const close = () => connection.value.close();
+    signal.addEventListener("abort", close, { once: true });
+    if (signal.aborted) close();
+    try {
+      return await checkOnce(connection.value, model, used);
+    } catch (thrown) {
+      return unchecked(`the connection to the dial unit was lost: ${errorText(thrown)}`);
+    } finally {
+      signal.removeEventListener("abort", close);
+      close();
+    }
+  };
+}
+
+async function checkOnce(
+  connection: LocalConnection,
+  model: string,
+  used: TurnTokens | undefined,
+): Promise<SpendAnswer> {
+  await connection.send({
+    type: "spend_check",
+    model,
+    input_tokens: used?.input ?? 0,
+    output_tokens: used?.output ?? 0,
+    cached_read_tokens: used?.cachedRead ?? 0,
+    cached_write_tokens: used?.cachedWrite ?? 0,
+  });
+  return answerOf(await connection.receive());
+}
+
+function answerOf(answer: LocalAnswer): SpendAnswer {
+  if (answer.type === "error") return unchecked(answer.message);
+  if (answer.type !== "spend_answer") return unchecked(`it answered with ${answer.type}`);
+  const { notices, stop } = answer;
+  if (stop === undefined) return { notices };
+  const { code, message, hints } = stop;
+  return { notices, stop: { ...refusal("ceiling-reached", message, { hints }), code } };
+}
+
+function unchecked(why: string): SpendAnswer {
+  return {
+    notices: [],
+    stop: refusal(
+      "ceiling-unchecked",
+      `Cannot use the model: its spend ceilings cannot be checked: ${why}`,
+      { hints: ["fleetctl status"] },
+    ),
+  };
+}

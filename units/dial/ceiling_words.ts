@@ -1,0 +1,81 @@
+/**
+ * What people read about spend ceilings: warnings, refusals and the card for the owner. Pure.
+ *
+ * @module
+ */
+
+import { type Refusal, refusal } from "core/errors.ts";
+import { amountText, type Ceiling, printAmount } from "core/usage/ceiling.ts";
+import type { CeilingState } from "core/usage/spend.ts";
+
+/** Returns the refusal of a turn, or of its next model call. */
+export function ceilingRefusal(agent: string, state: CeilingState): Refusal {
+  return state.level === "unpriced" ? unpriced(agent, state) : reached(agent, state);
+}
+
+function reached(agent: string, state: CeilingState): Refusal {
+  const { ceiling: { period, unit, limit }, stretch } = state;
+  const more = printAmount({ unit, count: limit });
+  return refusal(
+    "ceiling-reached",
+    `Cannot use the model: agent "${agent}" has spent ${spentText(state)}, must wait until ` +
+      `${timeText(stretch.until)}, or an operator must allow more`,
+    { hints: [`fleetctl ceilings allow ${agent} ${period}=${more}`] },
+  );
+}
+
+function unpriced(agent: string, { ceiling: { period }, unpriced: models }: CeilingState): Refusal {
+  const names = models.map((model) => JSON.stringify(model)).join(", ");
+  return refusal(
+    "ceiling-unpriced",
+    `Cannot use the model: agent "${agent}" has a ceiling in dollars for each ${period}, and ` +
+      `${names} has no price, must have one in /etc/fleetctl/prices.yaml, or the ceiling must be ` +
+      "in tokens",
+    { hints: [`fleetctl agents set ${agent} --ceiling ${period}=2m-tokens`] },
+  );
+}
+
+/** Returns the warning of a ceiling that is near. */
+export function nearText(state: CeilingState): string {
+  return `The agent has spent ${spentText(state)}. At this limit it pauses until ` +
+    timeText(state.stretch.until);
+}
+
+/** Returns the reason that is shown beside the state of a paused agent. */
+export function pausedText(state: CeilingState): string {
+  const { ceiling, unpriced: models, stretch, level } = state;
+  return level === "unpriced"
+    ? `paused: no price for ${models.join(", ")}`
+    : `paused: ceiling of this ${ceiling.period} reached, until ${timeText(stretch.until)}`;
+}
+
+/** What the owner sees on the card that asks for more. */
+export function cardArguments(state: CeilingState): Readonly<Record<string, unknown>> {
+  const { ceiling: { unit }, stretch, ownerLeft } = state;
+  return {
+    spent: spentText(state),
+    allow_more: `${amountText({ unit, count: ownerLeft })} until ${timeText(stretch.until)}`,
+    otherwise: "the turn ends, and the agent pauses until then",
+  };
+}
+
+/** Returns `5.02 USD of the 5.00 USD that it may spend this day`. */
+function spentText({ ceiling: { unit, period }, spent, limit, isMinimum }: CeilingState): string {
+  const least = isMinimum ? "at least " : "";
+  return `${least}${amountText({ unit, count: spent })} of the ` +
+    `${amountText({ unit, count: limit })} that it may spend this ${period}`;
+}
+
+/** Returns a time to the minute. */
+function timeText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+/** Returns the refusal of an allowance for a ceiling that the agent does not have. */
+export function noSuchCeiling(agent: string, { period, unit }: Pick<Ceiling, "period" | "unit">) {
+  return refusal(
+    "ceiling-unknown",
+    `Cannot allow more: agent "${agent}" has no ceiling of the ${period} in ${unit}`,
+    { hints: [`fleetctl ceilings list ${agent}`] },
+  );
+}
