@@ -10,6 +10,7 @@
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { pathsUnder } from "core/paths.ts";
 import { shippedDefinitions } from "core/runtimes/definitions.ts";
+import { documentedFile } from "tests/support/documented_steps.ts";
 import { TREE } from "tests/support/module_graph.ts";
 import { installPinned } from "tests/support/pinned_tool.ts";
 
@@ -86,18 +87,8 @@ const PI: RuntimeProgram = {
     const { lib } = pathsUnder(root);
     await Deno.mkdir(lib, { recursive: true });
     await Deno.copyFile(`${TREE}units/render/pi_gate.js`, `${lib}/pi-gate.js`);
-    const provider = {
-      baseUrl: `${url}/v1`,
-      api: "openai-completions",
-      apiKey: "$LAB_KEY",
-      models: [{ id: "fake", input: ["text", "image"] }],
-    };
-    await writeJson(`${home}/.pi/agent/models.json`, { providers: { lab: provider } });
-    await writeJson(`${home}/.pi/agent/settings.json`, {
-      defaultProvider: "lab",
-      defaultModel: "fake",
-    });
-    return { LAB_KEY: "key-0123456789" };
+    await writeDocumented([".pi/agent/models.json", ".pi/agent/settings.json"], { home, url });
+    return { OPENAI_API_KEY: "key-0123456789" };
   },
   toolName: (mcp, tool) => `mcp__${mcp}__${tool}`,
   shell: "bash",
@@ -112,25 +103,8 @@ const OPENCODE: RuntimeProgram = {
   isDefault: false,
   definition: () => shipped("opencode"),
   connect: async ({ home, url }) => {
-    const model = {
-      name: "fake",
-      attachment: true,
-      limit: { context: 100_000, output: 8_000 },
-      modalities: { input: ["text", "image"], output: ["text"] },
-    };
-    const lab = {
-      npm: "@ai-sdk/openai-compatible",
-      options: { baseURL: `${url}/v1`, apiKey: "{env:LAB_KEY}" },
-      models: { fake: model },
-    };
-    await writeJson(`${home}/.config/opencode/opencode.json`, {
-      autoupdate: false,
-      share: "disabled",
-      provider: { lab },
-      model: "lab/fake",
-      small_model: "lab/fake",
-    });
-    return { LAB_KEY: "key-0123456789" };
+    await writeDocumented([".config/opencode/opencode.json"], { home, url });
+    return { OPENAI_API_KEY: "key-0123456789" };
   },
   toolName: (mcp, tool) => `${mcp}_${tool}`,
   shell: "bash",
@@ -145,11 +119,7 @@ const CODEX: RuntimeProgram = {
   isDefault: false,
   definition: () => shipped("codex"),
   connect: async ({ home, url }) => {
-    const page = await Deno.readTextFile(`${TREE}docs/runtime.md`);
-    const [, config = ""] = /^```toml\n# \S+\/config\.toml\n([^]*?)^```$/m.exec(page) ?? [];
-    await Deno.mkdir(`${home}/.codex`, { recursive: true });
-    const text = config.replace("https://api.openai.com", url);
-    await Deno.writeTextFile(`${home}/.codex/config.toml`, text);
+    await writeDocumented([".codex/config.toml"], { home, url });
     return { OPENAI_API_KEY: "key-0123456789" };
   },
   toolName: (mcp, tool) => `mcp__${mcp}__${tool}`,
@@ -174,9 +144,16 @@ const CLAUDE_AGENT_ACP: RuntimeProgram = {
   writeCall: CLAUDE_CODE.writeCall,
 };
 
-async function writeJson(path: string, value: unknown): Promise<void> {
-  await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
-  await Deno.writeTextFile(path, JSON.stringify(value));
+/** Writes files of the home as docs/runtime.md gives them. */
+async function writeDocumented(
+  paths: readonly string[],
+  { home, url }: { readonly home: string; readonly url: string },
+): Promise<void> {
+  for (const path of paths) {
+    const file = `${home}/${path}`;
+    await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+    await Deno.writeTextFile(file, await documentedFile(path, url));
+  }
 }
 
 /** All programs. */

@@ -9,6 +9,7 @@
 import assert from "node:assert/strict";
 import { hasNoTools, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { bootHost } from "tests/support/booted_host.ts";
+import { documentedCommands } from "tests/support/documented_steps.ts";
 import { buildPackage } from "tests/support/built_package.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
@@ -58,7 +59,10 @@ async function prepare(scene: ProgramHost): Promise<void> {
   await scene.mark({ publish: "ask", wipe: "block" });
 }
 
-/** Installs the program, points it at the model, and makes it ada's runtime. */
+/**
+ * Puts the program where npm installs it, and follows docs/runtime.md. A booted host reaches no
+ * registry.
+ */
 async function choose(scene: ProgramHost, program: RuntimeProgram): Promise<void> {
   const folder = `/usr/local/lib/${program.name}`;
   await copyInto(scene.host, installedModules(program), folder);
@@ -71,15 +75,32 @@ async function choose(scene: ProgramHost, program: RuntimeProgram): Promise<void
   const root = await Deno.makeTempDir();
   const env = await program.connect({ root, home, url: `http://127.0.0.1:${MODEL_PORT}` });
   await Deno.remove(root, { recursive: true });
-  for (const [name, value] of Object.entries(env)) await scene.secret(name, value);
   // Add only the program's model configuration.
   await scene.must(
     "sh",
     "-c",
     "chown -R ada:ada /home/ada/.pi /home/ada/.config /home/ada/.codex || true",
   );
-  await scene.must("fleetctl", "agents", "set", "ada", "--runtime", program.name);
-  await scene.must("fleetctl", "agents", "restart", "ada");
+  for (const line of await documentedCommands(program.name)) {
+    // On a terminal, `secret set` asks for the value.
+    const [, secret = ""] = /^fleetctl secret set (\S+)/.exec(line) ?? [];
+    const command = secret === "" ? line : `${line} --value -`;
+    const ended = await scene.run(["sh", "-c", command], { input: env[secret] ?? "" });
+    assert.equal(ended.code, 0, `${line}\n${ended.out}${ended.err}`);
+  }
+}
+
+/** The program edits a file of the workspace once a person has approved. */
+async function editsAFile(scene: ProgramHost, program: RuntimeProgram): Promise<void> {
+  const file = `/home/ada/workspace/${program.name}-edited`;
+  const { tool, arguments: input } = program.writeCall(file);
+  const called = scene.call(tool, input);
+  const { id, mcp } = await scene.untilAsked();
+  assert.equal(mcp, "");
+  assert.equal((await scene.run(["test", "-e", file])).code, 1);
+  await scene.must("fleetctl", "approvals", "approve", id);
+  await called;
+  assert.equal(await scene.must("cat", file), "x\n");
 }
 
 async function declaresItsMcps(scene: ProgramHost, program: RuntimeProgram): Promise<void> {
@@ -177,6 +198,7 @@ Deno.test("the gate applies to other agent programs; each call asks once", async
       await step(`${name} runs a command that was allowed`, () => {
         return ownToolsRunWhenAllowed(scene, program);
       });
+      await step(`${name} edits a file after an approval`, () => editsAFile(scene, program));
       await step(`${name} has its tools after a restart`, () => resumesWithTools(scene, program));
     }
   } finally {
