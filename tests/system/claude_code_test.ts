@@ -8,14 +8,14 @@
 
 import assert from "node:assert/strict";
 import { startFakeModel } from "tests/fakes/model_endpoint.ts";
-import { bootHost } from "tests/support/booted_host.ts";
+import { bootHost, poll } from "tests/support/booted_host.ts";
 import { buildPackage } from "tests/support/built_package.ts";
 import { registryInside } from "tests/support/host_registry.ts";
+import { documentedCommands } from "tests/support/documented_steps.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
 import { KEY } from "tests/support/http_mcp.ts";
 import { markedHub } from "tests/support/marked_hub.ts";
 import { sightOf } from "tests/support/model_sight.ts";
-import { TREE } from "tests/support/module_graph.ts";
 import { copyInto, DIAL, installPackage, ROLES } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { ProgramHost } from "tests/support/program_host.ts";
@@ -25,14 +25,6 @@ import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
 const MODEL_PORT = 9001;
 const HUB_PORT = 9002;
 const KEY_OF_MODEL = "sk-0123456789abcdef";
-
-/** The commands of the section "Claude Code", one per line. */
-async function documentedSteps(): Promise<readonly string[]> {
-  const text = await Deno.readTextFile(`${TREE}docs/runtime.md`);
-  const [, section = ""] = /^### Claude Code\n([^]*?)^###? /m.exec(text) ?? [];
-  const [, block = ""] = /^```sh\n([^]*?)^```$/m.exec(section) ?? [];
-  return block.trim().split("\n");
-}
 
 class ClaudeScene extends ProgramHost {
   /** Puts the program where npm installs it; a booted host reaches no registry. */
@@ -83,12 +75,9 @@ async function prepare(scene: ClaudeScene): Promise<void> {
 
 /** Runs the documented steps; the program is already where npm would install it. */
 async function followSteps(scene: ClaudeScene): Promise<void> {
-  const steps = await documentedSteps();
-  assert.ok(steps.some((line) => line.includes("--runtime claude-code")), steps.join("\n"));
   await scene.installProgram();
   await scene.secret("ANTHROPIC_BASE_URL", `http://127.0.0.1:${MODEL_PORT}`);
-  for (const line of steps) {
-    if (/^(apt-get|npm) /.test(line)) continue;
+  for (const line of await documentedCommands("Claude Code")) {
     // On a terminal, `secret set` asks for the value.
     const command = line.startsWith("fleetctl secret set") ? `${line} --value -` : line;
     const ended = await scene.run(["sh", "-c", command], { input: KEY_OF_MODEL });
@@ -228,6 +217,35 @@ async function isMissing(scene: ClaudeScene, path: string): Promise<void> {
   assert.equal((await scene.run(["test", "-e", path])).code, 1, path);
 }
 
+async function editsAFile(scene: ClaudeScene): Promise<void> {
+  const file = `${WORKSPACE}/edited`;
+  const called = scene.call("Write", { file_path: file, content: "x" });
+  await scene.must("fleetctl", "approvals", "approve", (await scene.untilAsked()).id);
+  assert.equal((await called).isError, false);
+  assert.equal(await scene.must("cat", file), "x");
+}
+
+const DEFINITION = "/etc/fleetctl/runtimes.d/claude-code.yaml";
+
+async function sleepsWhenIdle(scene: ClaudeScene): Promise<void> {
+  const file = `${scene.host.root}${DEFINITION}`;
+  await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+  await Deno.writeTextFile(file, "idle_seconds: 2\n");
+  await scene.must("fleetctl", "agents", "restart", "ada");
+  await scene.say("the colour is violet");
+  const isAsleep = async () => {
+    const found = await scene.run(["pgrep", "-u", "ada", "-f", "^/usr/local/bin/claude"]);
+    return found.code === 1 ? true : undefined;
+  };
+  await poll("sleeping program", isAsleep);
+  assert.equal(await scene.property(DIAL, "ActiveState"), "active");
+  const { tools, userTexts } = await scene.say("which colour?");
+  assert.ok(userTexts.some((text) => text.includes("the colour is violet")), userTexts.join("\n"));
+  assert.ok(tools.includes("mcp__hub__read"), tools.join(" "));
+  await Deno.remove(file);
+  await scene.must("fleetctl", "agents", "restart", "ada");
+}
+
 /** Denies the call that waits; it is about this tool of the program. */
 async function denyOwn(scene: ClaudeScene, wanted: string): Promise<void> {
   const { id, mcp, tool } = await scene.untilAsked();
@@ -322,6 +340,8 @@ Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for i
     );
     await step("its question is answered on the command line", () => asksThePerson(scene));
     await step("the first turn after a restart has its tools", () => resumesWithTools(scene));
+    await step("it edits a file after an approval", () => editsAFile(scene));
+    await step("it sleeps when idle, and wakes with its history", () => sleepsWhenIdle(scene));
     await step("the mode decides which built-in tools ask", () => modesDecide(scene));
     await step("the built-in runtime obeys the mode too", () => builtInObeys(scene));
   } finally {
