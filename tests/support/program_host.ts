@@ -10,8 +10,14 @@ import type { ApprovalView, QuestionView } from "core/dial/local_frames.ts";
 import type { FakeModel } from "tests/fakes/model_endpoint.ts";
 import { poll } from "tests/support/booted_host.ts";
 import type { MarkedHub } from "tests/support/marked_hub.ts";
-import { type ModelSight, type SeenResult, sightOf } from "tests/support/model_sight.ts";
+import {
+  imagesSeen,
+  type ModelSight,
+  type SeenResult,
+  sightOf,
+} from "tests/support/model_sight.ts";
 import { PackagedHost } from "tests/support/packaged_host.ts";
+import { pngOf } from "tests/support/sample_images.ts";
 
 /** The host as its operator sees it. */
 export class ProgramHost extends PackagedHost {
@@ -38,6 +44,18 @@ export class ProgramHost extends PackagedHost {
     const first = this.model.requests[from];
     assert.ok(first !== undefined);
     return sightOf(first);
+  }
+
+  /** Sends a turn with an image; returns the images that the model saw. */
+  async show(text: string): Promise<readonly string[]> {
+    const from = this.model.requests.length;
+    await Deno.writeFile(`${this.host.root}/root/shot.png`, await pngOf(64, 48));
+    this.model.forget();
+    this.model.script({ kind: "answer", text: "I see it" });
+    await this.must("fleetctl", "turn", "ada", "--file", "/root/shot.png", text);
+    const first = this.model.requests[from];
+    assert.ok(first !== undefined);
+    return imagesSeen(first);
   }
 
   /** Makes the model call a tool in a turn; returns the result as the model read it. */

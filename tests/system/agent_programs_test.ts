@@ -199,6 +199,9 @@ Deno.test("the gate applies to other agent programs; each call asks once", async
         return ownToolsRunWhenAllowed(scene, program);
       });
       await step(`${name} edits a file after an approval`, () => editsAFile(scene, program));
+      await step(`${name} shows its model an image`, async () => {
+        assert.deepEqual(await scene.show("what is this?"), ["image/png 64×48"]);
+      });
       await step(`${name} has its tools after a restart`, () => resumesWithTools(scene, program));
     }
   } finally {

@@ -341,6 +341,9 @@ Deno.test("Claude Code is an agent's runtime on a host, and the gate holds for i
     await step("its question is answered on the command line", () => asksThePerson(scene));
     await step("the first turn after a restart has its tools", () => resumesWithTools(scene));
     await step("it edits a file after an approval", () => editsAFile(scene));
+    await step("it shows its model an image", async () => {
+      assert.deepEqual(await scene.show("what is this?"), ["image/png 64×48"]);
+    });
     await step("it sleeps when idle, and wakes with its history", () => sleepsWhenIdle(scene));
     await step("the mode decides which built-in tools ask", () => modesDecide(scene));
     await step("the built-in runtime obeys the mode too", () => builtInObeys(scene));
