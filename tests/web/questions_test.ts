@@ -109,6 +109,20 @@ story("a question is a form with labelled fields, and the answer is in the log",
   );
 });
 
+story("the call that asks says that it needs an answer, until it has one", async (of) => {
+  const { page, agent, turnId } = of;
+  const call = { call_id: "c1", mcp: null, tool: "AskUserQuestion", arguments: {} };
+  await agent.emit("tool_call", call, { turnId });
+  const row = page.locator(".tool", { hasText: "AskUserQuestion" });
+  await row.filter({ hasText: "running" }).waitFor();
+  await askQuestion(of, "q1", { mcp: null });
+  await row.filter({ hasText: "needs an answer" }).waitFor();
+  await page.getByRole("radio", { name: "Blue" }).check();
+  await send(card(page)).click();
+  await receiveAnswer(of);
+  await row.filter({ hasText: "running" }).waitFor();
+});
+
 story("an invalid value is shown at its field, and nothing is sent", async (of) => {
   const { page } = of;
   await askQuestion(of, "q1", { fields: FIELDS });

@@ -25,6 +25,18 @@ export interface QuestionItem {
   readonly action: "answered" | "declined" | undefined;
 }
 
+/** Built-in tools of programs that ask the owner. */
+const ASKING_TOOLS: ReadonlySet<string> = new Set(["AskUserQuestion", "request_user_input"]);
+
+/** Whether a running call waits for the answer to one of the open questions. */
+export function waitsForAnswer(
+  { mcp, tool }: { readonly mcp: string | null; readonly tool: string },
+  open: readonly QuestionItem[],
+): boolean {
+  if (mcp === null && !ASKING_TOOLS.has(tool)) return false;
+  return open.some(({ form, action }) => action === undefined && form.mcp === mcp);
+}
+
 /** Parses the open questions; omits malformed ones. */
 export function parseQuestions(value: unknown): readonly QuestionItem[] {
   const given: unknown = record(value).questions;

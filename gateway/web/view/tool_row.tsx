@@ -9,7 +9,9 @@ import { useState } from "preact/hooks";
 import { clean, cleanLine } from "core/text/clean.ts";
 import { toolSort, toolTarget } from "core/text/tool_call.ts";
 import { isWaiting } from "gateway/web/app/approvals.ts";
-import { NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
+import { questions } from "gateway/web/app/questions.ts";
+import { NEEDS_ANSWER, NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
+import { waitsForAnswer } from "gateway/web/state/questions.ts";
 import {
   foldWords,
   formatArguments,
@@ -60,6 +62,9 @@ function ToolStatus(
   // It does not run until its owner has decided.
   if (status === "running" && running !== undefined && isWaiting(running)) {
     return <span class="tool-status is-waiting">{NEEDS_APPROVAL}</span>;
+  }
+  if (status === "running" && running !== undefined && waitsForAnswer(running, questions.value)) {
+    return <span class="tool-status is-waiting">{NEEDS_ANSWER}</span>;
   }
   return <span class={`tool-status is-${status}`}>{TOOL_STATUS_WORDS[status]}</span>;
 }

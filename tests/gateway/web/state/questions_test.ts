@@ -14,6 +14,7 @@ import {
   filledValues,
   parseForm,
   parseQuestions,
+  waitsForAnswer,
 } from "gateway/web/state/questions.ts";
 
 const OPTIONS = [{ value: "b", label: "Blue" }, { value: "r", label: "Red" }];
@@ -28,6 +29,24 @@ const FORM = parseForm({
     { name: "note", title: "Note", kind: "text" },
   ],
 });
+
+for (
+  const [what, mcp, call, wanted] of [
+    ["the program's question tool", null, { mcp: null, tool: "AskUserQuestion" }, true],
+    ["another built-in tool", null, { mcp: null, tool: "Bash" }, false],
+    ["a call of the MCP that asks", "hub", { mcp: "hub", tool: "publish" }, true],
+    ["a call of another MCP", "hub", { mcp: "git", tool: "git_log" }, false],
+    ["the question tool while an MCP asks", "hub", { mcp: null, tool: "AskUserQuestion" }, false],
+  ] as const
+) {
+  Deno.test(`waitsForAnswer() is ${wanted} for ${what}`, () => {
+    const open = parseQuestions({ questions: [{ question_id: "q", mcp, fields: [] }] });
+    assert.equal(waitsForAnswer(call, open), wanted);
+    assert.equal(waitsForAnswer(call, []), false);
+    const answered = open.map((item) => ({ ...item, action: "answered" as const }));
+    assert.equal(waitsForAnswer(call, answered), false);
+  });
+}
 
 Deno.test("parseQuestions() omits what is malformed, and reads a newer kind as text", () => {
   for (const value of [undefined, null, {}, { questions: 1 }, { questions: [1, {}, null] }]) {
