@@ -26,7 +26,9 @@ export async function confirm(
   if (confirms !== true && !switches.has(confirms.withSwitch)) return ok(invocation);
   const name = confirms === true ? args[verb.target?.name ?? ""] ?? "" : confirms.word;
   const command = `fleetctl ${printTyped(invocation)}`;
-  const answer = await deps.promptLine(`"${command}" cannot be undone. Type "${name}" to go on: `);
+  const answer = await deps.promptLine(
+    `"${command}" cannot be undone. Type "${name}" to continue: `,
+  );
   if (answer?.trim() === name) {
     return ok({ ...invocation, switches: new Set([...switches, "yes"]) });
   }

@@ -208,7 +208,7 @@ function closingLines(
     what,
     ...(isDryRun && isStateDeleted ? state.map((line) => `would be ${line}`) : state),
     ...(isStateDeleted || left.length === 0 ? [] : [
-      `a later "fleetctl ${command} install" goes on with it; to delete it for good:`,
+      `a later "fleetctl ${command} install" uses it again; to delete it for good:`,
       `  fleetctl ${command} remove --delete-state`,
     ]),
     ...(marker === undefined || !isChanged

@@ -62,7 +62,7 @@ export class QuestionDesk {
     }
     if (kind === "question_ended" && this.#pending.over(id) === "elsewhere") {
       if (payload.state !== "expired") return;
-      this.#deps.note("No answer was given in time, so the program goes on without.", "aside");
+      this.#deps.note("No answer was given in time, so the program continues without.", "aside");
     }
   }
 

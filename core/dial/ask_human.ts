@@ -44,8 +44,8 @@ export interface ApprovalDeps {
 }
 
 /**
- * Pause before a lost dial unit is reported. It usually takes its runtime with it, and then a turn
- * that goes on must not have stored this as the result of the call.
+ * Pause before a lost dial unit is reported. The runtime usually ends with its dial unit. A turn
+ * that continues after that must not have stored this fault as the result of the call.
  */
 const LOST_MS = 2_000;
 

@@ -140,7 +140,7 @@ export const localRequest = z.discriminatedUnion("type", [
   }),
   /**
    * Requests a human decision. The connection waits for it. When it closes without
-   * `approval_withdraw`, the question waits for a caller that asks again, if its turn can go on.
+   * `approval_withdraw`, the question waits for a caller that asks again, if its turn can continue.
    */
   z.object({
     type: z.literal("approval_ask"),

@@ -85,7 +85,7 @@ export function readBase64Image(
   return info.ok ? ok({ ...info.value, base64: text }) : info;
 }
 
-/** Whether a file is said to be an image of these types, by its name or a declared type. */
+/** Whether a file claims, by its name or declared type, to be an image of these types. */
 export function claimsImage(name: string, declared = ""): boolean {
   return /\.(png|jpe?g|gif|webp)$/i.test(name) ||
     (IMAGE_TYPES as readonly string[]).includes(declared.toLowerCase());

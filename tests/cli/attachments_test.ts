@@ -43,7 +43,7 @@ async function unpacked(opened: Result<ReadableStream<Uint8Array> | undefined>) 
   return all;
 }
 
-Deno.test("openInput() and readAttachments() carry files in order, by their bytes", async () => {
+Deno.test("openInput() and readAttachments() pass files on in order, byte for byte", async () => {
   const png = await pngOf(3, 2);
   const a = { "/home/bea/a.png": png };
   const rows: readonly (readonly [
@@ -100,7 +100,7 @@ Deno.test("openInput() refuses what cannot be attached", async () => {
   }
 });
 
-Deno.test("openInput() offers stdin for a file that the program may not read", async () => {
+Deno.test("openInput() suggests stdin for a file that the program may not read", async () => {
   const files = { ...memoryFiles(), realPath: () => Promise.reject(new Error("no read access")) };
   const openStdin = () => new Blob([]).stream();
   const opened = await openInput(invocationOf("--file", "my shot.png"), {
@@ -114,7 +114,7 @@ Deno.test("openInput() offers stdin for a file that the program may not read", a
   ]);
 });
 
-Deno.test("readAttachments() rejects input that is cut, or no list of files", async () => {
+Deno.test("readAttachments() rejects input that is truncated or has no list of files", async () => {
   const rows = ["", "no JSON\n", '{"files":[{"name":"a","size":5}]}\nabc', '{"files":[{}]}\n'];
   for (const text of rows) {
     const read = async () => {

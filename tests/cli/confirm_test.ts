@@ -34,7 +34,7 @@ Deno.test("confirm() asks only for a switch that deletes something", async () =>
   const { asked, done } = await ask(removal("delete-state"), "webview-login\n");
   assert.deepEqual(asked, [
     '"fleetctl webview-login remove --delete-state" cannot be undone. ' +
-    'Type "webview-login" to go on: ',
+    'Type "webview-login" to continue: ',
   ]);
   assert.ok(done.ok && done.value.switches.has("yes"));
 });

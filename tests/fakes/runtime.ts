@@ -46,7 +46,7 @@ export interface ScriptedRuntime extends RuntimeDriver {
 
 /**
  * Creates a driver that runs `script` for each turn. The default script echoes the text. With
- * `goesOn` it says that it goes on with turns.
+ * `goesOn` it says that it continues turns.
  */
 export function scriptedRuntime(
   script: (stage: TurnStage) => Promise<TurnOutcome> = echo,

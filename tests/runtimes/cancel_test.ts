@@ -11,7 +11,7 @@ import { withProgram } from "tests/support/program_scene.ts";
 import { wantedPrograms } from "tests/support/runtime_programs.ts";
 
 for (const program of wantedPrograms()) {
-  Deno.test(`${program.name} ends a cancelled turn as cancelled, and goes on`, async () => {
+  Deno.test(`${program.name} ends a cancelled turn as cancelled, and continues`, async () => {
     await withProgram(program, async ({ model, session, turn }) => {
       model.script({ kind: "hang", text: "half an answer" });
       const { outcome } = await turn("say something", (update) => {

@@ -109,7 +109,7 @@ testPrograms(ASKING, "lets an MCP server ask a person", async (program) => {
   }, { behavior: askingServer });
 });
 
-testPrograms(ASKING, "withdraws its question with the turn, and goes on", async (program) => {
+testPrograms(ASKING, "withdraws its question with the turn, and continues", async (program) => {
   await withGatedProgram(program, async ({ model, turnWith, questionStates }) => {
     const script = () => {
       model.forget();

@@ -43,7 +43,7 @@ Deno.test("./dev stops when packages cannot be fetched, and fetches them next ti
       assert.equal(code, 1);
       assert.match(printed, /dev: Cannot fetch the packages/);
       assert.match(printed, /hint: .*NPM_CONFIG_REGISTRY/);
-      assert.equal(asked, "", "nothing goes on without them");
+      assert.equal(asked, "", "nothing continues without them");
     }
     await Deno.remove(`${folder}/bin/broken`);
     const fetched = await dev();

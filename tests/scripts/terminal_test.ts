@@ -18,7 +18,7 @@ source:
 auth: none
 scope: per_user
 `;
-const ASKED = 'Type "bea" to go on: ';
+const ASKED = 'Type "bea" to continue: ';
 
 class Root {
   readonly paths;

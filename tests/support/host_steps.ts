@@ -14,7 +14,7 @@ export type HostStep = (name: string, work: () => Promise<void>) => Promise<void
 export function hostSteps(t: Deno.TestContext, hosts: readonly BootedHost[]): HostStep {
   return async (name, work) => {
     const passed = await t.step(name, () => withReports(hosts, work));
-    if (!passed) throw new Error(`cannot go on after: ${name}`);
+    if (!passed) throw new Error(`cannot continue after: ${name}`);
   };
 }
 

@@ -28,7 +28,7 @@ export interface RuntimeProcess {
   readonly log: RecordingLog;
   /**
    * Runs a turn and collects its updates; `on` gets each when it arrives. The id of an earlier turn
-   * goes on with it.
+   * continues it.
    */
   turn(
     text: string,

@@ -202,7 +202,7 @@ async function resumesWithTools(scene: ClaudeScene): Promise<void> {
   await scene.must("fleetctl", "agents", "restart", "ada");
   const { tools, userTexts } = await scene.say("and now?");
   assert.ok(tools.includes("mcp__hub__read"), tools.join(" "));
-  assert.ok(userTexts.some((text) => text.includes("say hello")), "the conversation goes on");
+  assert.ok(userTexts.some((text) => text.includes("say hello")), "the conversation continues");
 }
 
 const WORKSPACE = "/home/ada/workspace";

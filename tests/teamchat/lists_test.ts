@@ -243,7 +243,7 @@ const ANSWERS: readonly Row[] = [
     ],
     turn_test: ["the stop button cancels the turn, and no further text is sent"],
   }],
-  [78, "a turn of three minutes", "goes on as edits", {
+  [78, "a turn of three minutes", "continues as edits", {
     [FAULTS]: ["the answer of a turn of three minutes continues as edits of one message"],
   }],
   [79, "words that are taken back", "the end replaces them", {
@@ -256,7 +256,7 @@ const ANSWERS: readonly Row[] = [
     [STREAM]: ["empty", "blanks", "200 KB of words", "a table", "pairs of surrogates"],
     [FAULTS]: ["100 KB arrive in order, with their code fences"],
   }],
-  [82, "the gateway stops in the midst of an answer", "the next start goes on", {
+  [82, "the gateway stops in the midst of an answer", "the next start continues", {
     turn_test: ["delivery of an answer continues after a restart"],
     kill_test: ["a killed gateway loses no accepted turn"],
   }],

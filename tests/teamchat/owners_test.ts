@@ -138,7 +138,7 @@ test("two owners who swap get their own agents, and lose no other's turn", async
   assert.equal(turnsOf(back), 0, "a turn of the moment in between was handed to the wrong agent");
 });
 
-test("another owner's answer goes on while owners change", async (at) => {
+test("another owner's answer continues while owners change", async (at) => {
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
   await at.post(of(at, CAL_OWNER, "go", "a:cal"));
   const { turnId } = await at.still(cal.begin());

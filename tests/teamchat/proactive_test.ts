@@ -143,7 +143,7 @@ test("a repeated message is sent once and its outcome reported twice", async (at
   assert.equal(at.kit.conversation("a:bea").messages.length, 2);
 });
 
-test("a message is sent during an answer, which goes on", async (at) => {
+test("a message is sent during an answer, which continues", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
   const { turnId } = await at.still(agent.begin());

@@ -261,7 +261,7 @@ hostsStory(
     await page.getByText("only administrators may see the fleet").waitFor();
     await page.getByRole("link", { name: "bob" }).waitFor();
     assert.doesNotMatch(await page.content(), /forge</);
-    assert.equal(await page.locator(".pill").count(), 0, "the rest goes on");
+    assert.equal(await page.locator(".pill").count(), 0, "the rest continues");
     await page.getByRole("link", { name: "bob" }).click();
     await page.getByLabel("Message to bob").waitFor();
   },

@@ -52,7 +52,7 @@ export function createAgent(deps: AgentDeps): RuntimeAgent {
         loadSession: true,
         sessionCapabilities: { resume: {}, close: {} },
         promptCapabilities: { embeddedContext: true },
-        // A prompt with the id of a turn that an earlier runtime began goes on with it.
+        // A prompt with the id of a turn that an earlier runtime began continues it.
         _meta: { fleetctl: { continues_turns: true } },
       },
       authMethods: [],

@@ -34,7 +34,7 @@ export interface ToolGateContext {
   readonly files: Pick<Files, "readText" | "stat" | "list" | "realPath" | "readLink">;
   /** Names of the MCPs that are reached by URL. */
   readonly byUrl: ReadonlySet<string>;
-  /** Requests a human's decision about a call; `policy` tells the rules behind the question. */
+  /** Requests a human's decision about a call; `policy` identifies the rules behind it. */
   readonly ask?: (
     call: ToolCall,
     by: { readonly policy: Policy; readonly signal: AbortSignal },
@@ -110,7 +110,7 @@ async function checkBuiltIn(
   const toolClass = CLASSES[kind];
   const place = await placeOf({ toolClass, paths: argumentPaths(given) }, workspace, files);
   const hasArguments = Object.keys(given).length > 0;
-  // Without arguments a tool of this runtime does nothing but say so.
+  // Without arguments a tool of this runtime only reports that they are missing.
   if (!hasArguments || decideBuiltIn({ toolClass, place, hasArguments }, mode) === "allow") {
     return ok(undefined);
   }

@@ -182,7 +182,7 @@ async function startConnections(
     runningTurns: () => connections.flatMap(({ store }) => store.runningTurns()),
   });
   await journals.tidy();
-  // A turn that goes on comes before those that wait: it is the open one of its conversation.
+  // A turn that continues comes before those that wait: it is the open one of its conversation.
   const inOrder = connections.toSorted((one, other) =>
     other.store.runningTurns().length - one.store.runningTurns().length
   );

@@ -3,9 +3,9 @@
  * any surface, hands it to the waiting caller, and allows one use. Every change is on disk, with
  * its event, before it is reported. A request that cannot be stored is denied.
  *
- * An approval lives no longer than its requester, unless that is part of a turn that goes on after
- * a restart (ADR 0036). Then it waits for the same call, which finds it by its digest. It waits at
- * most `returnSeconds` while the turn runs.
+ * An approval lives no longer than its requester, unless that is part of a turn that continues
+ * after a restart (ADR 0036). Then it waits for the same call, which finds it by its digest. It
+ * waits at most `returnSeconds` while the turn runs.
  *
  * @module
  */
@@ -77,7 +77,7 @@ export interface Approvals {
   hasOpen(): boolean;
   /** Supersedes the open approvals of a turn that has ended. */
   turnEnded(turnId: string): void;
-  /** Gives the callers of a turn that goes on the whole time to return. */
+  /** Gives the callers of a turn that continues the whole time to return. */
   turnResumed(turnId: string): void;
   /** Stops all timers; open approvals stay open. */
   close(): void;
@@ -92,7 +92,7 @@ export interface ApprovalDeps {
   readonly log: Log;
   /** Time for a decision; the default of `APPROVAL_LIMITS` when absent. */
   readonly askSeconds?: number | undefined;
-  /** Whether a turn runs that goes on after a restart; no turn does when absent. */
+  /** Whether a turn runs that continues after a restart; no turn does when absent. */
   readonly goesOn?: (turnId: string) => boolean;
   /** Called after each write. */
   readonly onStored: () => void;

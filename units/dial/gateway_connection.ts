@@ -62,7 +62,7 @@ export interface TurnHandlers {
   readonly ceilings?: Ceilings | undefined;
   /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
-  /** Called when a turn goes on in a new process of the runtime. */
+  /** Called when a turn continues in a new process of the runtime. */
   readonly onResumed: (turnId: string) => void;
   /** Called when a person has decided about an approval. */
   readonly onDecision: (frame: DecisionFrame) => void;

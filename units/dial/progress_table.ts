@@ -1,5 +1,5 @@
 /**
- * What was recorded of the running turns, so that a turn that goes on after a restart repeats
+ * What was recorded of the running turns, so that a turn that continues after a restart repeats
  * nothing. The rows of a turn are deleted with its end. `units/dial/store.ts` writes them in the
  * transaction of the event.
  *
@@ -24,7 +24,7 @@ create table if not exists progress (
 
 /** What was recorded of a turn. */
 export interface TurnProgress {
-  /** Whether the runtime can go on with the turn. */
+  /** Whether the runtime can continue the turn. */
   readonly goesOn: boolean;
   /** Ids of whole messages. */
   readonly messages: ReadonlySet<string>;
@@ -39,7 +39,7 @@ export interface ProgressTable {
   of(turnId: string): TurnProgress;
   /** Counts a restart of a turn; returns how many there were since its last progress. */
   restarted(turnId: string): Result<number>;
-  /** Notes that a runtime that can go on with it has begun the turn; only in a transaction. */
+  /** Notes that a runtime that can continue it has begun the turn; only in a transaction. */
   begin(turnId: string): void;
   /** Notes an event; only in a transaction. */
   note(turnId: string | undefined, event: Pick<NotedEvent, "kind" | "payload">): void;

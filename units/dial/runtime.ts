@@ -195,7 +195,7 @@ class Supervisor implements SupervisedRuntime {
       log.warning("runtime ended", { reason, restart_ms: delayMs });
       onState("failed", reason);
       if (ranMs === 0) this.#settle(err(reason));
-      // A turn that goes on waits already.
+      // A turn that continues waits already.
       if (this.#waiters.length > 0) continue;
       this.#startNow = new AbortController();
       await clock.sleep(delayMs, AbortSignal.any([this.#stop.signal, this.#startNow.signal]));

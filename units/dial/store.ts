@@ -91,7 +91,7 @@ export interface TurnMove {
   readonly to: "running" | "ended";
   /** Text that the runtime receives; absent when it is the accepted one. */
   readonly text?: string;
-  /** Whether the runtime can go on with the turn after a restart. */
+  /** Whether the runtime can continue the turn after a restart. */
   readonly goesOn?: boolean;
 }
 

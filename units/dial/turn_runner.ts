@@ -1,11 +1,11 @@
 /**
  * Runs accepted turns one after the other, and records what the runtime reports. A turn ends once:
  * with the runtime's own outcome, or with the stated reason why there is none. A turn whose runtime
- * can go on with it (ADR 0036) survives the end of the runtime and of this process.
+ * can continue it (ADR 0036) survives the end of the runtime and of this process.
  *
  * | Found at start | Becomes |
  * |---|---|
- * | running, the runtime goes on with turns | run again, with the same id |
+ * | running, the runtime continues turns | run again, with the same id |
  * | running | ended, `interrupted` with code `dial-restarted` |
  * | accepted | run |
  *
@@ -63,7 +63,7 @@ export interface RunnerDeps {
   readonly ceilings?: Pick<Ceilings, "check"> | undefined;
   /** Called when the end of a turn is on disk. */
   readonly onEnded?: (turnId: string) => void;
-  /** Called when a turn goes on in a new process of the runtime. */
+  /** Called when a turn continues in a new process of the runtime. */
   readonly onResumed: (turnId: string) => void;
 }
 
@@ -89,7 +89,7 @@ interface Running {
   isStarted?: true;
   /** Set once the runtime receives the turn. */
   session?: RuntimeSession;
-  /** Why the turn goes on; undefined in its first process. */
+  /** Why the turn continues; undefined in its first process. */
   restart?: string;
   /** Ends the preparation of its folder, and the wait at a ceiling. */
   readonly stop: AbortController;
@@ -226,7 +226,7 @@ class SerialRunner implements TurnRunner {
   }
 
   /**
-   * Runs a turn in the session that the runtime supplied for it. Returns whether the turn goes on
+   * Runs a turn in the session that the runtime supplied for it. Returns whether the turn continues
    * in the next session.
    */
   async #runIn(
@@ -249,7 +249,7 @@ class SerialRunner implements TurnRunner {
     return await this.#runThrough(session.value, { ...turn, text }, running);
   }
 
-  /** Records that the turn starts, or goes on; returns its text. */
+  /** Records that the turn starts, or continues; returns its text. */
   async #start(
     session: Result<RuntimeSession, string>,
     turn: AcceptedTurn,
@@ -261,7 +261,7 @@ class SerialRunner implements TurnRunner {
     if (running.restart !== undefined) {
       if (!session.ok) return turn.text;
       onResumed(turnId);
-      const payload = { text: `The turn goes on: ${running.restart}` };
+      const payload = { text: `The turn continues: ${running.restart}` };
       await recorder.record([{ at, turnId, kind: "notice", payload }], { isControl: true });
       return store.find(turnId)?.text ?? turn.text;
     }
@@ -271,7 +271,7 @@ class SerialRunner implements TurnRunner {
     return text;
   }
 
-  /** Handles a start of the runtime that failed; a turn that goes on waits for the next one. */
+  /** Handles a start of the runtime that failed; a turn that continues waits for the next one. */
   async #notStarted(reason: string, { turnId, restart }: Running): Promise<boolean> {
     const restarts = restart === undefined ? undefined : this.#countRestart(turnId);
     if (restarts !== undefined) {

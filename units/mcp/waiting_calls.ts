@@ -43,7 +43,7 @@ export interface WaitingCalls {
   withdraw(id: unknown): void;
   /**
    * Ends all requests; resolves when none is in progress. The calls are not withdrawn: the client
-   * may have ended in a turn that goes on.
+   * may have ended in a turn that continues.
    */
   close(): Promise<void>;
 }

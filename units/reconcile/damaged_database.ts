@@ -12,8 +12,9 @@ const SAID =
   /Cannot (?:open|use) \\*"(\/[^"\\]+\.db)\\*": the (?:file is not a database|database is damaged)/;
 
 const LOST: Readonly<Record<string, string>> = {
-  "gateway.db": "Without it: transcripts and waiting turns are gone, agents go on by themselves.",
-  "dial.db": "Without it: events that the gateway does not have yet are lost, the rest goes on.",
+  "gateway.db":
+    "Without it: transcripts and waiting turns are gone, agents continue by themselves.",
+  "dial.db": "Without it: events that the gateway does not have yet are lost, the rest continues.",
   "login.db": "Without it: everybody logs in again.",
 };
 

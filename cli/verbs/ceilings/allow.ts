@@ -1,6 +1,6 @@
 /**
  * `fleetctl ceilings allow <agent> <period>=<amount>`: allows an agent to spend more until
- * the current period ends. A turn that waits at the ceiling goes on.
+ * the current period ends. A turn that waits at the ceiling continues.
  *
  * @module
  */

@@ -48,7 +48,9 @@ async function whatWaits(
     `Cannot remove the team-chat gateway: ${spooled} activities and ${turns} turns wait there, ` +
       "must be none",
     {
-      details: ["they go on when it is installed again; a turn ends unanswered when it is too old"],
+      details: [
+        "they continue when it is installed again; a turn ends unanswered when it is too old",
+      ],
       hints: ["fleetctl teams-gateway doctor", "fleetctl teams-gateway remove --despite-waiting"],
     },
   );

@@ -51,7 +51,9 @@ async function whatHolds(
     "gateway-turns-wait",
     `Cannot remove the webview gateway: ${turns} turns wait there, must be none`,
     {
-      details: ["they wait for agents that are away or busy, and go on when it is installed again"],
+      details: [
+        "they wait for agents that are away or busy, and continue when it is installed again",
+      ],
       hints: ["fleetctl agents list", "fleetctl webview-gateway remove --despite-waiting"],
     },
   );

@@ -60,7 +60,7 @@ Deno.test("postTurn() refuses an answer that does not end", async () => {
   }
 });
 
-Deno.test("openEvents() drops an event that never ends, and goes on", async () => {
+Deno.test("openEvents() drops an event that never ends, and continues", async () => {
   const chunk = new TextEncoder().encode(`data: ${"x".repeat(1024 * 1024)}\n`);
   const endless = new ReadableStream({ pull: (controller) => controller.enqueue(chunk) });
   const answers = [new Response(endless), new Response(event("e:1", "message", { text: "hi" }))];

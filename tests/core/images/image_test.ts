@@ -1,5 +1,5 @@
 /**
- * Images are recognized by their bytes: types, sizes, limits, and content that lies.
+ * Images are recognized by their bytes: types, sizes, limits, and content of another type.
  *
  * @module
  */
@@ -41,7 +41,7 @@ Deno.test("readImage() returns type, width and height", async () => {
   for (const [name, bytes, wanted] of rows) assert.equal(shown(bytes), wanted, name);
 });
 
-Deno.test("readImage() refuses what is not an image of these types", () => {
+Deno.test("readImage() refuses files that are not images of these types", () => {
   const rows: readonly (readonly [string, Uint8Array])[] = [
     ["nothing", new Uint8Array()],
     ["text", text("hello")],
@@ -78,7 +78,7 @@ Deno.test("readImage() refuses damaged structures", () => {
   for (const [name, bytes] of rows) assert.equal(shown(bytes), BROKEN, name);
 });
 
-Deno.test("readImage() refuses what exceeds a limit", () => {
+Deno.test("readImage() refuses images that exceed a limit", () => {
   const { bytesMax, sidePixelsMax: side } = IMAGE_LIMITS;
   assert.equal(shown(hollowPng(side, side)), `image/png ${side}×${side}`);
   const rows: readonly (readonly [Uint8Array, string])[] = [
@@ -108,7 +108,7 @@ Deno.test("readBase64Image() reads base64 within the limit", () => {
   assert.equal(kindOf(hollowPng(1, 1, IMAGE_LIMITS.bytesMax - 57).toBase64()), "ok");
 });
 
-Deno.test("claimsImage() knows the names and types of images", () => {
+Deno.test("claimsImage() recognizes the names and types of images", () => {
   for (const name of ["a.png", "A.JPG", "b.jpeg", "c.gif", "d.WebP"]) {
     assert.ok(claimsImage(name), name);
   }

@@ -10,7 +10,10 @@ interface Source {
 }
 
 /** Returns a body of these chunks, which then ends, fails or stays open. */
-function source(chunks: readonly (readonly number[])[], end: "ends" | "fails" | "goes on"): Source {
+function source(
+  chunks: readonly (readonly number[])[],
+  end: "ends" | "fails" | "continues",
+): Source {
   const waiting = chunks.map((chunk) => Uint8Array.from(chunk));
   let wasCancelled = false;
   const body = new ReadableStream<Uint8Array>({
@@ -34,7 +37,7 @@ Deno.test("readBytes() returns a body up to its bound, and none as no bytes", as
 });
 
 Deno.test("readBytes() refuses the first byte too many and cancels the rest", async () => {
-  const { body, wasCancelled } = source([[1, 2], [3, 4]], "goes on");
+  const { body, wasCancelled } = source([[1, 2], [3, 4]], "continues");
   assert.deepEqual(await readBytes(body, 3), err("too-large"));
   assert.ok(wasCancelled());
 });

@@ -169,7 +169,7 @@ test("a stream with a topic of another owner's agent is refused as a whole", asy
   }
 });
 
-test("an id of another log is answered with lagged, and the stream goes on", async (running) => {
+test("an id of another log is answered with lagged, and the stream continues", async (running) => {
   const agent = await registerBare(running.dialUrl, { epoch: "e" });
   agent.send(notice(1));
   await agent.next("ack");

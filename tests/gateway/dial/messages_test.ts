@@ -71,7 +71,7 @@ test("two agents that answer each other are stopped after some hops", async (run
   let from: "mia" | "bob" = "mia";
   let code: unknown;
   for (let hop = 1; code === undefined; hop++) {
-    assert.ok(hop <= MESSAGE_LIMITS.hopsMax + 1, "the loop goes on");
+    assert.ok(hop <= MESSAGE_LIMITS.hopsMax + 1, "the loop continues");
     const to: "mia" | "bob" = from === "mia" ? "bob" : "mia";
     clients[from].send({ type: "message", id: `h${hop}`, to, text: "thanks" });
     const result = await clients[from].next("message_result");

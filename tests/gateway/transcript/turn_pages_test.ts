@@ -225,7 +225,7 @@ Deno.test("the turn that runs is on the newest page, however many wait behind it
   assert.equal(older.events[0]?.turnId, "q21");
 });
 
-Deno.test("a page of large events stays within its bytes, and the next one goes on", async () => {
+Deno.test("a page of large events stays within its bytes, and the next one continues", async () => {
   const { store, add } = await scene();
   const large = { text: "x".repeat(250_000) };
   for (let n = 0; n < 12; n++) {

@@ -49,7 +49,7 @@ Deno.test("begin() remembers a bounded number of clients, the most recent ones",
     if (client % 1_000 === 0) attempts.begin(["busy"], "bob");
   }
   assert.ok(attempts.size() <= LOGIN_LIMITS.clientsKept + LOGIN_LIMITS.unknownBuckets + 1);
-  assert.ok("retryAfterSeconds" in attempts.begin(["busy"], "x"), "who goes on is not forgotten");
+  assert.ok("retryAfterSeconds" in attempts.begin(["busy"], "x"), "who continues is not forgotten");
 });
 
 Deno.test("an account has a limit for strangers, but not for a recent successful client", () => {

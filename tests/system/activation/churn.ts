@@ -21,8 +21,8 @@ const CHURN = `
 sleep "$1"; systemctl kill -s KILL --kill-who=all ${DAEMON}; wait; true`;
 
 /**
- * The same verbs, each logged to disk after it succeeds, until one fails. They go on while the host
- * goes down.
+ * The same verbs, each logged to disk after it succeeds, until one fails. They continue while the
+ * host goes down.
  */
 const LOGGED = `
 : > /var/lib/churn; sync

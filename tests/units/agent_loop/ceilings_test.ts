@@ -134,7 +134,7 @@ Deno.test({
       const second = await turn("go on");
       assert.equal(second.code, "ceiling-reached");
       assert.equal(model.requests.length, 2);
-      // With more allowed, it goes on where it stopped.
+      // With more allowed, it continues where it stopped.
       const more = { type: "ceiling_allow", agent: "mia", period: "day", unit: "tokens" } as const;
       const allowed = await query(at, { ...more, more: 1_000, by: "root" }, 64 * 1024);
       assert.ok(allowed.ok && allowed.value.type === "ceiling_result");
@@ -147,7 +147,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a turn that reaches its ceiling waits for the owner's card and goes on",
+  name: "a turn that reaches its ceiling waits for the owner's card and continues",
   ...SAFE,
   fn: () =>
     withCeiling("day=1000-tokens+500-tokens", async ({ model, turn, at }) => {

@@ -1,5 +1,5 @@
 /**
- * A turn goes on in the next process of the runtime: `kill -9` and a regular end in mid-turn, and
+ * A turn continues in the next process of the runtime: `kill -9` and a regular end in mid-turn, and
  * journals that are missing, damaged or of another version.
  *
  * @module
@@ -21,7 +21,7 @@ const count = (home: string, name: string) => ({
 const ran = (home: string) => Deno.readTextFile(`${home}/ran`).catch(() => "");
 
 for (const how of ["kill -9", "close()"] as const) {
-  Deno.test(`${how} in a call: the turn goes on, the call is unknown`, async () => {
+  Deno.test(`${how} in a call: the turn continues, the call is unknown`, async () => {
     await withRuntime(async ({ model, runtime, home, env }) => {
       const alive = await lifeline(home);
       const command = `echo second >> ${home}/ran; exec 9>${alive.path}; sleep 1000`;

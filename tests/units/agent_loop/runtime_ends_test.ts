@@ -16,7 +16,7 @@ import {
 } from "tests/support/runtime_process.ts";
 import { GRACE_MS, lifeline, of, withRuntime } from "tests/support/runtime_scene.ts";
 
-Deno.test("cancel() ends a tool and its whole group; the conversation goes on", async () => {
+Deno.test("cancel() ends a tool and its whole group; the conversation continues", async () => {
   await withRuntime(async ({ model, runtime, home }) => {
     const alive = await lifeline(home);
     model.script(
@@ -91,7 +91,7 @@ Deno.test("kill -9 in mid-turn interrupts the turn; the next start resumes", asy
     assert.equal(outcome.outcome, "interrupted");
     assert.equal(outcome.code, "runtime-ended");
     assert.match(outcome.reason ?? "", /signal SIGKILL/);
-    // The call stays open, because the turn can go on.
+    // The call stays open, because the turn can continue.
     assert.deepEqual(of(updates, "tool_result"), []);
     assert.match(await runtime.session.ended, /signal SIGKILL/);
     // The command must not outlive the runtime, even when the runtime had no time to end it.

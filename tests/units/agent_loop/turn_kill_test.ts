@@ -1,6 +1,6 @@
 /**
  * `kill -9` of runtime, dial unit or gateway at a random moment of a turn with ten calls, two of
- * which need approval. The turn goes on: no call is made twice (counted at the MCP server), each
+ * which need approval. The turn continues: no call is made twice (counted at the MCP server), each
  * call has one result, and an unknown outcome is named. `FLEETCTL_ROUNDS` sets the number of
  * rounds.
  *
@@ -234,7 +234,7 @@ async function prepare(root: string, model: FakeModel): Promise<void> {
   model.script(...Array.from({ length: ROUNDS * CALLS * 4 }, () => nextStep));
 }
 
-Deno.test(`${ROUNDS} kills in a turn with ten calls: it goes on, and repeats no call`, async () => {
+Deno.test(`${ROUNDS} kills in a turn with ten calls repeat no call`, async () => {
   const root = await Deno.makeTempDir({ prefix: "fc-" });
   const model = await startFakeModel();
   const parts = new Parts(root, [freePort(), freePort()], model.baseUrl);

@@ -1,5 +1,5 @@
 /**
- * Approvals of a turn that goes on: their caller ends and returns, before or after the decision,
+ * Approvals of a turn that continues: their caller ends and returns, before or after the decision,
  * also while the dial unit was down.
  *
  * @module
@@ -122,7 +122,7 @@ for (
 
 for (
   const [why, prepare] of [
-    ["whose turn cannot go on", () => bench({ goesOn: false })],
+    ["whose turn cannot continue", () => bench({ goesOn: false })],
     ["of a verb", () => bench()],
   ] as const
 ) {

@@ -210,7 +210,7 @@ Deno.test("a card that is denied, or expires, ends the turn", async () => {
   ceilings.close();
 });
 
-Deno.test("a turn that waits goes on when an operator allows more", async () => {
+Deno.test("a turn that waits continues when an operator allows more", async () => {
   const { use, check, card, shown, ceilings } = await bench("day=5usd+1usd");
   use(5_000_000);
   const waits = check();
@@ -227,7 +227,7 @@ Deno.test("a turn that waits goes on when an operator allows more", async () => 
   assert.equal(card(), undefined);
 });
 
-Deno.test("a turn that waits goes on when the period ends", async () => {
+Deno.test("a turn that waits continues when the period ends", async () => {
   const { use, check, card, shown, host } = await bench("hour=1000-tokens+200-tokens");
   await host.clock.advance(HOUR - 1_000);
   use(1_000);

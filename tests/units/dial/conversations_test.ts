@@ -136,7 +136,7 @@ Deno.test("a queued turn of another conversation is cancelled and opens nothing"
   });
 });
 
-Deno.test("a conversation that cannot be opened fails its turn; the others go on", async () => {
+Deno.test("a conversation that cannot be opened fails its turn; the others continue", async () => {
   const driver = scriptedRuntime(script);
   await withTurns(driver, async ({ give, seen }) => {
     give("a1");
@@ -217,7 +217,7 @@ Deno.test("a cancel ends the preparation of a folder", async () => {
   }
 });
 
-Deno.test("a program leaves a conversation, and no other one", async () => {
+Deno.test("leave() ends a program only if it has that conversation open", async () => {
   const driver = scriptedRuntime(script);
   await withTurns(driver, async ({ runtime, give, seen }) => {
     give("b1", "b");

@@ -1,6 +1,7 @@
 /**
- * A turn goes on with a runtime that can do so: after the end of the runtime and of the dial unit.
- * What was recorded is not recorded again, and a turn that ends its runtime again and again ends.
+ * A turn continues, with a runtime that supports it, after the end of the runtime and of the dial
+ * unit. What was recorded is not recorded again, and a turn that ends its runtime again and again
+ * ends.
  *
  * @module
  */
@@ -37,7 +38,9 @@ const words = (events: readonly ShownEvent[], turnId: string) =>
     `${kind} ${payload.code ?? payload.text ?? payload.call_id ?? payload.outcome ?? ""}`.trim()
   );
 
-/** Reports a message, a call with its result, and an open call; the second process ends the turn. */
+/**
+ * Reports a message, a call with its result, and an open call; the second process ends the turn.
+ */
 function twoProcesses(cut: () => void) {
   let processes = 0;
   return async ({ report }: TurnStage): Promise<TurnOutcome> => {
@@ -66,13 +69,13 @@ const WHOLE = (why: string) => [
   "tool_call c1",
   "tool_result c1 done",
   "tool_call c2",
-  `notice The turn goes on: ${why}`,
+  `notice The turn continues: ${why}`,
   "tool_result c2 done",
   "message two",
   "turn_ended completed",
 ];
 
-test("a turn goes on after its runtime was killed, and repeats no event", async (at, cockpit) => {
+test("a turn continues after its runtime was killed, and repeats no event", async (at, cockpit) => {
   const driver = scriptedRuntime(twoProcesses(() => driver.kill("signal SIGKILL")), {
     goesOn: true,
   });
@@ -84,7 +87,7 @@ test("a turn goes on after its runtime was killed, and repeats no event", async 
   await unit.close();
 });
 
-test("a turn goes on after its dial unit was stopped, with a waiting one after it", async (
+test("a turn continues after its dial unit was stopped, with a waiting one after it", async (
   at,
   cockpit,
 ) => {
@@ -115,7 +118,7 @@ test("a turn goes on after its dial unit was stopped, with a waiting one after i
   assert.deepEqual(await host.files.list(JOURNALS), []);
 });
 
-test("a turn that ends its runtime again and again ends, and names its open call", async (
+test("a turn that ends its runtime repeatedly is ended, and names its open call", async (
   at,
   cockpit,
 ) => {
@@ -154,7 +157,7 @@ test("a turn is cancelled while its runtime is not running", async (at, cockpit)
   await unit.close();
 });
 
-test("a runtime that does not start again ends the turn in the end", async (at, cockpit) => {
+test("a turn ends if its runtime does not start again", async (at, cockpit) => {
   const driver = scriptedRuntime(async ({ report }) => {
     await report({ kind: "notice", text: "begun" });
     return await hang();

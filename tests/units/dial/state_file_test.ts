@@ -29,7 +29,7 @@ Deno.test("createStateFile() keeps the newest of many states", async () => {
   await file.settled();
 });
 
-Deno.test("createStateFile() logs what it could not write, and goes on", async () => {
+Deno.test("createStateFile() logs what it could not write, and continues", async () => {
   const { files, clock, log } = memoryHost();
   let isFull = true;
   const full = {

@@ -81,7 +81,7 @@ Deno.test("forPrompt() states why the model does not see an image", async () => 
   );
 });
 
-Deno.test("forPrompt() returns at most so many images and bytes", async () => {
+Deno.test("forPrompt() limits the number and the total size of images", async () => {
   const { images, attach } = scene();
   const png = await pngOf(1, 1);
   const many = await attach("many", { a: png, b: png, c: png, d: png, e: png });
@@ -128,7 +128,7 @@ Deno.test("keep() stores a produced image for its owner only", async () => {
   assert.equal(await folder.find({ turnId: "../..", n: 1 }), undefined);
 });
 
-Deno.test("keep() reads a file that a program looked at", async () => {
+Deno.test("keep() reads a file that a program viewed", async () => {
   const { images, files } = scene();
   await files.ensureDir("/home/ada");
   await files.write("/home/ada/shot.gif", SAMPLES.gif);

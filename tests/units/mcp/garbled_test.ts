@@ -25,7 +25,7 @@ Deno.test("an answer that is not UTF-8 ends its call and no other", CHECKS, asyn
   assert.match(broken.error.message, /its answer is unusable, the line is not valid UTF-8/);
   assert.equal((await bench.next()).id, 1);
   assert.ok((await bench.ask(3, "tools/call", { name: "look" })).result);
-  assert.equal(bench.connections.length, 1, "the server goes on");
+  assert.equal(bench.connections.length, 1, "the server continues");
 });
 
 Deno.test("a broken answer whose id cannot be read ends every open call", CHECKS, async () => {

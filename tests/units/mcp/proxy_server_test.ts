@@ -128,7 +128,7 @@ Deno.test("runProxy() passes an answer of 5 MB whole", CHECKS, async () => {
 });
 
 Deno.test(
-  "runProxy() answers the call whose answer is past the limit, and goes on",
+  "runProxy() answers the call whose answer is past the limit, and continues",
   CHECKS,
   async () => {
     await using bench = await proxyBench(async (message, connection) => {
@@ -145,17 +145,21 @@ Deno.test(
   },
 );
 
-Deno.test("runProxy() answers a client's message past the limit, and goes on", CHECKS, async () => {
-  await using bench = await proxyBench();
-  const piece = "x".repeat(1024 * 1024);
-  await bench.sendRaw('{"jsonrpc":"2.0","method":"tools/call","params":{"name":"look","a":"');
-  for (let mib = 0; mib < 17; mib++) await bench.sendRaw(piece);
-  void bench.sendRaw('"},"id":"big"}\n');
-  const answer = await bench.next();
-  assert.equal(answer.id, "big");
-  assert.equal(answer.error.data.code, "message-too-large");
-  assert.ok((await bench.ask(2, "tools/call", { name: "look" })).result);
-});
+Deno.test(
+  "runProxy() answers a client's message past the limit, and continues",
+  CHECKS,
+  async () => {
+    await using bench = await proxyBench();
+    const piece = "x".repeat(1024 * 1024);
+    await bench.sendRaw('{"jsonrpc":"2.0","method":"tools/call","params":{"name":"look","a":"');
+    for (let mib = 0; mib < 17; mib++) await bench.sendRaw(piece);
+    void bench.sendRaw('"},"id":"big"}\n');
+    const answer = await bench.next();
+    assert.equal(answer.id, "big");
+    assert.equal(answer.error.data.code, "message-too-large");
+    assert.ok((await bench.ask(2, "tools/call", { name: "look" })).result);
+  },
+);
 
 Deno.test("runProxy() drops what a server prints that is not a message", CHECKS, async () => {
   await using bench = await proxyBench(async (message, connection) => {

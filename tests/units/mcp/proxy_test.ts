@@ -140,7 +140,7 @@ Deno.test(
 );
 
 Deno.test(
-  "runProxy() answers garbage, half lines and invalid UTF-8 of a client and goes on",
+  "runProxy() answers garbage, half lines and invalid UTF-8 of a client and continues",
   CHECKS,
   async () => {
     await using bench = await proxyBench();

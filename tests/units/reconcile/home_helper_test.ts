@@ -123,7 +123,7 @@ const KINDS = [
   ],
 ] as const;
 for (const [name, script, expected] of KINDS) {
-  attack(`does not read ${name}, does not wait, and goes on with others`, async (scene) => {
+  attack(`does not read ${name}, does not wait, and continues with others`, async (scene) => {
     await scene.asAgent(`mkdir -p .runtime-b/agent; cd .runtime-b/agent; ${script}`);
     assert.equal(await fault(scene.files.read(scene.at)), expected);
     await scene.otherFiles.write(`${scene.other}/${PATH}`, "other", 0o600);

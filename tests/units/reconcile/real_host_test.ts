@@ -103,7 +103,7 @@ Deno.test("reconcile() restores an owner and a mode that were changed", async ()
   assert.deepEqual(changed.map((file) => file.path), ["/etc/fleetctl/env/agent-ada.env"]);
 });
 
-Deno.test("reconcile() holds an agent without an account, goes on with others", async () => {
+Deno.test("reconcile() holds an agent without an account, continues with others", async () => {
   const rig = realHost("bea");
   const report = await rig.done(facts(WIRED, { root: "/" }), { restartAgents: true });
   assert.deepEqual(report.faults.map((fault) => [fault.code, fault.hints]), [[
@@ -143,7 +143,7 @@ Deno.test("reconcile() refuses when the product's own accounts are missing", asy
   ]);
 });
 
-Deno.test("reconcile() names the home that cannot be written and goes on", async () => {
+Deno.test("reconcile() names the home that cannot be written and continues", async () => {
   const rig = realHost("ada", "bea");
   const { reconcile } = await import("units/reconcile/run.ts");
   const report = await reconcile(facts({ ada: ["git"] }, { root: "/" }), {

@@ -57,7 +57,7 @@ test("reconcile() repeats a failed request to the service manager later", async 
   assert.deepEqual(rig.services.active(), ALL_UNITS);
 });
 
-test("reconcile() warns and goes on when its record is unreadable", async () => {
+test("reconcile() warns and continues when its record is unreadable", async () => {
   const rig = createRig({ files: { "/r/var/lib/fleetctl/rendered.json": "{ broken" } });
   const report = await rig.done(facts(WIRED));
   assert.match(report.warnings[0] ?? "", /record of rendered files was unreadable/);

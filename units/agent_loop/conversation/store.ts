@@ -31,7 +31,7 @@ export interface Conversation {
   /** Stores a record; it is synced to disk when the promise resolves. */
   append(record: SessionRecord): Promise<void>;
   /**
-   * Ends a turn that a crash interrupted and that does not go on, so that the model sees the
+   * Ends a turn that a crash interrupted and that does not continue, so that the model sees the
    * interruption.
    */
   closeOpenTurn(): Promise<void>;

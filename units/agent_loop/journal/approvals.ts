@@ -1,5 +1,5 @@
 /**
- * Reads the approvals of the agent's calls from its dial unit, for a turn that goes on.
+ * Reads the approvals of the agent's calls from its dial unit, for a turn that continues.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Decides how a turn goes on, from the session file, the journal of the turn, and the approvals of
- * its calls. A call that may have been sent is never sent again. No I/O.
+ * Decides how a turn continues, from the session file, the journal of the turn, and the approvals
+ * of its calls. A call that may have been sent is never sent again. No I/O.
  *
  * | The session file has | The turn |
  * |---|---|
@@ -8,8 +8,8 @@
  * | nothing of the turn, but a call was sent | is lost: its conversation is gone |
  * | an end | has ended; its end is reported again |
  * | a last answer without calls | has its answer; only the end is missing |
- * | calls without a result | goes on with these calls |
- * | anything else | goes on with the next answer |
+ * | calls without a result | continues with these calls |
+ * | anything else | continues with the next answer |
  *
  * @module
  */
@@ -42,7 +42,7 @@ export interface OpenCall {
   readonly sentAt: number | undefined;
 }
 
-/** How a turn goes on. */
+/** How a turn continues. */
 export type TurnPlan =
   | { readonly kind: "begin" }
   | { readonly kind: "lost"; readonly tools: readonly string[] }
@@ -55,7 +55,7 @@ export type TurnPlan =
     readonly open: readonly OpenCall[];
   };
 
-/** Decides how the turn with this id goes on. */
+/** Decides how the turn with this id continues. */
 export function planTurn(
   records: readonly SessionRecord[],
   turnId: string,

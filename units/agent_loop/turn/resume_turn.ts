@@ -1,5 +1,5 @@
 /**
- * The start of a turn: begins it, or goes on with one that an earlier runtime began under the same
+ * The start of a turn: begins it, or continues one that an earlier runtime began under the same
  * id. Reports what is stored again, because the earlier runtime may have ended before its client
  * received it; the client drops what it has. ADR 0036.
  *
@@ -37,7 +37,7 @@ import {
 import { stopped, STOPS, type TurnSink, type TurnStop } from "units/agent_loop/turn/sink.ts";
 import type { TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
 
-/** What a turn needs to begin or to go on. */
+/** What a turn needs to begin or to continue. */
 export interface BeginContext {
   readonly conversation: Conversation;
   /** Returns the current tools; a server that starts late is included from the next step. */
@@ -75,7 +75,7 @@ export interface Resume {
   readonly journal: FoundJournal;
 }
 
-/** Begins the turn or finds how it goes on. Rejects when that cannot be stored. */
+/** Begins the turn or finds how it continues. Rejects when that cannot be stored. */
 export async function beginTurn(
   context: BeginContext,
   input: BeginInput,
@@ -97,7 +97,11 @@ export async function beginTurn(
     await beginNew(context, input);
     return { kind: "open", journal: opened, steps: 0, resume: undefined };
   }
-  context.ports.log.info("turn goes on", { turn: turnId, plan: plan.kind, journal: journal.state });
+  context.ports.log.info("turn continues", {
+    turn: turnId,
+    plan: plan.kind,
+    journal: journal.state,
+  });
   addTokens(plan.steps, tokens);
   if (plan.kind !== "continue") {
     return { kind: "over", end: await finishStored(context, input, plan) };
@@ -250,7 +254,8 @@ function lost(tools: readonly string[]): TurnStop {
   return {
     kind: "failed",
     code: "turn-lost",
-    reason: "The turn cannot go on: its conversation is gone, and it is unknown what took effect" +
+    reason:
+      "The turn cannot continue: its conversation is gone, and it is unknown what took effect" +
       called,
     hints: [],
   };

@@ -77,7 +77,7 @@ async function runCall(
   await sink.callStarted(call);
   const started = clock.monotonic();
   const outcome = await outcomeOf(call, fault, context);
-  // What the end of the runtime did to a call is not its result. The turn goes on without one.
+  // What the end of the runtime did to a call is not its result. The turn continues without one.
   if (context.isEnding() && outcome.status !== "completed") throw new Error(ENDING);
   await finishCall(call, outcome, Math.max(0, clock.monotonic() - started), context);
 }

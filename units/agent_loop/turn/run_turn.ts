@@ -1,7 +1,7 @@
 /**
  * One turn: the owner's message, then answers and tool calls until the model is done, the turn is
  * cancelled, or a fault ends it. Every message is stored before the next step, and every call is in
- * the journal before it is sent, so that the turn goes on after a crash at any point (ADR 0036).
+ * the journal before it is sent, so that the turn continues after a crash at any point (ADR 0036).
  * Never throws.
  *
  * @module

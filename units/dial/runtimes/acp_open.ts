@@ -47,9 +47,9 @@ export interface OpenedConversation {
   readonly isClosable: boolean;
   /** Whether the program accepts images in a message. */
   readonly hasVision: boolean;
-  /** Whether the program goes on with turns that an earlier process left open. */
+  /** Whether the program continues turns that an earlier process left open. */
   readonly goesOn: boolean;
-  /** Why the stored conversation was lost; undefined when it goes on, or when there was none. */
+  /** Why the stored conversation was lost; undefined when it continues, or when there was none. */
   readonly lost: string | undefined;
 }
 

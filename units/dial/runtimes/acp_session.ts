@@ -55,7 +55,7 @@ export interface AcpSessionDeps {
   readonly isClosable: boolean;
   /** Whether the program accepts images in a message. */
   readonly hasVision: boolean;
-  /** Whether the program goes on with turns that an earlier process left open. */
+  /** Whether the program continues turns that an earlier process left open. */
   readonly goesOn: boolean;
   readonly slot: TurnSlot;
   readonly supervised: SupervisedChild;

@@ -81,7 +81,7 @@ export interface TurnOutcome {
 /** A started runtime with one conversation. */
 export interface RuntimeSession {
   /**
-   * Whether a prompt with the id of a turn that an earlier process left open goes on with it. The
+   * Whether a prompt with the id of a turn that an earlier process left open continues it. The
    * turn then reports again what it has reported, with the same ids.
    */
   readonly goesOn?: boolean;

@@ -24,7 +24,7 @@ export interface TurnDeps {
   /** Asks the runtime to stop; must not reject. */
   readonly requestStop: () => Promise<void>;
   readonly kill: () => void;
-  /** Whether an interrupted turn goes on: then its open message and calls stay open. */
+  /** Whether an interrupted turn continues: then its open message and calls stay open. */
   readonly goesOn?: boolean;
 }
 

@@ -57,7 +57,7 @@ Deno.test("openConversation() skips a torn last line and keeps the next record a
   assert.deepEqual(records.map((record) => record.type), ["session", "user", "end", "user"]);
 });
 
-Deno.test("openConversation() refuses names that are not session", async () => {
+Deno.test("openConversation() refuses invalid session ids", async () => {
   const host = memoryHost();
   for (const id of ["", "../../etc/passwd", "session-00000002", "a", "x".repeat(100)]) {
     const opened = await openConversation(FOLDER, id, host);

@@ -1,6 +1,6 @@
 /**
- * How a turn goes on after a crash at any point: no call is sent twice, and none that was certainly
- * not sent is reported as unknown.
+ * How a turn continues after a crash at any point: no call is sent twice, and none that was
+ * certainly not sent is reported as unknown.
  *
  * @module
  */
@@ -73,7 +73,7 @@ for (
     ["too many bytes", HEADER + MARK.repeat(JOURNAL_BYTES_MAX / MARK.length + 1), "damaged", -1],
   ] as const
 ) {
-  Deno.test(`parseJournal() calls ${name} ${state}`, () => {
+  Deno.test(`parseJournal() of ${name} returns ${state}`, () => {
     const found = parseJournal(text, OWNER);
     assert.equal(found.state, state);
     if (marks >= 0) assert.equal(found.marks.length, marks);

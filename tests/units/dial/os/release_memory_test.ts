@@ -17,7 +17,7 @@ releaseMemory();
 console.log(JSON.stringify({ full, after: Deno.memoryUsage().rss }));
 `;
 
-Deno.test("releaseMemory() returns what the program no longer uses", async () => {
+Deno.test("releaseMemory() returns memory that the program no longer uses", async () => {
   const { stdout, success } = await new Deno.Command(Deno.execPath(), {
     args: [
       ..."run -q --no-check --allow-ffi --allow-read --v8-flags=--expose-gc --config".split(" "),

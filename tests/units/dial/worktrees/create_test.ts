@@ -46,7 +46,7 @@ Deno.test("a worktree is created once, and again when a person removed it", asyn
   });
 });
 
-Deno.test("odd names are names of folders and branches", async () => {
+Deno.test("unusual conversation names give valid folders and branches", async () => {
   await withRepository(async (scene) => {
     const worktrees = await scene.open();
     for (const name of ["-", "--", "-x", "0", "head", "z".repeat(64)]) {
@@ -57,7 +57,7 @@ Deno.test("odd names are names of folders and branches", async () => {
   });
 });
 
-Deno.test("a detached repository and one that is itself a worktree have worktrees", async () => {
+Deno.test("a detached HEAD, and a workspace that is a worktree, have worktrees", async () => {
   await withRepository(async (scene) => {
     await scene.git("checkout --quiet --detach");
     must(await scene.prepare(await scene.open(), "trip"));
@@ -206,7 +206,7 @@ Deno.test("a conversation that began in the workspace stays there", async () => 
   });
 });
 
-Deno.test("turned off, a conversation keeps its worktree, and none begins one", async () => {
+Deno.test("after worktrees are turned off, a conversation keeps its own", async () => {
   await withRepository(async (scene) => {
     must(await scene.prepare(await scene.open(), "trip"));
     const worktrees = await scene.open({ isOn: false });
@@ -220,7 +220,7 @@ Deno.test("turned off, a conversation keeps its worktree, and none begins one", 
   });
 });
 
-Deno.test("a worktree of another workspace is refused, with the way back", async () => {
+Deno.test("a worktree of another workspace is refused, with the command to return", async () => {
   await withRepository(async (scene) => {
     must(await scene.prepare(await scene.open(), "trip"));
     const worktrees = await scene.open({ workspace: `${scene.root}/elsewhere` });

@@ -139,7 +139,7 @@ for (const { name, code, words, hint, before, after } of KEPT) {
   });
 }
 
-Deno.test("what git could not remove, gets its files back", async () => {
+Deno.test("a worktree that git could not remove gets its files back", async () => {
   await withRepository(async (scene) => {
     const processes = stopping(({ args }) => args.includes("remove"), "fails");
     const worktrees = await scene.open({ processes });

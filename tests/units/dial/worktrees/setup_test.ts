@@ -38,7 +38,7 @@ Deno.test("a script runs once, in the new worktree, and its output is in the tur
   });
 });
 
-Deno.test("a file without the right to run is a shell script", async () => {
+Deno.test("a file that is not executable runs as a shell script", async () => {
   await withRepository(async (scene) => {
     await commitScript(scene, "echo made > made\n", 0o644);
     const worktrees = await scene.open({ setup: "setup" });
@@ -79,7 +79,7 @@ Deno.test("a script that is missing refuses the turn", async () => {
   });
 });
 
-Deno.test("a long output keeps its end", async () => {
+Deno.test("of a long output the end is kept", async () => {
   await withRepository(async (scene) => {
     await commitScript(scene, "#!/bin/sh\nyes 0123456789 | head -c 3000000\necho the end\n");
     must(await scene.prepare(await scene.open({ setup: "setup" }), "trip"));
@@ -91,7 +91,7 @@ Deno.test("a long output keeps its end", async () => {
   });
 });
 
-Deno.test("a cancel ends the script and what it started", async () => {
+Deno.test("a cancel ends the script and its processes", async () => {
   await withRepository(async (scene) => {
     await commitScript(scene, "#!/bin/sh\nsleep 600 &\ntouch ../started\nsleep 600\n");
     const worktrees = await scene.open({ setup: "setup" });
@@ -126,7 +126,7 @@ Deno.test("a script that does not end is stopped", async () => {
   });
 });
 
-Deno.test("a script gets no key of a model, and nothing that concerns the unit alone", () => {
+Deno.test("a script gets no key of a model, and no variable of the unit", () => {
   assert.deepEqual(
     setupEnv({ PATH: "/bin", ANTHROPIC_API_KEY: "k", NPM_TOKEN: "t", NOTIFY_SOCKET: "/run/x" }),
     { PATH: "/bin", NPM_TOKEN: "t" },

@@ -88,7 +88,7 @@ leakless("a server that stays after its client disconnected is killed", async ()
   assert.deepEqual(processesOf(rig.paths), []);
 });
 
-leakless("a connection past MaxConnections is closed and the others go on", async () => {
+leakless("a connection past MaxConnections is closed and the others continue", async () => {
   await using rig = await startEcho(undefined, "MaxConnections=2\n");
   const path = rig.path("run/mcp/e.sock");
   const clients = [await connect(path), await connect(path)];
