@@ -39,7 +39,7 @@ export interface OwnersDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Called after a change with the agents that lost an owner. */
-  readonly onChange?: (bereft: ReadonlySet<AgentName>) => void;
+  readonly onChange?: (orphaned: ReadonlySet<AgentName>) => void;
 }
 
 /** Checks the file for an unknown owner, who may have just been added. */

@@ -167,9 +167,9 @@ function createTurnServices(
     ...ports,
     agents: config.agents,
     path: config.agentsFile,
-    onChange: (bereft) => {
+    onChange: (orphaned) => {
       disowning.run();
-      endSessions(registry, bereft, ports.log);
+      endSessions(registry, orphaned, ports.log);
     },
   });
   const replies: Replies = createReplies({
@@ -201,9 +201,9 @@ function createTurnServices(
  * Ends sessions of agents that lost an owner. Their registration was checked against the old
  * owners, so they must register again.
  */
-function endSessions(registry: SessionRegistry, bereft: ReadonlySet<string>, log: Log): void {
+function endSessions(registry: SessionRegistry, orphaned: ReadonlySet<string>, log: Log): void {
   for (const session of registry.all()) {
-    if (!bereft.has(session.agent)) continue;
+    if (!orphaned.has(session.agent)) continue;
     log.warning("owner gone", { agent: session.agent, peer: session.peer });
     session.end(CLOSE.policyViolation, NOT_AUTHORIZED);
   }
@@ -266,7 +266,7 @@ function inboundOf(
     slowestMs = 0;
     return slowest;
   });
-  const taking = takePartsOf(config, deps);
+  const taking = takeDepsOf(config, deps);
   const take: TakeActivity = async (activity, arrival) => {
     await refreshForOwner(activity, owners);
     return await takeActivity(activity, arrival, taking);
@@ -300,7 +300,7 @@ function inboundOf(
 }
 
 /** Dependencies for routing and storing an activity. */
-function takePartsOf(
+function takeDepsOf(
   { mode, conversations, offlineMs }: TeamchatConfig,
   { store, metrics, clock, random, log, platform, owners, agents, replies }: Served & TurnServices,
 ): TakeDeps {

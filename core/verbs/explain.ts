@@ -34,10 +34,10 @@ const SCOPES: Readonly<Record<VerbScope, string>> = {
   agent: "any agent, about itself",
   operator: "root, or an agent with admin: true",
   gateway: "root, an agent with admin: true, or the gateway",
-  self: "the agent itself; another agent's needs admin or root",
-  self_or_gateway: "the agent itself; another agent's needs admin, root, or the gateway",
-  self_or_root: "the agent itself; another agent's needs root",
-  self_or_host: "an agent's own: itself; the whole host's: root or an admin agent",
+  self: "the agent itself; for another agent admin or root",
+  self_or_gateway: "the agent itself; for another agent admin, root, or the gateway",
+  self_or_root: "the agent itself; for another agent root",
+  self_or_host: "for one agent: that agent itself; for the whole host: root or an admin agent",
 };
 
 /**

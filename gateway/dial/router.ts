@@ -305,7 +305,7 @@ function sendDecision(session: DialSession, approval: StoredApproval): void {
     approval_id: id,
     digest: asked.digest,
     decision,
-    by: by ?? "somebody",
+    by: by ?? "a person",
     surface: surface ?? "page",
     ...defined({ reason }),
   });

@@ -96,14 +96,14 @@ export async function startReceiver(
   }
 }
 
-interface Parts extends ReceiverPorts {
+interface ReceiverDeps extends ReceiverPorts {
   readonly metrics: Metrics;
   readonly spool: Spool;
   readonly link: SenderLink;
   readonly owners: Owners;
 }
 
-function appOf(config: ReceiverConfig, deps: Parts, version: string) {
+function appOf(config: ReceiverConfig, deps: ReceiverDeps, version: string) {
   const { clock, random, http, log, metrics, spool, link, owners } = deps;
   const { cloud } = config;
   const keys = cloud === undefined
@@ -158,7 +158,7 @@ function appOf(config: ReceiverConfig, deps: Parts, version: string) {
   });
 }
 
-function takerOf(config: ReceiverConfig, deps: Parts): TakeActivity {
+function takerOf(config: ReceiverConfig, deps: ReceiverDeps): TakeActivity {
   const { clock, random, log, metrics, spool, link, owners } = deps;
   const { cloud } = config;
   const rules: RouteRules = {

@@ -282,7 +282,7 @@ test("F74: lines and spellings of X-Forwarded-For allow no further guess", async
   for (let count = 0; count < 8; count++) {
     assert.equal(await guess("5.5.5.5:1", [`4.4.4.${count}`]), 401);
   }
-  assert.equal(await guess("5.5.5.5:1", ["4.4.4.9"]), 429, "a stranger names nobody else");
+  assert.equal(await guess("5.5.5.5:1", ["4.4.4.9"]), 429, "a stranger cannot name another client");
   assert.deepEqual(rig.seen, []);
 });
 

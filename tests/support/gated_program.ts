@@ -184,7 +184,7 @@ async function runTurn(at: At, text: string, { decide, answer }: Person) {
         assert.ok(answered.ok, JSON.stringify(answered));
       }
       if (kind !== "approval_asked") return;
-      assert.ok(decide !== undefined, `nobody is to be asked: ${JSON.stringify(payload)}`);
+      assert.ok(decide !== undefined, `no question was expected: ${JSON.stringify(payload)}`);
       const { approval_id: id, digest } = payload as { approval_id: string; digest: string };
       const decided = await sendDecision(at, {
         id,

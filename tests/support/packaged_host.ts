@@ -149,7 +149,7 @@ export class PackagedHost {
       try {
         const events = await page.turn("ada", text, undefined, async ({ kind, data }) => {
           if (kind !== "approval_asked") return;
-          assert.ok(approves, `nobody expected to be asked: ${JSON.stringify(data.payload)}`);
+          assert.ok(approves, `no question was expected: ${JSON.stringify(data.payload)}`);
           const { approval_id, digest } = data.payload as Readonly<Record<string, unknown>>;
           const decided = await this.askCockpit("ada@example.org", {
             method: "POST",

@@ -52,7 +52,7 @@ const TOKENS: readonly Row[] = [
     ],
     [CASES]: ["an address of the token was asked"],
   }],
-  [11, "a crit that nobody knows", "401", { [SIGNATURE]: ["an unknown crit"] }],
+  [11, "an unknown crit", "401", { [SIGNATURE]: ["an unknown crit"] }],
   [12, "RS512, PS256, ES256", "401", { [SIGNATURE]: ["RS512 by the right key", "PS256", "ES256"] }],
   [13, "exp 4 and 6 minutes ago", "202 and 401", {
     [CLAIMS]: ["an expired token, 4 minutes", "an expired token, 6 minutes"],

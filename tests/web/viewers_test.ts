@@ -74,7 +74,7 @@ story("a page without a viewer does not treat the last viewer as another person"
   await page.goto(scene.url);
   await page.locator(".pill").waitFor();
   await page.evaluate("dispatchEvent(new Event('focus'))");
-  assert.equal(await page.getByText("Somebody else has signed in").count(), 0);
+  assert.equal(await page.getByText("Someone else has signed in").count(), 0);
   scene.signIn("ada@example.org");
   await page.reload();
   await page.locator(".account-name", { hasText: "ada@example.org" }).waitFor();

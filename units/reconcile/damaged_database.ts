@@ -15,7 +15,7 @@ const LOST: Readonly<Record<string, string>> = {
   "gateway.db":
     "Without it: transcripts and waiting turns are gone, agents continue by themselves.",
   "dial.db": "Without it: events that the gateway does not have yet are lost, the rest continues.",
-  "login.db": "Without it: everybody logs in again.",
+  "login.db": "Without it: all users must log in again.",
 };
 
 /** What is lost, and the commands in order. */

@@ -240,7 +240,7 @@ Deno.test("a server's bad answer fails one call, with a reason that omits the ke
       tellsNothing(ended);
     });
   }
-  assert.deepEqual(elsewhere.seen, [], "nobody was sent elsewhere");
+  assert.deepEqual(elsewhere.seen, [], "no request was sent elsewhere");
   await elsewhere[Symbol.asyncDispose]();
 });
 

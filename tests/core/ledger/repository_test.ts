@@ -203,7 +203,7 @@ repoTest(
       false,
     ]);
     assert.equal(await git("show", "HEAD:agents.d/ada.yaml"), good.trim());
-    assert.equal(await Deno.readTextFile(path), `${good}tools: [`, "nobody's work is thrown away");
+    assert.equal(await Deno.readTextFile(path), `${good}tools: [`, "the edit is kept");
     assert((await removeAgent(host, paths, { agent: ADA.name, verb: "x", caller: "root" })).ok);
     await assertSound(bench);
   },

@@ -185,7 +185,7 @@ const HOSTILE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "names that never end": {
     attachments: html(OPEN_REPLY + '<strong itemprop="mri">'.repeat(1_300)),
   },
-  "mentions of nobody": {
+  "mentions of no one": {
     text: "<at>x</at>".repeat(20_000),
     entities: Array(256).fill(mention("29:2", "<at>y</at>")),
   },

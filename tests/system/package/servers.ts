@@ -30,7 +30,7 @@ export async function checkServer(scene: PackagedHost): Promise<void> {
   const closed = await scene.run([...inside, "/home/ada/.runtime-b/agent/mcp.json"]);
   assert.match(closed.err, /Permission denied/);
   const journal = await scene.must("journalctl", "--no-pager", "-o", "cat", "-u", unit);
-  assert.ok(!journal.includes(REPOSITORY), "arguments of tools are nobody else's");
+  assert.ok(!journal.includes(REPOSITORY), "arguments of tools stay private");
   const cache = await scene.run([...inside, "/home/ada/.cache/fleetctl/mcp-git/x"]);
   assert.equal(cache.code, 0, cache.err);
 }

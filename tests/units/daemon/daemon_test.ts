@@ -317,7 +317,7 @@ Deno.test("startDaemon() ends a read-only verb when its client disconnected", as
     void ended.promise.then(() => isEnded = true);
     await untilTimers(it.host, 1);
     await it.host.clock.advance(10 * DAEMON_LIMITS.probeSeconds * 1000);
-    assert.equal(isEnded, false, "it continues while somebody waits");
+    assert.equal(isEnded, false, "it continues while a client waits");
     stream.close();
     while (!isEnded) {
       await new Promise((resolve) => setTimeout(resolve));

@@ -217,7 +217,7 @@ Deno.test("a runtime's permission request is an approval like any other", async 
   });
   const request = (command: string) =>
     endpoint.decide({ callId: "c", tool: "shell", title: "Run a command", arguments: { command } });
-  assert.equal((await request("ls")).decision, "deny", "nobody is there yet");
+  assert.equal((await request("ls")).decision, "deny", "the approvals are not open yet");
   endpoint.open(approvals);
   // A rule that blocks does not ask a person.
   const blocked = await request("fleetctl mcp call git git_clean self");

@@ -1,7 +1,7 @@
 /**
  * Journals on disk: one file of each running turn in `~/.fleetctl/dial/journal`, mode 0600. A mark
  * is synced before its call is sent. The dial unit deletes the file once the end of the turn is on
- * disk. No boundary against the agent's own user, who owns the file.
+ * disk. This does not protect the file against the agent's own user, who owns it.
  *
  * @module
  */

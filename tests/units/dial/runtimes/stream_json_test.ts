@@ -276,7 +276,7 @@ Deno.test("a withdrawn question is not answered; others are refused", async () =
       },
       other: async (peer, message) => {
         assert.equal(message.response.request_id, "q2");
-        assert.equal(withdrawn?.aborted, true, "nobody is asked any longer");
+        assert.equal(withdrawn?.aborted, true, "the question is withdrawn");
         assert.equal(message.response.subtype, "error");
         decided.resolve({ decision: "allow" });
         await peer.say(result());
