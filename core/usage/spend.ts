@@ -37,7 +37,7 @@ export interface Allowance {
 }
 
 /**
- * How a ceiling stands: below four fifths, near, reached, or `unpriced`, which means that a model
+ * The state of a ceiling: below four fifths, near, reached, or `unpriced`, which means that a model
  * in use has no price.
  */
 export const LEVELS = ["below", "near", "reached", "unpriced"] as const;
@@ -75,7 +75,7 @@ export interface SpendQuestion {
   spendingOf(stretch: Stretch): Spending;
 }
 
-/** Returns how one ceiling stands. */
+/** Returns the state of one ceiling. */
 export function stateOfCeiling(ceiling: Ceiling, question: SpendQuestion): CeilingState {
   const { now, allowances, prices, model } = question;
   const stretch = stretchOf(ceiling.period, now);

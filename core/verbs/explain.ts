@@ -37,7 +37,7 @@ const SCOPES: Readonly<Record<VerbScope, string>> = {
   self: "the agent itself; for another agent admin or root",
   self_or_gateway: "the agent itself; for another agent admin, root, or the gateway",
   self_or_root: "the agent itself; for another agent root",
-  self_or_host: "for one agent: that agent itself; for the whole host: root or an admin agent",
+  self_or_host: "one agent: itself; the whole host: root or an admin agent",
 };
 
 /**

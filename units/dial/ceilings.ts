@@ -277,8 +277,8 @@ class AgentCeilings implements Ceilings {
 }
 
 /**
- * Calls `run` at a time of the wall clock; returns a function that stops the wait. Looks each hour:
- * the clock may be set, and a timer of more than 24 days would fire at once.
+ * Calls `run` at a time of the wall clock; returns a function that stops the wait. Checks each
+ * hour: the clock may be set, and a timer of more than 24 days would fire at once.
  */
 function at(clock: Clock, time: number, run: () => void): () => void {
   let stop = () => {};

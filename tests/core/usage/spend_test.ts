@@ -108,7 +108,7 @@ Deno.test("a turn counts only in the periods in which it ended", () => {
   assert.equal(sum("month=1m-tokens"), 1_111);
 });
 
-Deno.test("what an allowance adds ends with its period, and is of one ceiling", () => {
+Deno.test("an allowance ends with its period, and applies to one ceiling only", () => {
   const allowance: Allowance = { key: "day-tokens", since: DAY_START, more: 500, byOwner: 200 };
   const of = (text: string, now = NOON) =>
     stateOfCeiling(ceiling(text), question([], { allowances: [allowance], now }));
@@ -156,7 +156,7 @@ Deno.test("the first ceiling that is reached or not comparable stops the agent",
   assert.equal(stoppingCeiling(states([{ at: NOON, input: 1, model: "x" }]))?.level, "unpriced");
 });
 
-Deno.test("a clock that is set back within a period forgets nothing", () => {
+Deno.test("a clock that is set back within a period loses no spending", () => {
   const within = { min: DAY_START, max: DAY_START + 86_400_000 - 1 };
   const moment = fc.integer(within);
   fc.assert(fc.property(moment, moment, fc.array(moment), (now, later, ends) => {

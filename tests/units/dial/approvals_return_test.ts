@@ -86,7 +86,7 @@ Deno.test("a caller that returned and ended again before the claim returns once 
   assert.notEqual(later.approval.id, id, "a used approval is found by no caller");
 });
 
-Deno.test("two approvals decided while everything is down are found after it", async () => {
+Deno.test("two approvals that were decided while everything was down are found later", async () => {
   const { approvals, open } = await bench();
   const [one, two] = [await ask(approvals), await ask(approvals, { arguments: { n: 2 } })];
   approvals.decide({ ...YES, id: one.approval.id, digest: one.approval.digest });

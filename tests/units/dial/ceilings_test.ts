@@ -144,7 +144,7 @@ Deno.test("near the ceiling one notice warns, once in each period", async () => 
   assert.equal((await again.check()).notices.length, 1);
 });
 
-Deno.test("at the ceiling the turn ends and says who may allow more", async () => {
+Deno.test("at the ceiling the turn ends, and its reason names who may allow more", async () => {
   const { use, check, paused, host, ceilings } = await bench("day=5usd");
   use(5_020_000);
   const { stop } = await check();
@@ -172,7 +172,7 @@ Deno.test("a running turn counts what it has used so far", async () => {
   ceilings.close();
 });
 
-Deno.test("what the owner allows counts once in a period, also after a restart", async () => {
+Deno.test("an allowance of the owner counts once in a period, also after a restart", async () => {
   const first = await bench("day=1000-tokens+200-tokens");
   first.use(1_000);
   const waits = first.check();
@@ -249,7 +249,7 @@ Deno.test("a cancelled turn withdraws the card", async () => {
   assert.equal(card(), undefined);
 });
 
-Deno.test("two turns that wait share what the owner allows", async () => {
+Deno.test("two waiting turns share an allowance of the owner", async () => {
   const { use, check, card, shown, decide, ceilings } = await bench("day=1000-tokens+200-tokens");
   use(1_000);
   const both = Promise.all([check(), check()]);
@@ -262,7 +262,7 @@ Deno.test("two turns that wait share what the owner allows", async () => {
   assert.deepEqual(states.value.map(({ limit, ownerLeft }) => [limit, ownerLeft]), [[1_200, 0]]);
 });
 
-Deno.test("what an operator allows adds up, and is refused for another ceiling", async () => {
+Deno.test("allowances of an operator add up, and are refused for another ceiling", async () => {
   const { use, check, paused, ceilings } = await bench("day=1000-tokens");
   use(1_500);
   assert.equal((await check()).stop?.code, "ceiling-reached");
