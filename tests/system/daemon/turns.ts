@@ -58,7 +58,7 @@ async function files(scene: DaemonScene): Promise<void> {
   const hint = /hint: (fleetctl turn .*)/.exec(denied.err)?.[1] ?? "";
   assert.equal((await run(hint, "zoe")).code, 0, denied.err);
   const lying = await run(
-    "cp /etc/hostname /tmp/a.png; fleetctl turn ada --file /tmp/a.png x",
+    "echo text > /tmp/a.png; fleetctl turn ada --file /tmp/a.png x",
     "root",
   );
   assert.match(lying.err, /^fleetctl: Cannot attach the image "\/tmp\/a.png": its content is not/);
