@@ -145,6 +145,56 @@ async function checkTasks(scene: PackagedHost): Promise<void> {
   assert.match(await bash(scene, "echo still here"), /still here/);
 }
 
+/** Sets a ceiling; it holds after a restart of the agent. */
+async function setCeiling(scene: PackagedHost, ceiling: string): Promise<void> {
+  await scene.must("fleetctl", "agents", "set", "ada", "--ceiling", ceiling);
+  await scene.must("fleetctl", "agents", "restart", "ada");
+}
+
+/** Sends a turn from the command line; returns its exit code and all output. */
+async function hostTurn(scene: PackagedHost): Promise<{ code: number | undefined; text: string }> {
+  const { code, out, err } = await scene.host.exec(["fleetctl", "turn", "ada", "hello"]);
+  return { code, text: out + err };
+}
+
+/** At its ceiling the agent pauses, and goes on when the operator allows more. */
+async function checkCeiling(scene: PackagedHost): Promise<void> {
+  await setCeiling(scene, "day=1-tokens");
+  const before = await hostTurn(scene);
+  assert.notEqual(before.code, 0, before.text);
+  assert.match(before.text, /has spent .* tokens of the 1 tokens that it may spend this day/);
+  assert.match(before.text, /fleetctl ceilings allow ada day=1-tokens/);
+  assert.match(await scene.must("fleetctl", "status"), /paused: ceiling of this day reached/);
+  const own = await scene.host.exec(["fleetctl", "ceilings", "allow", "ada", "day=9m-tokens"], {
+    user: "ada",
+  });
+  assert.equal(own.code, 4, own.out + own.err);
+  const allowed = await scene.must("fleetctl", "ceilings", "allow", "ada", "day=9m-tokens");
+  assert.match(allowed, /9,000,001 tokens/);
+  assert.doesNotMatch(await scene.must("fleetctl", "status"), /paused/);
+  const after = await hostTurn(scene);
+  assert.equal(after.code, 0, after.text);
+}
+
+/** What the owner allows in the page lets the turn go on. */
+async function checkOwnerCard(scene: PackagedHost): Promise<void> {
+  await setCeiling(scene, "hour=1-tokens+9m-tokens");
+  const { answer } = await scene.turn("what can you do", { approves: true });
+  assert.notEqual(answer, "undefined");
+  assert.match(await scene.must("fleetctl", "ceilings", "list", "ada"), /9,000,001 tokens/);
+}
+
+/** The dial unit reads the host's prices: an unusable file pauses a ceiling in dollars. */
+async function checkPrices(scene: PackagedHost): Promise<void> {
+  await setCeiling(scene, "day=5usd");
+  const free = await hostTurn(scene);
+  assert.equal(free.code, 0, free.text);
+  await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/prices.yaml`, "models: 3\n");
+  assert.match((await hostTurn(scene)).text, /Cannot use prices .*models: is the number 3/);
+  await Deno.remove(`${scene.host.root}/etc/fleetctl/prices.yaml`);
+  await setCeiling(scene, "");
+}
+
 Deno.test("one command of an agent stops neither the host nor the agent", async (t) => {
   const out = await buildPackage();
   const host = await bootHost({ target: "multi-user.target", enforces: "controllers" });
@@ -159,6 +209,12 @@ Deno.test("one command of an agent stops neither the host nor the agent", async 
     await step("new limits apply without a restart", () => checkNewLimits(scene));
     await step("a command that uses all memory is killed alone", () => checkMemory(scene));
     await step("a program that forks endlessly leaves the host usable", () => checkTasks(scene));
+    await step(
+      "a ceiling pauses the agent until an operator allows more",
+      () => checkCeiling(scene),
+    );
+    await step("the owner's card at a ceiling lets the turn go on", () => checkOwnerCard(scene));
+    await step("a ceiling in dollars follows the host's prices", () => checkPrices(scene));
     await step("removing an agent removes its limits", async () => {
       await scene.must("fleetctl", "agents", "remove", "ada", "--yes");
       const left = await scene.must("find", "/etc/systemd/system", "-path", "*ada*");
