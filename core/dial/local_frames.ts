@@ -9,6 +9,7 @@
 import * as z from "zod";
 import { defined } from "core/defined.ts";
 import { conversationName } from "core/dial/conversation.ts";
+import { CONVERSATION_ANSWERS, CONVERSATION_REQUESTS } from "core/dial/conversation_frames.ts";
 import { previewEvent } from "core/dial/event.ts";
 import { FORM_SHAPE, questionValues } from "core/dial/question_wire.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
@@ -234,6 +235,7 @@ export const localRequest = z.discriminatedUnion("type", [
     /** Base64. */
     data: z.string(),
   }),
+  ...CONVERSATION_REQUESTS,
   /**
    * From fleetctl's MCP proxy: the program has listed the tools of this MCP. Valid while the
    * connection is open.
@@ -295,6 +297,7 @@ export const localAnswer = z.union([
     ceilings: z.array(ceilingView).max(PERIODS.length * SPEND_UNITS.length),
   }),
   z.object({ type: z.literal("ceiling_result"), agent: z.string(), ceiling: ceilingView }),
+  ...CONVERSATION_ANSWERS,
   z.object({ type: z.literal("questions_result"), questions: z.array(questionView) }),
   z.object({ type: z.literal("question_result"), question: questionView }),
   /** The bytes of the file before `next` are stored. */

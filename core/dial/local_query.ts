@@ -31,12 +31,13 @@ export async function query(
   target: QueryTarget,
   request: LocalRequest,
   answerBytesMax: number,
+  answerMs = ANSWER_MS_MAX,
 ): Promise<Result<LocalAnswer>> {
   const late = Promise.withResolvers<Result<LocalAnswer>>();
   const giveUp = new AbortController();
-  const cancel = target.clock.after(ANSWER_MS_MAX, () => {
+  const cancel = target.clock.after(answerMs, () => {
     giveUp.abort();
-    late.resolve(err(unreachable(`it did not answer within ${ANSWER_MS_MAX / 1_000} s`)));
+    late.resolve(err(unreachable(`it did not answer within ${answerMs / 1_000} s`)));
   });
   try {
     return await Promise.race([

@@ -11,6 +11,7 @@ import { APPROVAL_VERBS } from "core/verbs/table_approvals.ts";
 import { CEILING_VERBS } from "core/verbs/table_ceilings.ts";
 import { HOST_VERBS } from "core/verbs/table_host.ts";
 import { MCP_VERBS } from "core/verbs/table_mcp.ts";
+import { CONVERSATION_VERBS } from "core/verbs/table_conversations.ts";
 import { QUESTION_VERBS } from "core/verbs/table_questions.ts";
 import { STORE_VERBS } from "core/verbs/table_store.ts";
 import { type Verb, verbName } from "core/verbs/verb.ts";
@@ -22,6 +23,7 @@ export const VERBS: readonly Verb[] = [
   ...CEILING_VERBS,
   ...HOST_VERBS,
   ...MCP_VERBS,
+  ...CONVERSATION_VERBS,
   ...QUESTION_VERBS,
   ...STORE_VERBS,
 ]

@@ -34,11 +34,7 @@ const WORKTREE_OPTIONS: readonly Option[] = [
     value: "yes|no",
     summary: "Give each new conversation a git worktree of the workspace (default no)",
   },
-  {
-    name: "setup",
-    value: "FILE",
-    summary: "Script in the repository that prepares a new worktree",
-  },
+  { name: "setup", value: "FILE", summary: "Script of the repository that prepares a worktree" },
 ];
 const CEILING_OPTION: Option = {
   name: "ceiling",

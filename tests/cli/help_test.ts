@@ -159,6 +159,7 @@ Deno.test("cli/help/main.ts loads the verb table and help alone, by import() too
     "core/verbs/table_agents.ts",
     "core/verbs/table_approvals.ts",
     "core/verbs/table_ceilings.ts",
+    "core/verbs/table_conversations.ts",
     "core/verbs/table_host.ts",
     "core/verbs/table_mcp.ts",
     "core/verbs/table_mcp_catalog.ts",

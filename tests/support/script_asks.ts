@@ -14,6 +14,7 @@ import { readElicitation } from "core/questions/elicitation.ts";
 import { ok } from "core/result.ts";
 import { DAY_MS } from "core/text/duration.ts";
 import { openCeilings } from "units/dial/ceilings.ts";
+import { createConversations } from "units/dial/conversations.ts";
 import { openLocalSocket } from "units/dial/local_socket.ts";
 import type { LocalTurns } from "units/dial/local_turns.ts";
 import { openPending, type Pending } from "units/dial/pending.ts";
@@ -159,6 +160,14 @@ class AsksOfRoot implements ScriptAsks {
       personQuestions: pending.personQuestions,
       usage,
       ceilings,
+      conversations: createConversations({
+        ...this.#host,
+        config: { agent },
+        options: {},
+        folder,
+        runtime: { leave: async () => {} },
+        connections: [{ store }],
+      }),
       log,
       questions: {
         sendMessage: noGateway,

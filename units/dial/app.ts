@@ -19,6 +19,7 @@ import type { Approvals } from "units/dial/approvals.ts";
 import { openCeilings } from "units/dial/ceilings.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
+import { createConversations } from "units/dial/conversations.ts";
 import { createOwnerFiles, type OwnerFiles } from "units/dial/owner_files.ts";
 import {
   type AnswerFrame,
@@ -146,8 +147,8 @@ export async function startDialUnit(
   const spending = await openSpending(unit, states, approvals);
   const handlers = { runtime, ceilings: spending.ceilings, ...pending.handlers };
   const journals = await startConnections(unit, connections, handlers);
-  const openTurnFiles = createLocalTurnFiles(unit.turnFolder, random);
-  const served = { ...outgoing, ...spending, approvals, personQuestions, turns, openTurnFiles };
+  const conversations = createConversations({ ...unit, connections, runtime });
+  const served = { ...outgoing, ...spending, approvals, personQuestions, turns, conversations };
   const local = await openSocket(unit, served);
   return ok({
     isConnected: () => connections.some(({ link }) => link.isRegistered()),
@@ -339,18 +340,20 @@ function startRuntime(
  * approvals (calls that need one are refused) and `fleetctl turn` do not work.
  */
 async function openSocket(
-  { config, options, sockets, users, log }: UnitContext,
-  served: Omit<LocalSocketDeps, "agent" | "sockets" | "users" | "mcps" | "log" | "isRootless">,
+  unit: UnitContext,
+  served: Omit<
+    LocalSocketDeps,
+    "agent" | "sockets" | "users" | "mcps" | "log" | "isRootless" | "openTurnFiles"
+  >,
 ): Promise<{ close(): Promise<void> } | undefined> {
-  const { agent, paths } = config;
+  const { config: { agent, paths }, options, log, random } = unit;
   try {
     return await openLocalSocket(paths.dialSocket(agent), {
+      ...unit,
       ...served,
       agent,
-      sockets,
-      users,
       mcps: options.mcps,
-      log,
+      openTurnFiles: createLocalTurnFiles(unit.turnFolder, random),
       isRootless: paths.root !== "/",
     });
   } catch (thrown) {

@@ -28,6 +28,7 @@ import {
   takeTurnFile,
   WATCHED_TURNS_MAX,
 } from "units/dial/local_turns.ts";
+import { answerConversations, type Conversations } from "units/dial/conversations.ts";
 import { answerQuestions } from "units/dial/local_questions.ts";
 import type { McpStates } from "units/dial/mcp_states.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
@@ -67,6 +68,7 @@ export interface LocalSocketDeps {
   readonly usage: UsageReader;
   /** Absent for an agent without a ceiling. */
   readonly ceilings?: Ceilings | undefined;
+  readonly conversations: Conversations;
   readonly mcps: Pick<McpStates, "listed">;
   /** True under a root other than `/`, where the agent's uid is the operator's. */
   readonly isRootless: boolean;
@@ -167,9 +169,11 @@ type ShortRequest = Exclude<
 
 async function handle(
   request: ShortRequest,
-  { questions, ownerFiles, approvals, personQuestions, usage, ceilings }: LocalSocketDeps,
+  deps: LocalSocketDeps,
   rights: PeerRights,
 ): Promise<LocalAnswer> {
+  const { questions, ownerFiles, approvals, personQuestions } = deps;
+  const { usage, ceilings, conversations } = deps;
   switch (request.type) {
     case "agents": {
       const names = await questions.agentNames();
@@ -200,6 +204,9 @@ async function handle(
     case "ceilings":
     case "ceiling_allow":
       return await answerCeilings(request, ceilings, rights);
+    case "conversations":
+    case "conversation_remove":
+      return await answerConversations(request, conversations, rights);
     case "questions":
     case "question_answer":
       return answerQuestions(request, personQuestions, rights);

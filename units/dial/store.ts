@@ -140,6 +140,8 @@ export interface DialStore {
   find(turnId: string): AcceptedTurn | undefined;
   /** Turns that started and did not end: after a start, those that a crash interrupted. */
   runningTurns(): readonly string[];
+  /** Whether a turn of the conversation runs or waits. */
+  isOpen(conversation: string): boolean;
   /** Turns whose end the gateway has not acknowledged. */
   openTurns(): readonly string[];
   close(): void;
@@ -324,6 +326,10 @@ class SqliteDialStore implements DialStore {
 
   runningTurns(): readonly string[] {
     return this.#sql.running.all().map((row) => String(row.turn_id));
+  }
+
+  isOpen(conversation: string): boolean {
+    return this.#sql.ofConversation.get(conversation) !== undefined;
   }
 
   openTurns(): readonly string[] {

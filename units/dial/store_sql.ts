@@ -30,6 +30,9 @@ export function statements(db: Database) {
     state: db.prepare("select state from turns where turn_id = ?"),
     turn: db.prepare("select origin, state from turns where turn_id = ?"),
     running: db.prepare("select turn_id from turns where state = 'running' order by place"),
+    ofConversation: db.prepare(
+      "select 1 from turns where conversation = ? and state <> 'ended' limit 1",
+    ),
     open: db.prepare(
       "select turn_id from turns where state <> 'ended' or end_seq > ? order by place",
     ),

@@ -2,7 +2,7 @@
 _fleetctl_at() {
   local prefix="$1"
   case "$prefix" in
-    "") next="access acp agents apply approvals audit ceilings completion defaults doctor gc help host ledger logs mcp questions secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
+    "") next="access acp agents apply approvals audit ceilings completion conversations defaults doctor gc help host ledger logs mcp questions secret status teams-gateway turn up usage webview-gateway webview-login"; options="--json --as --help --version" ;;
     "access") next="explain"; options="--json --as --help" ;;
     "access explain") next=""; options="--json --as --help" ;;
     "acp") next=""; options="--json --as --help" ;;
@@ -34,6 +34,9 @@ _fleetctl_at() {
     "ceilings allow") next=""; options="--json --as --help" ;;
     "ceilings list") next=""; options="--json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
+    "conversations") next="list remove"; options="--json --as --help" ;;
+    "conversations list") next=""; options="--json --as --help" ;;
+    "conversations remove") next=""; options="--json --as --help" ;;
     "defaults") next="add list remove"; options="--json --as --help" ;;
     "defaults add") next="tools"; options="--json --as --help" ;;
     "defaults add tools") next=""; options="--json --as --help" ;;

@@ -61,6 +61,10 @@ async function withServer(
     log,
     isRootless: false,
     ownerFiles: { offer: () => Promise.reject(new Error("not asked here")) },
+    conversations: {
+      list: () => Promise.reject(new Error("not asked here")),
+      remove: () => Promise.reject(new Error("not asked here")),
+    },
     usage: { sum: () => Promise.reject(new Error("not asked here")) },
     questions: {
       sendMessage: (message) => {

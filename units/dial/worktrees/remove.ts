@@ -17,6 +17,8 @@ import { takeSnapshot } from "units/dial/worktrees/snapshot.ts";
 /** What removing needs. */
 export interface RemovalDeps extends WorktreeDeps {
   readonly clock: Pick<Clock, "now">;
+  /** Makes the conversation's program forget it; called when its worktree is gone. */
+  readonly forget: (conversation: string) => Promise<void>;
 }
 
 /** Removes the worktree; returns the ref of its snapshot, or undefined when it had no files. */
@@ -32,6 +34,7 @@ export async function removeWorktree(
     if (await files.stat(folder) !== undefined) return err(unlinked(folder));
     // A person removed the folder.
     await git(workspace, ["worktree", "remove", "--force", folder]);
+    await deps.forget(conversation);
     await records.remove(conversation);
     return ok(undefined);
   }
@@ -82,6 +85,7 @@ async function finish(
   if (!removed.ok && !/is not a working tree/.test(removed.error.words)) {
     return await restored(deps, conversation, record, removed.error);
   }
+  await deps.forget(conversation);
   await records.remove(conversation);
   return ok(snapshot);
 }

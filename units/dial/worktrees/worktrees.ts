@@ -70,7 +70,8 @@ export interface WorktreesOptions {
 export async function openWorktrees(options: WorktreesOptions): Promise<Worktrees> {
   const { files, processes, env, log, stateDir } = options;
   const records = await openRecords(files, `${stateDir}/worktrees`, log);
-  const deps: RemovalDeps = { ...options, git: createGit(processes, env), records };
+  const forget = (conversation: string) => files.remove(sessionFileOf(stateDir, conversation));
+  const deps: RemovalDeps = { ...options, git: createGit(processes, env), records, forget };
   return new AgentWorktrees(options, deps);
 }
 
@@ -233,7 +234,7 @@ class AgentWorktrees implements Worktrees {
   /** Whether the conversation has a session that began in the workspace. */
   async #beganInWorkspace(conversation: string): Promise<boolean> {
     const { files, stateDir } = this.#options;
-    return await files.stat(`${stateDir}/sessions/${conversation}.json`) !== undefined;
+    return await files.stat(sessionFileOf(stateDir, conversation)) !== undefined;
   }
 
   #usable({ workspace: of }: WorktreeRecord, conversation: string): Refusal | undefined {
@@ -266,6 +267,11 @@ class AgentWorktrees implements Worktrees {
       { hints: [`fleetctl agents set ${agent} --setup ''`] },
     );
   }
+}
+
+/** Returns the file with the id of a conversation's session. */
+export function sessionFileOf(stateDir: string, conversation: string): string {
+  return `${stateDir}/sessions/${conversation}.json`;
 }
 
 function setupFailed(
