@@ -56,9 +56,9 @@ export interface ProgramScene {
   ): Promise<ProgramTurn>;
   /**
    * Starts the program again after it has ended; later turns run in the new one, in a conversation
-   * of this name, or in the default one.
+   * of this name, or in the default one, and in `folder` instead of the workspace.
    */
-  restart(conversation?: string): Promise<void>;
+  restart(conversation?: string, folder?: string): Promise<void>;
   /** Ends the program. */
   end(): Promise<void>;
 }
@@ -124,8 +124,8 @@ export async function withProgram(
         driver,
         reports,
         turn: turnsOf(() => session),
-        restart: async (conversation) => {
-          session = await driver.start(undefined, conversation);
+        restart: async (conversation, folder) => {
+          session = await driver.start(undefined, conversation, folder);
         },
         end: () => session.close(GRACE_MS),
       });
