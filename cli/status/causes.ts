@@ -125,7 +125,7 @@ async function deniedFile(
   if (agent === undefined || home === undefined || !of.path.startsWith(`${home}/`)) {
     return { details: [], hints: ["fleetctl apply", of.restart] };
   }
-  const belongs = await wrongOwner(context, of.path, agent);
+  const belongs = await wrongOwner(context, of.path, agent, home);
   const folder = quoteShell(`${home}/.fleetctl`);
   return {
     details: belongs === undefined ? [] : [belongs],
@@ -144,7 +144,7 @@ async function deniedHome(
   const agent = DIAL.exec(of.unit)?.[1];
   if (agent === undefined) return { details: [], hints: [] };
   const home = context.paths.home(agent);
-  const belongs = await wrongOwner(context, home, agent);
+  const belongs = await wrongOwner(context, home, agent, home);
   return belongs === undefined ? { details: [], hints: [] } : {
     details: [belongs],
     hints: [`chown -h ${agent}:${agent} ${quoteShell(home)}`, of.restart],
@@ -152,16 +152,22 @@ async function deniedHome(
 }
 
 /**
- * Returns who owns a file that must belong to an agent; undefined if the agent owns it or it is
- * missing.
+ * Returns who owns a file that must belong to an agent; undefined if the agent owns it. For a
+ * missing file the nearest folder above it counts, up to the home: access to it was denied.
  */
 async function wrongOwner(
-  { ports }: VerbContext,
+  context: VerbContext,
   path: string,
   agent: string,
+  home: string,
 ): Promise<string | undefined> {
-  const stat = await ports.files.stat(path);
-  if (stat === undefined) return undefined;
-  const owner = (await ports.users.byUid(stat.uid))?.name ?? String(stat.uid);
+  const { files, users } = context.ports;
+  const stat = await files.stat(path);
+  if (stat === undefined) {
+    return path.startsWith(`${home}/`)
+      ? await wrongOwner(context, path.slice(0, path.lastIndexOf("/")), agent, home)
+      : undefined;
+  }
+  const owner = (await users.byUid(stat.uid))?.name ?? String(stat.uid);
   return owner === agent ? undefined : `"${path}" belongs to ${owner}, must belong to ${agent}`;
 }

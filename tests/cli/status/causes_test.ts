@@ -36,3 +36,26 @@ Deno.test("an agent's journal leads to no command against the user of a port", a
   await findCauses(context, ["fleetctl-gateway.service"]);
   assert.deepEqual(asked, ["/bin/cat"], "the holder of a role's port is looked up");
 });
+
+Deno.test("the nearest existing folder explains why a missing file was denied", async () => {
+  const line = JSON.stringify({
+    level: "error",
+    event: "cannot serve",
+    error: 'Cannot look at "/home/ada/.fleetctl/dial/worktrees": permission denied',
+  });
+  const rooted = new Set(["/home/ada/.fleetctl", "/home/ada/.fleetctl/dial"]);
+  const context = {
+    paths: pathsUnder("/"),
+    ports: {
+      services: () => ({ name: "systemd", journal: async () => [line] }),
+      files: { stat: async (path: string) => rooted.has(path) ? { uid: 0 } : undefined },
+      users: { byUid: async () => ({ name: "root" }) },
+    },
+  } as unknown as VerbContext;
+  const found = await findCauses(context, ["fleetctl-dial-ada.service"]);
+  const [cause] = found.values();
+  assert.ok(
+    cause?.details.includes('"/home/ada/.fleetctl/dial" belongs to root, must belong to ada'),
+    JSON.stringify(cause),
+  );
+});
