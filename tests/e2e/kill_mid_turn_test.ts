@@ -137,7 +137,7 @@ for (
     await killPart(up, pattern);
     const end = await held.done;
     assert.equal(end.code, 0, end.text);
-    assert.match(end.text, /The turn goes on/);
+    assert.match(end.text, /The turn continues/);
     assert.match(end.text, /unknown whether bash took effect/);
     assert.equal(count(end.text, /→ bash/g), 1, end.text);
     await nextTurnWorks(up);
