@@ -34,6 +34,7 @@ import { operator, operatorVerbs, ownSecret } from "tests/system/daemon/owner.ts
 import { openScene } from "tests/system/daemon/scene.ts";
 import { cancelledTurns, turns, withoutPage } from "tests/system/daemon/turns.ts";
 import { walkTable } from "tests/system/daemon/walk.ts";
+import { worktrees } from "tests/system/daemon/worktrees.ts";
 
 Deno.test("the daemon serves only permitted callers on a real host", async (t) => {
   const { host, scene } = await openScene();
@@ -59,6 +60,7 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("an editor has the rights of its caller", () => editors(scene));
     await step("a client that disconnects cancels its turn", () => cancelledTurns(scene));
     await step("an agent without a page user has turns and approvals", () => withoutPage(scene));
+    await step("conversations have their own worktrees, and snapshots", () => worktrees(scene));
     await step("every uid is the one that the kernel reports", () => oddUids(scene));
     await step("root of a namespace is not root of the host", () => namespaces(scene));
     await step("a reused process number identifies no other process", () => reusedPid(scene));

@@ -73,6 +73,7 @@ const AGENTS: readonly Effect[] = [
   { line: "agents list", says: /^eve +webview/m },
   { line: "agents show eve", says: /eve@example\.org/ },
   { line: "agents set eve --owner-email o@example.org", seen: [EVE, /owner_email: o@example/] },
+  { line: "agents set eve --ceiling day=200k-tokens", seen: [EVE, /ceiling/] },
   {
     line: "agents model set eve --provider openai-compatible --model large-9 --no-key --no-check " +
       "--base-url http://127.0.0.1:9/v1",
@@ -115,6 +116,9 @@ const HOST: readonly Effect[] = [
   },
   { line: "status", says: /^ada /m },
   { line: "usage", says: /^ada +\d/m },
+  // tests/system/limits_test.ts reaches a ceiling.
+  { line: "ceilings list", says: /^eve .*200/m },
+  { line: "ceilings allow eve day=100k-tokens", seen: ["fleetctl ceilings list", /^eve .*300/m] },
   // tests/system/claude_code_test.ts answers and declines real questions on a host.
   { line: "questions list", says: /No question waits for a person/ },
   { line: "questions show 0123abcd", code: 1 },
