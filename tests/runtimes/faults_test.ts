@@ -95,6 +95,7 @@ for (const program of wantedPrograms()) {
     await withProgram(program, async ({ model, home, turn, session, restart }) => {
       model.script({ kind: "answer", text: "noted" });
       assert.deepEqual((await turn("the colour is violet")).outcome, { outcome: "completed" });
+      await untilWritten(home, "the colour is violet");
       model.script({ kind: "hang", text: "half an answer" });
       const { outcome, text } = await turn("the number is seven", async (update) => {
         if (update.kind !== "text_delta") return;
@@ -115,6 +116,14 @@ for (const program of wantedPrograms()) {
       }
     });
   });
+}
+
+/** Waits until the program has written a text to disk: it may do so after the end of its turn. */
+async function untilWritten(home: string, text: string): Promise<void> {
+  const { success } = await new Deno.Command("timeout", {
+    args: ["20", "sh", "-c", 'until grep -rqsF -- "$0" "$1"; do :; done', text, home],
+  }).output();
+  assert.ok(success, `"${text}" is in no file below ${home}`);
 }
 
 /** Starts the program with a home that it cannot write; fleetctl itself can. */

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import type { ModelReply, ModelRequest } from "tests/fakes/model_endpoint.ts";
 import { type ProgramScene, withProgram } from "tests/support/program_scene.ts";
 import { sightOf } from "tests/support/model_sight.ts";
 import { type RuntimeProgram, shellCall, testPrograms } from "tests/support/runtime_programs.ts";
@@ -68,7 +69,12 @@ testPrograms(["claude-code"], "cancels a prompt that waits for such a turn", asy
     await session.cancel();
     assert.deepEqual((await answered).outcome, { outcome: "cancelled" });
     model.forget();
-    model.script({ kind: "answer", text: "here" });
+    // The cancelled prompt may still send a request, which gets no answer.
+    const reply = (request: ModelRequest): ModelReply =>
+      sightOf(request).userTexts.at(-1)?.includes("still there?") === true
+        ? { kind: "answer", text: "here" }
+        : { kind: "hang", text: "" };
+    model.script(reply, reply, reply);
     const next = await turn("still there?");
     assert.deepEqual(next.outcome, { outcome: "completed" });
     assert.match(next.text, /here$/);
