@@ -1,6 +1,6 @@
 /**
- * Worktrees of conversations on a host: the dial unit runs git and the set-up script in its sandbox,
- * and root restores a snapshot with the printed command (docs/workspaces.md).
+ * Worktrees of conversations on a host: the dial unit runs git and the set-up script in its
+ * sandbox, and root restores a snapshot with the printed command (docs/workspaces.md).
  *
  * @module
  */
