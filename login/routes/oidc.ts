@@ -21,7 +21,7 @@ import { openSession, redirect } from "login/routes/open_session.ts";
 import { denyOptions } from "login/routes/deny_options.ts";
 import { refuseInsecureOrigin } from "login/secure_origin.ts";
 
-/** Known parameters of an answer; each may occur once. */
+/** Known parameters of an authorization response; each may occur once. */
 const ANSWER_PARAMETERS = ["code", "state", "iss", "error", "response", "id_token", "access_token"];
 const ANSWER_LENGTH_MAX = 8_192;
 
@@ -99,7 +99,10 @@ export async function handleCallback(
   );
 }
 
-/** Finds and consumes the sign-in of an answer. The error is for the log. */
+/**
+ * Finds and consumes the pending sign-in that an authorization response belongs to. The error is
+ * for the log.
+ */
 async function takeFlow(
   { request, url }: RequestContext,
   driver: OidcDriver,
@@ -122,7 +125,10 @@ async function takeFlow(
   return flow === undefined ? err("state") : ok({ flow, answer });
 }
 
-/** Derives the principal, and checks that the address is pinned to this identity. */
+/**
+ * Derives the principal. Pins its address at the first sign-in; later refuses another identity with
+ * the same address.
+ */
 export function acceptedPrincipal(
   proven: VerifiedIdentity,
   driver: OidcDriver,

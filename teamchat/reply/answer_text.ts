@@ -35,7 +35,7 @@ function addition({ outcome, reason, answer }: Turn): string | undefined {
   }
 }
 
-/** The reason may be the last output of a program. */
+/** Returns the reason as one line without Markdown: it may be a program's raw output. */
 function oneLine(text: string): string {
   return text.replace(/[\s_*`<>[\]]+/g, " ").trim().slice(0, REASON_LENGTH_MAX);
 }
@@ -61,7 +61,7 @@ export function createShownText(answer: string): ShownText {
       if (partial.id !== id) partial = { id, text: "", isBroken: (offset ?? 0) > 0 };
       if (partial.isBroken || (offset !== undefined && offset < partial.text.length)) return;
       const isLost = offset !== undefined && offset > partial.text.length;
-      // No answer may be longer, so nothing of this one would be shown.
+      // The store drops a message over this length, so stop extending its preview.
       const isTooLong = partial.text.length + text.length > TEAMCHAT_LIMITS.answerLengthMax;
       if (isLost || isTooLong) partial.isBroken = true;
       else partial.text += text;

@@ -71,7 +71,7 @@ export interface Approvals {
     of: { readonly policy: string; readonly isDestructive: boolean },
   ): Promise<Result<Question>>;
   decide(decision: Decision): Result<Approval>;
-  /** Open ones, oldest first, then the most recently ended ones. */
+  /** Open ones, oldest first; then ended ones among the 50 newest, last asked first. */
   list(): readonly Approval[];
   find(id: string): Approval | undefined;
   hasOpen(): boolean;
@@ -100,7 +100,7 @@ export interface ApprovalDeps {
   readonly onWaiting: (isWaiting: boolean) => void;
 }
 
-/** Number of ended approvals that `list` returns. */
+/** `list` returns the ended ones among this number of newest approvals. */
 const ENDED_SHOWN = 50;
 
 /** Opens the approvals; supersedes those that an earlier process left open for no caller. */

@@ -8,7 +8,7 @@
  * | greeting | challenge | proving | sign the nonce |
  * | proving | signed | registering | register with proof |
  * | registering | registered | registered | resume from the acknowledged number |
- * | registered | ack, turn, cancel, answers, job | registered | deliver it |
+ * | registered | any other frame | registered | deliver it |
  * | any | closing | unchanged | deliver it |
  * | any but registered | time is up | ended | close 1008 |
  * | any | a frame that is not valid in this state | ended | close 1008 |

@@ -48,7 +48,7 @@ export interface GivenAnswer extends Omit<QuestionAnswer, "at" | "values"> {
 export interface PersonQuestions {
   ask(form: QuestionForm): Result<OpenQuestion>;
   answer(given: GivenAnswer): Result<Question>;
-  /** Open ones, oldest first, then the most recently ended ones. */
+  /** Open ones, oldest first; then ended ones among the 50 newest, last asked first. */
   list(): readonly Question[];
   /** Withdraws the questions of a turn that has ended. */
   turnEnded(turnId: string): void;
@@ -69,7 +69,7 @@ export interface PersonQuestionDeps {
   readonly onWaiting: (isWaiting: boolean) => void;
 }
 
-/** Number of ended questions that `list` returns. */
+/** `list` returns the ended ones among this number of newest questions. */
 const ENDED_SHOWN = 50;
 /** Maximum length of the name of the person who answered, in bytes. */
 const BY_BYTES_MAX = 512;

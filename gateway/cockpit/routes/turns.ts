@@ -1,6 +1,7 @@
 /**
- * Turns: queue one for an agent, cancel one. A turn is stored before it is acknowledged. The same
- * idempotency key with the same text always yields the same turn.
+ * Turns: queue one for an agent, cancel one. A turn is stored before it is acknowledged. A repeated
+ * idempotency key with the same agent, text and conversation yields the stored turn, as long as it
+ * is kept.
  *
  * @module
  */
@@ -20,7 +21,7 @@ const agent = z.string().min(1).max(64);
 const turnAnswer = z.object({
   turn_id: z.string(),
   state: z.enum(["queued", "sent", "delivered", "started", "ended"]),
-  /** Id of the turn's first event: read from there to get all events of the turn. */
+  /** Id of the turn's first event: a stream opened after it shows the events that follow. */
   cursor: z.string(),
 });
 const text = z.string()

@@ -57,8 +57,8 @@ export interface TurnInput extends BeginInput {
 }
 
 /**
- * Runs a turn to its end and stores the outcome. Goes on with a turn that an earlier runtime began
- * under the same id. A turn that the end of the runtime cuts stays open.
+ * Runs a turn to its end and stores the outcome. Continues a turn that an earlier runtime began
+ * under the same id. A turn with an id stays open when the runtime ends during it.
  */
 export async function runTurn(context: TurnContext, input: TurnInput): Promise<TurnEnd> {
   const { ports } = context;
@@ -192,7 +192,7 @@ async function storeEnd(context: TurnContext, end: TurnStop, isEnding: boolean):
   try {
     await context.conversation.append({ type: "end", at: context.ports.clock.now(), ...record });
   } catch (error) {
-    // The next start finds a turn without an end and closes it.
+    // The next new turn closes it.
     context.ports.log.error("turn end not stored", { reason: errorText(error) });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The command that renews a program's credential, at the end of a turn that failed because the
- * endpoint does not accept it.
+ * Names the command that renews a program's credential in the reason of a turn that failed because
+ * the model endpoint refused that credential.
  *
  * @module
  */
