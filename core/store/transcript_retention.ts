@@ -62,7 +62,7 @@ const turnsFor = (hasEnds: boolean) => {
 };
 
 /** Returns whether turns record their last event; older versions did not. */
-export function noteEnds(db: Database): boolean {
+export function hasEndColumn(db: Database): boolean {
   return db.prepare("select 1 from pragma_table_info('turns') where name = 'end_seq'").get() !==
     undefined;
 }
@@ -75,7 +75,7 @@ export function openRetention(db: Database): Retention {
     `select count(*) as count, coalesce(sum(length(payload)), 0) as bytes ${EVENTS}`,
   );
   // The running gateway may still be the version from before an upgrade.
-  const turns = turnsFor(noteEnds(db));
+  const turns = turnsFor(hasEndColumn(db));
   const countTurns = db.prepare(`select count(*) as count ${turns}`);
   const dropEvents = db.prepare(
     `delete from events where seq in (select seq ${EVENTS} limit ${BATCH_ROWS})`,

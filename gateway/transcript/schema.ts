@@ -8,7 +8,7 @@
 import { APPROVAL_TABLES } from "gateway/approvals/approval_store.ts";
 import type { Database, SqlValue } from "core/ports/databases.ts";
 import { QUESTION_TABLES } from "gateway/questions/question_store.ts";
-import { noteEnds } from "core/store/transcript_retention.ts";
+import { hasEndColumn } from "core/store/transcript_retention.ts";
 import { prepareConversations } from "gateway/transcript/conversations.ts";
 import { prepareTurnCounts } from "gateway/transcript/turn_counts.ts";
 import { prepareUsage } from "gateway/transcript/usage.ts";
@@ -72,7 +72,7 @@ create table if not exists dial_keys (
 ) strict, without rowid;
 `;
 
-/** Creates missing tables and returns the identity of this log. */
+/** Creates missing tables and returns the epoch of this database's events. */
 export function prepareSchema(db: Database, newEpoch: string): string {
   const version = Number(db.prepare("pragma user_version").get()?.user_version ?? 0);
   if (version > SCHEMA_VERSION) {
@@ -102,7 +102,7 @@ export function prepareSchema(db: Database, newEpoch: string): string {
  */
 function addEndOfTurns(db: Database): void {
   const isThere = db.prepare("select 1 from sqlite_schema where name = 'turns'").get();
-  if (isThere === undefined || noteEnds(db)) return;
+  if (isThere === undefined || hasEndColumn(db)) return;
   db.exec(`
     alter table turns add column end_seq integer;
     update turns set end_seq = seq where state = 'ended';
