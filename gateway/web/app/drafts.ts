@@ -15,8 +15,8 @@ const leaving = new Map<string, { count: number; typed: Draft | undefined }>();
 
 /** Loads an agent's draft into the composer. */
 export function showDraft(agent: string | undefined): void {
-  const way = agent === undefined ? undefined : leaving.get(agent);
-  const kept = agent === undefined ? undefined : way === undefined ? readDraft(agent) : way.typed;
+  const move = agent === undefined ? undefined : leaving.get(agent);
+  const kept = agent === undefined ? undefined : move === undefined ? readDraft(agent) : move.typed;
   draftKey = kept?.key ?? newKey();
   draft.value = kept?.text ?? "";
 }
@@ -26,9 +26,9 @@ export function type(words: string): void {
   draft.value = words;
   if (selected.value === undefined) return;
   const typed = { text: words, key: draftKey };
-  const way = leaving.get(selected.value);
-  if (way === undefined) keepDraft(selected.value, typed);
-  else way.typed = typed;
+  const move = leaving.get(selected.value);
+  if (move === undefined) keepDraft(selected.value, typed);
+  else move.typed = typed;
 }
 
 /**
@@ -44,19 +44,19 @@ export function typeWithNewKey(words: string): void {
 export function takeDraft(): { readonly text: string; readonly key: string; stored(): void } {
   const outgoing = { text: draft.value, key: draftKey };
   const agent = selected.value ?? "";
-  const way = leaving.get(agent) ?? { count: 0, typed: undefined };
-  way.count++;
-  way.typed = undefined;
-  leaving.set(agent, way);
+  const move = leaving.get(agent) ?? { count: 0, typed: undefined };
+  move.count++;
+  move.typed = undefined;
+  leaving.set(agent, move);
   draftKey = newKey();
   draft.value = "";
   return {
     ...outgoing,
     stored: () => {
-      way.count--;
-      if (way.count > 0) return;
+      move.count--;
+      if (move.count > 0) return;
       leaving.delete(agent);
-      keepDraft(agent, way.typed);
+      keepDraft(agent, move.typed);
     },
   };
 }
