@@ -27,17 +27,17 @@ export interface ForwardFor {
 /** Forwards a request. */
 export async function forward(
   context: RequestContext,
-  to: ForwardFor,
+  user: ForwardFor,
   deps: LoginDeps,
 ): Promise<Response | ProxyAnswer> {
   const { request, url } = context;
-  const release = () => to.lease?.release();
+  const release = () => user.lease?.release();
   const bodyBytes = lengthOf(request);
   if (bodyBytes !== undefined && bodyBytes > LOGIN_LIMITS.requestBodyBytesMax) {
     release();
     return tooLarge(context);
   }
-  const abortHandle = to.lease?.abortHandle ?? new AbortHandle();
+  const abortHandle = user.lease?.abortHandle ?? new AbortHandle();
   request.onDisconnect(() => abortHandle.abort("gone"));
   const body = request.body === null
     ? null
@@ -51,7 +51,7 @@ export async function forward(
     const answer = await deps.upstream.send({
       method: request.method,
       target: url.pathname + url.search,
-      headers: requestHeaders(request.headers, await forwardContextOf(context, to, deps)),
+      headers: requestHeaders(request.headers, await forwardContextOf(context, user, deps)),
       body,
       bodyBytes,
       abortHandle,
@@ -76,17 +76,17 @@ function lengthOf({ headers }: ProxyRequest): number | undefined {
 /** Returns the tunnel for an upgrade. */
 export async function tunnelFor(
   context: RequestContext,
-  to: ForwardFor & { readonly principal: string },
+  user: ForwardFor & { readonly principal: string },
   deps: LoginDeps,
 ): Promise<UpgradeTunnel> {
   const { url, request, requestId } = context;
   const ended = new AbortController();
-  to.lease?.abortHandle.onAbort(() => ended.abort());
+  user.lease?.abortHandle.onAbort(() => ended.abort());
   return {
     to: deps.cockpit,
     target: url.pathname + url.search,
     headers: new Headers([
-      ...requestHeaders(request.headers, await forwardContextOf(context, to, deps)),
+      ...requestHeaders(request.headers, await forwardContextOf(context, user, deps)),
     ]),
     signal: ended.signal,
     timeoutMs: LOGIN_LIMITS.answerSeconds * 1000,
@@ -94,7 +94,7 @@ export async function tunnelFor(
       deps.log.error("cockpit not reachable", { request_id: requestId, why });
       return deny(REFUSALS.unreachable(), { requestId, isPage: false });
     },
-    onClose: () => to.lease?.release(),
+    onClose: () => user.lease?.release(),
   };
 }
 
