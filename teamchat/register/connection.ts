@@ -1,6 +1,6 @@
 /**
- * One connection at `/register`: what team chat adds to `core/dial/serve_session.ts`. The gate
- * has authenticated the connection; the register frame must not contradict it.
+ * One connection at `/register`: what team chat adds to `core/dial/serve_session.ts`. The
+ * registration check has authenticated the connection; the register frame must not contradict it.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { RegisterFrame } from "core/dial/server_session.ts";
 import { type Admission, serveSession, type SessionDeps } from "core/dial/serve_session.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
-import type { GatePass } from "teamchat/register/gate.ts";
+import type { RegistrationPass } from "teamchat/register/gate.ts";
 
 /** Dependencies shared by all connections. */
 export interface AgentConnectionDeps extends SessionDeps {
@@ -18,7 +18,7 @@ export interface AgentConnectionDeps extends SessionDeps {
 
 /** Context of one connection. */
 export interface AgentContext {
-  readonly pass: GatePass;
+  readonly pass: RegistrationPass;
   /** Called once, when the connection is registered or closed. */
   readonly onSettled: () => void;
 }
@@ -45,7 +45,7 @@ export function serveAgent(
   }, deps);
 }
 
-function admit(frame: RegisterFrame, pass: GatePass, deps: AgentConnectionDeps): Admission {
+function admit(frame: RegisterFrame, pass: RegistrationPass, deps: AgentConnectionDeps): Admission {
   const { agent } = frame;
   if (pass.kind === "agent" && agent !== pass.agent) {
     return { accept: false, reason: "agent-mismatch" };
@@ -65,7 +65,7 @@ function admit(frame: RegisterFrame, pass: GatePass, deps: AgentConnectionDeps):
 /** Why an agent may not register under the current owners; undefined when it may. */
 function ownerFault(
   agent: string,
-  pass: GatePass,
+  pass: RegistrationPass,
   agents: ReadonlyMap<ObjectId, AgentName>,
 ): "owner-mismatch" | "agent-unknown" | undefined {
   if (pass.kind === "agent") {

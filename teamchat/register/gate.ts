@@ -20,7 +20,7 @@ import type { Clock } from "core/ports/clock.ts";
 import { readRegistration, type RegistrationFault } from "core/teamchat/registration.ts";
 
 /** The accepted identity. */
-export type GatePass =
+export type RegistrationPass =
   | {
     readonly kind: "agent";
     readonly agent: AgentName;
@@ -30,8 +30,8 @@ export type GatePass =
   /** The register frame states the identity. */
   | { readonly kind: "shared" };
 
-/** Why the gate refuses; for the log. */
-export type GateFault =
+/** Why the registration check refuses; for the log. */
+export type RegistrationRefusal =
   | RegistrationFault
   | "token-absent"
   | "token-foreign"
@@ -41,7 +41,7 @@ export type GateFault =
   | "key-not-enrolled"
   | "token-used";
 
-/** Dependencies of the gate. */
+/** Dependencies of the registration check. */
 export interface GateDeps {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
   readonly sharedToken: string | undefined;
@@ -54,8 +54,8 @@ export interface GateDeps {
 
 /** The decision. */
 export type GateDecision =
-  | { readonly ok: true; readonly value: GatePass }
-  | { readonly ok: false; readonly why: GateFault; readonly agent: string };
+  | { readonly ok: true; readonly value: RegistrationPass }
+  | { readonly ok: false; readonly why: RegistrationRefusal; readonly agent: string };
 
 /** Decides about the header of one upgrade. */
 export async function judgeRegistration(
@@ -85,7 +85,7 @@ export async function judgeRegistration(
   return { ok: true, value: { kind: "agent", agent: owned, owner: ownerId, key } };
 }
 
-function no(why: GateFault, agent = ""): GateDecision {
+function no(why: RegistrationRefusal, agent = ""): GateDecision {
   return { ok: false, why, agent };
 }
 

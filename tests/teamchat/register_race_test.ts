@@ -11,7 +11,7 @@ import { createSessionRegistry } from "core/dial/sessions.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import { createMetrics } from "teamchat/metrics.ts";
 import { serveAgent } from "teamchat/register/connection.ts";
-import type { GatePass } from "teamchat/register/gate.ts";
+import type { RegistrationPass } from "teamchat/register/gate.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 import { fakePeer } from "tests/fakes/frame_peer.ts";
 import { recordingLog } from "tests/fakes/log.ts";
@@ -21,7 +21,7 @@ import { eventLoopTurn, interleave, offsets } from "tests/support/interleavings.
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? "400");
 const OWNER = "11111111-1111-4111-8111-111111111111" as ObjectId;
 const AGENT = "bea" as AgentName;
-const PASSES: Readonly<Record<string, GatePass>> = {
+const PASSES: Readonly<Record<string, RegistrationPass>> = {
   "its own token": { kind: "agent", agent: AGENT, owner: OWNER, key: "k" },
   "the shared token": { kind: "shared" },
 };
