@@ -22,7 +22,7 @@ export interface HealthFacts {
   /** The owners' file was unusable at the last check; the previous map is still used. */
   readonly isOwnersDamaged: boolean;
   /** Turns, file offers or events of former owners remain, because a write failed. */
-  readonly isDisowningBehind: boolean;
+  readonly isFormerOwnerCleanupBehind: boolean;
   readonly agentsConnected: number;
   readonly turnsOpen: number;
   /**
@@ -52,7 +52,7 @@ export function healthOf(facts: HealthFacts): Health {
   const problems = [
     ...(facts.owners.size === 0 ? ["agents-none"] : []),
     ...(facts.isOwnersDamaged ? [OWNERS_DAMAGED] : []),
-    ...(facts.isDisowningBehind ? ["former-owners-left"] : []),
+    ...(facts.isFormerOwnerCleanupBehind ? ["former-owners-left"] : []),
     ...(facts.keysAgeMs === "elsewhere" ? [] : keyProblems(facts.mode, facts.keysAgeMs)),
     ...(tokenFault === undefined ? [] : [`app-token-${tokenFault}`]),
     ...(days !== undefined && days < 0 ? ["secret-ended"] : []),

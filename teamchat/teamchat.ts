@@ -335,7 +335,7 @@ function stateOf(
     owners: owners.map,
     isOwnersWatched: config.agentsFile !== undefined,
     isOwnersDamaged: owners.isDamaged(),
-    isDisowningBehind: disowning.isBehind(),
+    isFormerOwnerCleanupBehind: disowning.isBehind(),
     agentsConnected: registry.all().length,
     turnsOpen: store.turns.openCount(),
     keysAgeMs: config.isReceiverSeparate ? "elsewhere" as const : platform.keys?.ageMs(),
