@@ -81,8 +81,8 @@ for (const [name, status, given, post] of ROWS) {
 test("other paths and methods are refused, also through a proxy", async (at) => {
   const ask = async (method: string, path: string, headers = {}) => {
     const url = at.url.replace("/api/messages", path);
-    const response = await at.still(fetch(url, { method, headers }));
-    await at.still(response.text());
+    const response = await at.withoutClock(fetch(url, { method, headers }));
+    await at.withoutClock(response.text());
     return response.status;
   };
   const proxied = { "x-forwarded-for": "1.2.3.4" };
@@ -107,7 +107,7 @@ test("a full disk is answered 503; with space the delivery is accepted", async (
   at.fill(false);
   assert.equal((await at.post(message)).status, 202);
   const agent = await at.agent();
-  assert.equal((await at.still(agent.begin())).text, "hello");
+  assert.equal((await at.withoutClock(agent.begin())).text, "hello");
 });
 
 test("a full queue of one owner is answered 429, and no other owner is affected", async (at) => {

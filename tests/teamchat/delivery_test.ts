@@ -16,7 +16,7 @@ test("an edit of a message that the agent has received changes nothing", async (
   const agent = await at.agent();
   const message = at.message("one");
   await at.post(message);
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const edit = { ...message, type: "messageUpdate", timestamp: "2026-01-01T00:00:05.000Z" };
   const channelData = { ...message.channelData as object, eventType: "editMessage" };
   assert.equal((await at.post({ ...edit, text: "two", channelData })).status, 202);
@@ -34,7 +34,7 @@ test("two edits of one message are no duplicates; the last text counts", async (
     await at.post({ ...message, type: "messageUpdate", timestamp, text });
   }
   const agent = await at.agent();
-  assert.equal((await at.still(agent.begin())).text, "three");
+  assert.equal((await at.withoutClock(agent.begin())).text, "three");
 });
 
 test("an edit that restores a deleted message creates no turn", async (at) => {
@@ -53,7 +53,7 @@ test("a deletion of a message that the agent has received does not stop the answ
   const agent = await at.agent();
   const message = at.message("one");
   await at.post(message);
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   await at.post({ ...message, type: "messageDelete", timestamp: "2026-01-01T00:00:01.000Z" });
   agent.answer(turnId, "for one");
   await at.until(() => textsIn(at).length === 1);
@@ -69,7 +69,7 @@ test("another user's deletion or edit with the same id changes nothing", async (
   await at.post({ ...foreign, type: "messageUpdate", text: "evil" });
   await at.post({ ...foreign, type: "messageDelete" });
   const agent = await at.agent();
-  assert.equal((await at.still(agent.begin())).text, "one");
+  assert.equal((await at.withoutClock(agent.begin())).text, "one");
 });
 
 test("an owner who installs the bot is welcomed once, also if it repeats", async (at) => {
@@ -99,7 +99,7 @@ test("answers keep the order of their questions when the first is delayed", asyn
   for (const text of ["1", "2", "3"]) await at.post(at.message(text));
   at.kit.script({ kind: "final", times: 2, effect: { answer: throttle } });
   for (let n = 1; n <= 3; n++) {
-    const { turnId, text } = await at.still(agent.begin());
+    const { turnId, text } = await at.withoutClock(agent.begin());
     agent.answer(turnId, `for ${text}`);
   }
   await at.until(() => textsIn(at).length === 3);
@@ -109,7 +109,7 @@ test("answers keep the order of their questions when the first is delayed", asyn
 test("a press of stop is noticed while no text is sent, and counts for one turn", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("long"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.streams.length === 1);
   room.pressStop();
@@ -119,7 +119,7 @@ test("a press of stop is noticed while no text is sent, and counts for one turn"
   agent.event("message", turnId, { message_id: "m", role: "assistant", text: "too late" });
   agent.event("turn_ended", turnId, { outcome: "completed" });
   await at.post(at.message("next"));
-  const second = await at.still(agent.begin());
+  const second = await at.withoutClock(agent.begin());
   agent.answer(second.turnId, "for next");
   await at.until(() => textsIn(at).includes("for next"));
   assert.deepEqual(textsIn(at), ["for next"]);
@@ -128,9 +128,9 @@ test("a press of stop is noticed while no text is sent, and counts for one turn"
 test("of two connections of one agent, the newer one gets the turn", async (at) => {
   const older = await at.agent();
   const newer = await at.agent();
-  assert.equal((await at.still(older.closed)).code, 4000);
+  assert.equal((await at.withoutClock(older.closed)).code, 4000);
   await at.post(at.message("go"));
-  const { turnId } = await at.still(newer.begin());
+  const { turnId } = await at.withoutClock(newer.begin());
   newer.answer(turnId, "done");
   await at.until(() => textsIn(at).length === 1);
   assert.deepEqual(ofType(older.frames, "turn"), []);
@@ -140,18 +140,18 @@ test("a turn that was not accepted is handed to the next connection, under its i
   const slow = await at.agent();
   await at.post(at.message("go"));
   await at.post(at.message("second"));
-  const first = await at.still(slow.next("turn"));
+  const first = await at.withoutClock(slow.next("turn"));
   await at.clock.advance(60_000);
   assert.equal(ofType(slow.frames, "turn").length, 1);
   const agent = await at.agent("bea", { open_turns: [] });
-  const { turnId, text } = await at.still(agent.begin());
+  const { turnId, text } = await at.withoutClock(agent.begin());
   assert.deepEqual([turnId, text], [first.turn_id, "go"]);
 });
 
 test("a turn that is accepted, begun and ended twice is answered once", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   agent.send({ type: "turn_accepted", turn_id: turnId });
   agent.event("turn_started", turnId, {});
   agent.answer(turnId, "once");
@@ -167,13 +167,13 @@ test("a turn that is accepted, begun and ended twice is answered once", async (a
 test("an agent's events and previews for another agent's turn are ignored", async (at) => {
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
   await at.post(at.message("go"));
-  const { turnId } = await at.still(bea.begin());
+  const { turnId } = await at.withoutClock(bea.begin());
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.streams.length === 1);
   cal.delta(turnId, "evil", 0);
   cal.answer(turnId, "evil");
   cal.send({ type: "turn_accepted", turn_id: turnId });
-  await at.still(cal.next("ack"));
+  await at.withoutClock(cal.next("ack"));
   await at.clock.advance(5_000);
   bea.answer(turnId, "good");
   await at.until(() => textsIn(at).length === 1);
@@ -185,11 +185,11 @@ test("an agent's events and previews for another agent's turn are ignored", asyn
 test("an answer after its turn expired or was given up is only acknowledged", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const back = await at.agent("bea", { epoch: "e-new", open_turns: [] });
   await at.until(() => textsIn(at).length === 1);
   back.answer(turnId, "too late");
-  await at.still(back.next("ack"));
+  await at.withoutClock(back.next("ack"));
   await at.clock.advance(10_000);
   assert.equal(textsIn(at).length, 1);
 });
@@ -197,11 +197,11 @@ test("an answer after its turn expired or was given up is only acknowledged", as
 test("a disk that is full when the answer comes makes the agent send it again", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
-  const { turnId } = await at.still(agent.begin());
-  await at.still(agent.next("ack"));
+  const { turnId } = await at.withoutClock(agent.begin());
+  await at.withoutClock(agent.next("ack"));
   at.fill(true);
   agent.answer(turnId, "kept");
-  assert.equal((await at.still(agent.closed)).code, 1013);
+  assert.equal((await at.withoutClock(agent.closed)).code, 1013);
   at.fill(false);
   const back = await at.agent("bea", { open_turns: [turnId] });
   back.answer(turnId, "kept");

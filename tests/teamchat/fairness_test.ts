@@ -76,10 +76,10 @@ test("a full queue of one owner does not delay another's message or answer", asy
   const statuses = (await Promise.all(posts)).map(({ status }) => status);
   assert.deepEqual([...new Set(statuses)].sort(), [202, 429]);
   const [bea, cal] = [await at.agent("bea"), await at.agent("cal")];
-  await at.still(bea.begin());
+  await at.withoutClock(bea.begin());
   const begun = at.clock.now();
   assert.equal((await at.post(at.message("cal's", FROM_CAL))).status, 202);
-  const { turnId, text } = await at.still(cal.begin());
+  const { turnId, text } = await at.withoutClock(cal.begin());
   assert.equal(text, "cal's");
   cal.answer(turnId, "for cal");
   await at.until(() => at.kit.conversation("a:cal").messages.length === 1);

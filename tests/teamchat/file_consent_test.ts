@@ -21,7 +21,7 @@ function test(name: string, fn: (at: TestTeamchat, agent: TestAgent) => Promise<
   teamchatTest(name, async (at) => {
     const agent = await at.agent();
     await at.post(at.message("hi"));
-    const { turnId } = await at.still(agent.begin());
+    const { turnId } = await at.withoutClock(agent.begin());
     agent.answer(turnId, "hi");
     await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
     await fn(at, agent);
@@ -114,7 +114,7 @@ test("a file in pieces is complete; pieces that do not fit are refused", async (
     offset: 0,
     data: one.toBase64(),
   });
-  assert.equal((await at.still(agent.next("owner_file_taken"))).next, 4);
+  assert.equal((await at.withoutClock(agent.next("owner_file_taken"))).next, 4);
   const sent = await offer(at, agent, { name: "a.txt", offset: 4, data: two.toBase64() });
   assert.equal(sent.outcome, "delivered");
   const { session, invoke } = press(at, "accept");
@@ -265,7 +265,7 @@ test("a file that was accepted before a restart is uploaded after it", async (at
     assert.deepEqual(await nextDelivery(again, back), { name: "report.pdf", result: "accepted" });
     assert.deepEqual(session.bytes, FILE);
   } finally {
-    await again.still(again.teamchat.close());
+    await again.withoutClock(again.teamchat.close());
   }
 });
 

@@ -237,6 +237,6 @@ test("files wait with their turn for an offline agent, across a restart", async 
       return gone;
     });
   } finally {
-    await again.still(again.teamchat.close());
+    await again.withoutClock(again.teamchat.close());
   }
 });

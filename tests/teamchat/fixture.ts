@@ -42,7 +42,7 @@ export interface TestTeamchat extends KitHost, AsyncDisposable {
   readonly url: string;
   readonly keys: Readonly<Record<string, DialKey>>;
   /** Waits for a promise without advancing the clock; timers that are due now still run. */
-  still<T>(work: Promise<T>): Promise<T>;
+  withoutClock<T>(work: Promise<T>): Promise<T>;
   /**
    * Advances the clock in steps until `test` holds; fails after an hour of its time. Longer steps
    * save checks between timers that are far apart.
@@ -156,7 +156,7 @@ function handsOn(
   const { teamchat, kit, host, fill, spoil, keys } = at;
   const { clock } = host;
   const url = `http://127.0.0.1:${teamchat.messages?.port}/api/messages`;
-  const still = <T>(work: Promise<T>) => stillWith(clock, work);
+  const withoutClock = <T>(work: Promise<T>) => stillWith(clock, work);
   const dial: TestTeamchat["dial"] = async (
     name,
     owner = name === "bea" ? BEA_OWNER : CAL_OWNER,
@@ -166,13 +166,15 @@ function handsOn(
     if (key === undefined) throw new Error(`no key of ${name}`);
     const claim = { agent: name, owner, gateway, nonce: crypto.randomUUID() };
     const authorization = `Bearer ${await signRegistration(claim, key, clock.now())}`;
-    return await still(connectBare(`ws://${gateway}/register`, { headers: { authorization } }));
+    return await withoutClock(
+      connectBare(`ws://${gateway}/register`, { headers: { authorization } }),
+    );
   };
   return {
     ...at,
     clock,
     url,
-    still,
+    withoutClock,
     until: (test, stepMs) => untilWith(clock, test, stepMs),
     message: (text, more = {}) => messageOf(kit, { text, ...more }),
     post: async (activity, how = {}) => {
@@ -180,7 +182,7 @@ function handsOn(
       const own = how.authorization === undefined
         ? `Bearer ${await kit.keys.token(String(serviceUrl ?? kit.serviceUrl))}`
         : how.authorization;
-      const response = await still(fetch(url, {
+      const response = await withoutClock(fetch(url, {
         method: "POST",
         headers: {
           "content-type": "application/json",
@@ -190,15 +192,16 @@ function handsOn(
         body: how.raw ?? JSON.stringify(activity),
       }));
       const { status, headers } = response;
-      return { status, headers, text: await still(response.text()) };
+      return { status, headers, text: await withoutClock(response.text()) };
     },
     dial,
-    agent: async (name = "bea", frame = {}) => await still(agentOf(await dial(name), name, frame)),
+    agent: async (name = "bea", frame = {}) =>
+      await withoutClock(agentOf(await dial(name), name, frame)),
     restart: async () => {
-      await still(teamchat.close());
+      await withoutClock(teamchat.close());
       return await startTestTeamchat({ ...options, machine: { host, kit, fill, spoil }, keys });
     },
-    [Symbol.asyncDispose]: () => still(teamchat.close()),
+    [Symbol.asyncDispose]: () => withoutClock(teamchat.close()),
   };
 }
 

@@ -144,19 +144,19 @@ test("receiver and sender apply a new list of owners without a restart", async (
       from: { id: `29:${owner}`, aadObjectId: owner },
       conversation: { id: `a:${owner}`, conversationType: "personal" },
     });
-  await pair.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "bea" });
+  await pair.setOwners({ [BEA_OWNER]: "bea", [CAL_OWNER]: "bea" });
   assert.equal(await deliver(pair.url, from(CAL_OWNER, "I am new"), kit), 202);
   const turn = await agent.begin();
   assert.equal(turn.text, "I am new");
   agent.answer(turn.turnId, "welcome");
   assert.equal((await agent.next("delivery")).outcome, "delivered");
-  await pair.own({ [BEA_OWNER]: "bea" });
+  await pair.setOwners({ [BEA_OWNER]: "bea" });
   assert.equal((await agent.closed).code, 1008);
   assert.equal(await deliver(pair.url, from(CAL_OWNER, "and gone"), kit), 202);
   const back = await pair.register();
   assert.equal(await deliver(pair.url, from(BEA_OWNER, "I stay"), kit), 202);
   assert.equal((await back.begin()).text, "I stay");
-  await pair.own("{");
+  await pair.setOwners("{");
   while (!((await pair.health()).problems as string[]).includes("agents-file-damaged")) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -169,7 +169,7 @@ test(
   async (pair, served) => {
     const { kit } = served;
     await pair.startReceiver();
-    await pair.own({ [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" });
+    await pair.setOwners({ [BEA_OWNER]: "bea", [CAL_OWNER]: "cal" });
     // A sender that is connected and silent.
     const silent = await pair.connectAsSender();
     const press = (n: number) =>

@@ -35,7 +35,7 @@ test("a press while the agent is offline decides nothing; the next one reaches i
   }
   const agent = await at.agent();
   assert.equal(await said(at, pressOf(at)), "Approved.");
-  assert.equal((await at.still(agent.next("approval_decision"))).approval_id, "a1");
+  assert.equal((await at.withoutClock(agent.next("approval_decision"))).approval_id, "a1");
 });
 
 test("a repeated press reaches the agent, where the first one counts", async (at) => {
@@ -43,14 +43,14 @@ test("a repeated press reaches the agent, where the first one counts", async (at
   const press = pressOf(at);
   for (const each of [press, press, pressOf(at)]) {
     assert.equal(await said(at, each), "Approved.");
-    assert.equal((await at.still(agent.next("approval_decision"))).digest, "d1");
+    assert.equal((await at.withoutClock(agent.next("approval_decision"))).digest, "d1");
   }
 });
 
 test("a question of a program is a message that says where to answer", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("order the drinks"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const room = at.kit.conversation("a:bea");
   agent.event("question_asked", turnId, {
     question_id: "q1",

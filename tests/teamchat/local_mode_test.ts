@@ -50,7 +50,7 @@ for (const [name, method, lines, status] of ROWS) {
         `${head}\r\ncontent-type: application/json\r\nconnection: close\r\n` +
           `content-length: ${sent.length}\r\n\r\n${sent}`,
       ));
-      const answer = await at.still(receiveText(connection));
+      const answer = await at.withoutClock(receiveText(connection));
       assert.equal(answer.split(" ")[1], String(status));
       const metrics = at.teamchat.metrics.render();
       assert.equal(metrics.includes('result="turn"'), status === 202, metrics);

@@ -27,7 +27,7 @@ export interface OwnedTeamchat extends TestTeamchat {
   /** Writes the file as `apply` does. */
   write(owners: Owners): Promise<void>;
   /** Writes the file and waits for a check. */
-  own(owners: Owners): Promise<void>;
+  setOwners(owners: Owners): Promise<void>;
 }
 
 /** Registers a test with such a gateway; at first the file equals the settings. */
@@ -44,11 +44,11 @@ export function ownersTest(
   const path = isLink ? BEHIND : FILE;
   teamchatTest(name, async (at) => {
     const write = (owners: Owners) => at.host.files.write(path, textOf(owners));
-    const own = async (owners: Owners) => {
+    const setOwners = async (owners: Owners) => {
       await write(owners);
       await at.clock.advance(LOOK_MS);
     };
-    await fn({ ...at, write, own });
+    await fn({ ...at, write, setOwners });
   }, async () => {
     const machine = await kitHost();
     const { files } = machine.host;

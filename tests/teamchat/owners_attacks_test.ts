@@ -51,11 +51,11 @@ test("a file behind a link is watched like any other", async (at) => {
   const agent = await at.agent();
   // Long enough that an unchanged link itself counts as settled.
   await at.clock.advance(DIAL_LIMITS.keyFileSettledMs * 2);
-  await at.own(WITHOUT_BEA);
+  await at.setOwners(WITHOUT_BEA);
   await at.post(at.message("still there?"));
   await at.clock.advance(10_000);
   assert.deepEqual(agent.frames.filter(({ type }) => type === "turn"), []);
-  assert.equal((await at.still(agent.closed)).code, 1008);
+  assert.equal((await at.withoutClock(agent.closed)).code, 1008);
 }, true);
 
 test("a message sent while its owner is being removed reaches no agent", async (at) => {
@@ -69,14 +69,14 @@ test("a message sent while its owner is being removed reaches no agent", async (
   const conversation = { id: "a:new", conversationType: "personal" };
   const second = say(at, at.message("for me", { from, conversation }));
   while (!at.host.log.lines.some(({ event }) => event === "owners changed")) await turnEvent();
-  for (const answer of await at.still(Promise.all([first, second]))) {
+  for (const answer of await at.withoutClock(Promise.all([first, second]))) {
     assert.equal(answer.status, 202);
-    await at.still(answer.text());
+    await at.withoutClock(answer.text());
   }
   // Make the agent belong to both, which is a separate change that removes nothing.
-  await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
+  await at.setOwners({ ...AGENTS, [NEW_OWNER]: "bea" });
   const agent = await at.agent("bea");
-  const { turnId, text } = await at.still(agent.begin());
+  const { turnId, text } = await at.withoutClock(agent.begin());
   assert.equal(text, "for me");
   agent.answer(turnId, "yours");
   await at.until(() => textsIn(at, "a:new").includes("yours"));
@@ -86,18 +86,18 @@ test("a message sent while its owner is being removed reaches no agent", async (
 
 test("an agent that was checked before a change does not register after it", async (at) => {
   const client = await at.dial("bea");
-  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  await at.setOwners({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   client.send({ type: "register", user_email: "", agent: "bea", epoch: "e-bea" });
   const ended = client.closed.then(({ code }) => `closed ${code}`);
   const registered = client.next("registered").then(() => "registered", () => "closed");
-  assert.match(await at.still(Promise.race([ended, registered])), /^closed/);
-  assert.equal((await at.still(client.closed)).code, 1008);
+  assert.match(await at.withoutClock(Promise.race([ended, registered])), /^closed/);
+  assert.equal((await at.withoutClock(client.closed)).code, 1008);
 });
 
 test("a question that waits at the platform is not put to a former owner", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("delete it"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   at.kit.script({
     kind: "message",
     times: 1,
@@ -106,7 +106,7 @@ test("a question that waits at the platform is not put to a former owner", async
   agent.event("approval_asked", turnId, { ...RESET_ASKED, arguments: { path: "a secret" } });
   const asked = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("a secret"));
   await at.until(() => asked().length === 1, 50);
-  await at.own(WITHOUT_BEA);
+  await at.setOwners(WITHOUT_BEA);
   await at.clock.advance(REPEATED_MS);
   assert.equal(asked().length, 1);
 });
@@ -118,7 +118,7 @@ const SLOW = error(429, "TooManyRequests", "slow down", { "retry-after": "5" });
 async function offer(at: TestTeamchat): Promise<TestAgent> {
   const agent = await at.agent();
   await at.post(at.message("hi"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   agent.answer(turnId, "hi");
   await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
   return agent;
@@ -142,7 +142,7 @@ test("a file whose offer waits at the platform is not offered to a former owner"
   sendReport(agent);
   const offers = () => at.kit.calls.filter(({ body }) => JSON.stringify(body).includes("report"));
   await at.until(() => offers().length === 1, 50);
-  await at.own(WITHOUT_BEA);
+  await at.setOwners(WITHOUT_BEA);
   await at.clock.advance(REPEATED_MS);
   assert.equal(offers().length, 1);
 });
@@ -168,7 +168,7 @@ test("an upload that has begun stops when its owner is removed", async (at) => {
   const value = { type: "fileUpload", action: "accept", context, uploadInfo };
   await at.post(at.message("", { type: "invoke", name: "fileConsent/invoke", value }));
   await at.until(() => at.kit.files.requests.length === 1, 50);
-  await at.own(WITHOUT_BEA);
+  await at.setOwners(WITHOUT_BEA);
   await at.clock.advance(REPEATED_MS);
   assert.equal(at.kit.files.requests.length, 1);
   assert.equal(session.bytes, undefined);
@@ -179,9 +179,9 @@ test("an upload that has begun stops when its owner is removed", async (at) => {
 test("a turn that a full disk kept open goes to no other owner's agent", async (at) => {
   await at.post(at.message("a secret of the former owner"));
   at.fill(true);
-  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  await at.setOwners({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   at.fill(false);
-  const agent = await at.still(agentOf(await at.dial("bea", NEW_OWNER), "bea"));
+  const agent = await at.withoutClock(agentOf(await at.dial("bea", NEW_OWNER), "bea"));
   const from = { id: "29:new", aadObjectId: NEW_OWNER };
   const conversation = { id: "a:new", conversationType: "personal" };
   await at.post(at.message("for me", { from, conversation }));

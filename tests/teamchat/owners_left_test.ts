@@ -20,13 +20,13 @@ const SECRET = "a secret of the former owner";
 async function thumbWhileAway(at: TestTeamchat): Promise<void> {
   const agent = await at.agent();
   await at.post(at.message("hi"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   agent.answer(turnId, "hi");
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.messages.length === 1);
-  await at.still(agent.next("delivery"));
+  await at.withoutClock(agent.next("delivery"));
   agent.connection.terminate();
-  await at.still(agent.closed);
+  await at.withoutClock(agent.closed);
   const feedback = JSON.stringify({ feedbackText: SECRET });
   const value = { actionName: "feedback", actionValue: { reaction: "dislike", feedback } };
   const [{ id: replyToId } = { id: "" }] = room.messages;
@@ -35,19 +35,19 @@ async function thumbWhileAway(at: TestTeamchat): Promise<void> {
 
 /** The agent of the new owner. */
 async function agentOfNewOwner(at: TestTeamchat): Promise<TestAgent> {
-  return await at.still(agentOf(await at.dial("bea", NEW_OWNER), "bea"));
+  return await at.withoutClock(agentOf(await at.dial("bea", NEW_OWNER), "bea"));
 }
 
 /** Returns the events that an agent received, once nothing else is in transit. */
 async function eventsOf(at: TestTeamchat, agent: TestAgent): Promise<readonly unknown[]> {
   agent.send({ type: "agents", id: "after" });
-  await at.still(agent.next("agents_result"));
+  await at.withoutClock(agent.next("agents_result"));
   return agent.frames.filter(({ type }) => type === "owner_event").map(({ payload }) => payload);
 }
 
 async function problems(at: TestTeamchat): Promise<readonly string[]> {
-  const response = await at.still(fetch(at.url.replace("/api/messages", "/healthz")));
-  const health = await at.still(response.json()) as { readonly problems: readonly string[] };
+  const response = await at.withoutClock(fetch(at.url.replace("/api/messages", "/healthz")));
+  const health = await at.withoutClock(response.json()) as { readonly problems: readonly string[] };
   return health.problems.filter((name) => !name.startsWith("keys-"));
 }
 
@@ -55,14 +55,14 @@ const test = (name: string, fn: (at: OwnedTeamchat) => Promise<void>) => ownersT
 
 test("a former owner's feedback does not go to the next owner's agent", async (at) => {
   await thumbWhileAway(at);
-  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  await at.setOwners({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   assert.deepEqual(await eventsOf(at, await agentOfNewOwner(at)), []);
 });
 
 test("a former owner's feedback stays private after a failed deletion, too", async (at) => {
   await thumbWhileAway(at);
   at.fill(true);
-  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  await at.setOwners({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   assert.deepEqual(await problems(at), ["former-owners-left"]);
   at.fill(false);
   assert.deepEqual(await eventsOf(at, await agentOfNewOwner(at)), []);
@@ -72,7 +72,7 @@ test("a former owner's feedback stays private after a failed deletion, too", asy
 
 test("feedback is passed on while the agent still belongs to that owner", async (at) => {
   await thumbWhileAway(at);
-  await at.own({ ...AGENTS, [NEW_OWNER]: "bea" });
+  await at.setOwners({ ...AGENTS, [NEW_OWNER]: "bea" });
   const notices = await eventsOf(at, await agentOfNewOwner(at));
   assert.deepEqual(notices, [{ reaction: "dislike", text: SECRET }]);
 });
@@ -80,7 +80,7 @@ test("feedback is passed on while the agent still belongs to that owner", async 
 test("a turn whose confirmation fails on a bad disk does not block the next", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("first"));
-  const turn = await at.still(agent.next("turn"));
+  const turn = await at.withoutClock(agent.next("turn"));
   await at.post(at.message("second"));
   at.spoil(true);
   // Confirmed twice: the second confirmation may also have files to release.
@@ -92,15 +92,15 @@ test("a turn whose confirmation fails on a bad disk does not block the next", as
   assert.equal(code, 1013);
   at.spoil(false);
   const again = await at.agent("bea", { open_turns: [String(turn.turn_id)] });
-  assert.equal((await at.still(again.next("turn"))).text, "second");
+  assert.equal((await at.withoutClock(again.next("turn"))).text, "second");
 });
 
 test("an unreadable disk ends the agent's connection, and is read again later", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("a secret"));
-  await at.still(agent.begin());
+  await at.withoutClock(agent.begin());
   at.spoil(true);
-  await at.own({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
+  await at.setOwners({ ...WITHOUT_BEA, [NEW_OWNER]: "bea" });
   let code: number | undefined;
   agent.closed.then((ended) => code = ended.code);
   await at.until(() => code !== undefined);

@@ -68,7 +68,7 @@ export class ReceiverAndSender {
   }
 
   /** Writes the owners file, as `apply` does. */
-  async own(owners: Readonly<Record<string, string>> | string): Promise<void> {
+  async setOwners(owners: Readonly<Record<string, string>> | string): Promise<void> {
     const { teamsAgents } = pathsUnder(this.#at.root);
     await Deno.writeTextFile(
       `${teamsAgents}.new`,

@@ -10,7 +10,7 @@ import { BEA_OWNER, CAL_OWNER, RESET_ASKED, teamchatTest as test } from "tests/t
 test("an owner's message reaches the owner's agent, and the answer streams back", async (at) => {
   const agent = await at.agent();
   assert.equal((await at.post(at.message("hello"))).status, 202);
-  const { turnId, text } = await at.still(agent.begin());
+  const { turnId, text } = await at.withoutClock(agent.begin());
   assert.equal(text, "hello");
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.streams.length === 1);
@@ -23,14 +23,14 @@ test("an owner's message reaches the owner's agent, and the answer streams back"
   assert.equal(room.messages[0]?.text, "One. Two. Three.");
   assert.deepEqual(room.messages[0]?.chunks, ["One. ", "One. Two. "]);
   assert.deepEqual(at.kit.violations(), []);
-  const delivery = await at.still(agent.next("delivery"));
+  const delivery = await at.withoutClock(agent.next("delivery"));
   assert.deepEqual([delivery.turn_id, delivery.outcome], [turnId, "delivered"]);
 });
 
 test("text that arrives before the start of its turn is stored is shown too", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("hello"));
-  const turnId = String((await at.still(agent.next("turn"))).turn_id);
+  const turnId = String((await at.withoutClock(agent.next("turn"))).turn_id);
   // Everything is sent before the clock lets the gateway write.
   agent.send({ type: "turn_accepted", turn_id: turnId });
   agent.event("turn_started", turnId, {});
@@ -50,9 +50,9 @@ test("another owner's message never reaches this agent", async (at) => {
   const from = { id: "29:cal-owner", name: "c", aadObjectId: CAL_OWNER.toUpperCase() };
   const conversation = { id: "a:cal", conversationType: "personal" };
   await at.post(at.message("for cal", { from, conversation }));
-  assert.equal((await at.still(cal.begin())).text, "for cal");
+  assert.equal((await at.withoutClock(cal.begin())).text, "for cal");
   await at.post(at.message("for bea"));
-  assert.equal((await at.still(bea.begin())).text, "for bea");
+  assert.equal((await at.withoutClock(bea.begin())).text, "for bea");
   assert.deepEqual(bea.frames.filter(({ type }) => type === "turn").length, 1);
 });
 
@@ -65,10 +65,10 @@ test("an offline agent gets its turns in order, and its owner one notice", async
   await at.clock.advance(60_000);
   assert.equal(room.messages.length, 1);
   const agent = await at.agent();
-  const first = await at.still(agent.begin());
+  const first = await at.withoutClock(agent.begin());
   assert.equal(first.text, "first");
   agent.answer(first.turnId, "1");
-  const second = await at.still(agent.begin());
+  const second = await at.withoutClock(agent.begin());
   assert.equal(second.text, "second");
   agent.answer(second.turnId, "2");
   await at.until(() => room.messages.length === 3);
@@ -88,7 +88,7 @@ test("a turn that waited too long ends with one answer", async (at) => {
 test("the stop button cancels the turn, and no further text is sent", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("long"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.streams.length === 1);
   room.pressStop();
@@ -99,13 +99,13 @@ test("the stop button cancels the turn, and no further text is sent", async (at)
   agent.event("turn_ended", turnId, { outcome: "cancelled" });
   await at.clock.advance(10_000);
   assert.deepEqual(room.messages, []);
-  assert.equal((await at.still(agent.next("delivery"))).outcome, "cancelled");
+  assert.equal((await at.withoutClock(agent.next("delivery"))).outcome, "cancelled");
 });
 
 test("delivery of an answer continues after a restart", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("hello"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.streams.length === 1);
   const again = await at.restart();
@@ -116,16 +116,16 @@ test("delivery of an answer continues after a restart", async (at) => {
     assert.equal(room.messages[0]?.text, "after all");
     assert.deepEqual(at.kit.violations(), []);
   } finally {
-    await again.still(again.teamchat.close());
+    await again.withoutClock(again.teamchat.close());
   }
 });
 
 test("a turn that the agent lost ends, and its owner is notified", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("hello"));
-  await at.still(agent.begin());
+  await at.withoutClock(agent.begin());
   await at.agent("bea", { epoch: "e-new", open_turns: [] });
-  assert.equal((await at.still(agent.closed)).code, 4000);
+  assert.equal((await at.withoutClock(agent.closed)).code, 4000);
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.messages.length === 1);
   assert.match(room.messages[0]?.text ?? "", /no longer has this turn/);
@@ -136,7 +136,7 @@ test("the same delivery five times at once is one turn", async (at) => {
   const message = at.message("once");
   const answers = await Promise.all(Array.from({ length: 5 }, () => at.post(message)));
   assert.deepEqual(answers.map(({ status }) => status), [202, 202, 202, 202, 202]);
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   agent.answer(turnId, "one");
   await at.until(() => at.kit.conversation("a:bea").messages.length === 1);
   assert.equal(agent.frames.filter(({ type }) => type === "turn").length, 1);
@@ -151,7 +151,7 @@ test("an edit changes a turn that waits, a deletion withdraws it", async (at) =>
   await at.post({ ...edited, text: "one, best", timestamp: "t2" });
   await at.post({ ...two, type: "messageDelete", text: "", timestamp: "t3" });
   const agent = await at.agent();
-  const { turnId, text } = await at.still(agent.begin());
+  const { turnId, text } = await at.withoutClock(agent.begin());
   assert.equal(text, "one, best");
   agent.answer(turnId, "ok");
   await at.until(() => at.kit.conversation("a:bea").messages.length > 0);
@@ -186,7 +186,7 @@ test("in an enabled group, a mention gets one answer without a stream", async (a
       { type: "mention", text: "<at>Ann</at>", mentioned: { id: "29:ann" } },
     ],
   }));
-  const { turnId, text } = await at.still(agent.begin());
+  const { turnId, text } = await at.withoutClock(agent.begin());
   assert.equal(text, "what is Ann doing?");
   const room = at.kit.conversation(id);
   await at.until(() => room.typing >= 2);
@@ -215,7 +215,7 @@ test("a call that asks is shown as a card, and only its owner's press counts", a
   const bea = await at.agent("bea");
   const cal = await at.agent("cal");
   await at.post(at.message("delete it"));
-  const { turnId } = await at.still(bea.begin());
+  const { turnId } = await at.withoutClock(bea.begin());
   bea.event("approval_asked", turnId, RESET_ASKED);
   const room = at.kit.conversation("a:bea");
   await at.until(() => room.messages.length === 1);
@@ -227,11 +227,11 @@ test("a call that asks is shown as a card, and only its owner's press counts", a
   const stranger = { id: "29:cal", aadObjectId: CAL_OWNER };
   const foreign = await at.post(at.message("", { ...press, from: stranger }));
   assert.equal(foreign.status, 200);
-  assert.equal((await at.still(cal.next("approval_decision"))).approval_id, "a1");
+  assert.equal((await at.withoutClock(cal.next("approval_decision"))).approval_id, "a1");
   assert.deepEqual(bea.frames.filter(({ type }) => type === "approval_decision"), []);
   const own = await at.post(at.message("", press));
   assert.equal(JSON.parse(own.text).value, "Approved.");
-  const decision = await at.still(bea.next("approval_decision"));
+  const decision = await at.withoutClock(bea.next("approval_decision"));
   assert.deepEqual(
     [decision.approval_id, decision.digest, decision.decision, decision.by, decision.surface],
     ["a1", "d1", "approved", BEA_OWNER, "teamchat"],

@@ -21,7 +21,7 @@ function rootOf(body: Readonly<Record<string, unknown>> | undefined): Root | und
 test("an answer's sources are references of its final message, and labelled", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("why?"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const text = 'It boils [1].\n\n[1]: https://docs.example.org/a "Boiling"\n';
   for (let sentLength = 0; sentLength < text.length; sentLength += 7) {
     agent.delta(turnId, text.slice(sentLength, sentLength + 7), sentLength);
@@ -51,7 +51,7 @@ test("an answer's sources are references of its final message, and labelled", as
 test("a long answer gives each message the sources that it names", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("why?"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const sources = "[1]: https://a.test/ 'A'\n[2]: https://b.test/ 'B'";
   agent.answer(turnId, `One [1] ${"x ".repeat(2_000)}\n\nTwo [2].\n\n${sources}`);
   const room = at.kit.conversation("a:bea");

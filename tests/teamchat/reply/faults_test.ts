@@ -71,7 +71,7 @@ const ANSWER = WORDS.join("");
 async function runTurn(at: TestTeamchat): Promise<string> {
   const agent = await at.agent();
   await at.post(at.message("go"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   let sentLength = 0;
   for (const word of WORDS) {
     agent.delta(turnId, word, sentLength);
@@ -98,7 +98,7 @@ for (const [name, faults] of Object.entries(STREAM)) {
 test("the answer of a turn of three minutes continues as edits of one message", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   let text = "";
   for (let second = 0; second < 180; second++) {
     agent.delta(turnId, `${second} `, text.length);
@@ -189,7 +189,7 @@ for (const [name, scripted, outcome, read, lines] of PLAIN) {
       conversation: { id, conversationType: "groupChat" },
       entities: [{ type: "mention", text: "<at>a</at>", mentioned: at.message("").recipient }],
     }));
-    const { turnId } = await at.still(agent.begin());
+    const { turnId } = await at.withoutClock(agent.begin());
     agent.answer(turnId, "short");
     let shown = "";
     void agent.next("delivery").then((frame) => shown = String(frame.outcome));
@@ -205,7 +205,7 @@ for (const [name, scripted, outcome, read, lines] of PLAIN) {
 test("100 KB arrive in order, with their code fences, within the platform's rates", async (at) => {
   const agent = await at.agent();
   await at.post(at.message("go"));
-  const { turnId } = await at.still(agent.begin());
+  const { turnId } = await at.withoutClock(agent.begin());
   const code = Array.from({ length: 4_000 }, (_, n) => `line ${n} of the code 🙂`).join("\n");
   agent.answer(turnId, `Here:\n\n\`\`\`ts\n${code}\n\`\`\`\n`);
   let shown = "";
@@ -224,7 +224,7 @@ test("answers share one app token, renew an expired one once, and log none", asy
   const room = at.kit.conversation("a:bea");
   for (let n = 0; n < 10; n++) {
     await at.post(at.message(`${n}`));
-    const { turnId } = await at.still(agent.begin());
+    const { turnId } = await at.withoutClock(agent.begin());
     agent.answer(turnId, `${n}`);
     await at.until(() => room.messages.length === n + 1);
     if (n === 4) at.kit.expireTokens();

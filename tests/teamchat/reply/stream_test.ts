@@ -25,7 +25,7 @@ function test(name: string, fn: (begun: Begun) => Promise<void>): void {
   teamchatTest(name, async (at) => {
     const agent = await at.agent();
     await at.post(at.message("go"));
-    const { turnId } = await at.still(agent.begin());
+    const { turnId } = await at.withoutClock(agent.begin());
     await at.until(() => roomOf(at).streams.length === 1);
     await fn({ at, agent, turnId });
   }, { platformClock: "own" });
@@ -154,8 +154,8 @@ test("neither secret nor token is in a log, health, metrics or an answer", async
   const token = await at.kit.keys.token(at.kit.serviceUrl);
   const refused = await at.post(at.message("x"), { authorization: `Bearer ${token}x` });
   const pages = await Promise.all(["healthz", "metrics"].map(async (page) => {
-    const response = await at.still(fetch(at.url.replace("api/messages", page)));
-    return await at.still(response.text());
+    const response = await at.withoutClock(fetch(at.url.replace("api/messages", page)));
+    return await at.withoutClock(response.text());
   }));
   const texts = [JSON.stringify(at.host.log.lines), refused.text, ...pages].join("\n");
   for (const secret of [APP_SECRET, "app-1-", token.slice(0, 20), token.slice(-20)]) {
