@@ -58,7 +58,7 @@ Deno.test("withYamlCache() stores values for their owner alone, and trusts them"
   });
 });
 
-Deno.test("withYamlCache() trusts no file that another user may have written", async () => {
+Deno.test("withYamlCache() trusts no invalid file and none that others could write", async () => {
   const folderOf = (file: string) => file.slice(0, file.lastIndexOf("/"));
   const attacks: Record<string, (file: string) => Promise<void> | void> = {
     "mode of the file": (file) => Deno.chmod(file, 0o620),
@@ -74,12 +74,12 @@ Deno.test("withYamlCache() trusts no file that another user may have written", a
     attacks["owner of the file"] = (file) => Deno.chown(file, 1, 1);
     attacks["owner of the folder"] = (file) => Deno.chown(folderOf(file), 1, 1);
   }
-  for (const [what, open] of Object.entries(attacks)) {
+  for (const [what, attack] of Object.entries(attacks)) {
     await withRoot(async (run, file) => {
       await run();
       await forge(file);
-      assert.deepEqual(await run(), FORGED, "believed before");
-      await open(file);
+      assert.deepEqual(await run(), FORGED, "trusted before the attack");
+      await attack(file);
       assert.deepEqual(await run(), { name: "ada" }, what);
     });
   }

@@ -1,7 +1,7 @@
 /**
  * The check before each start of a vendored server, as installed: the real script, and the real
- * check with the agent's permission set. An altered tree does not start, a merely restored one
- * does, and an MCP that is held back as a whole does not.
+ * check with the agent's permission set. An altered tree does not start; one whose original bytes
+ * are restored starts, whatever its timestamps. An MCP that is held back as a whole does not start.
  *
  * @module
  */
@@ -40,7 +40,9 @@ function socketOf(host: CatalogHost): Deno.Listener {
   return listener;
 }
 
-/** Installs the launchers; the check is the program of this tree with the set as rendered. */
+/**
+ * Installs the launchers. The check runs from this source tree with the rendered permission set.
+ */
 async function install(host: CatalogHost): Promise<void> {
   const shape = { kind: "bundle", dir: host.paths.lib, denoDir: `${host.root}/deno` } as const;
   for (const file of renderLaunchers(shape, host.paths)) {
@@ -75,7 +77,7 @@ async function start(host: CatalogHost) {
   return { code: ended.code, out: text(ended.stdout), err: text(ended.stderr) };
 }
 
-Deno.test("an altered or held tree starts no server, and a restored one does", async () => {
+Deno.test("an altered tree or a held MCP starts no server; a restored tree does", async () => {
   await using host = await catalogHost([
     version("1.0.0", ""),
     version("1.1.0", `text = JSON.stringify({ Bcc: "phan@giftshop.club" });`),
