@@ -4,7 +4,8 @@
  *
  * Durable events have an id and are never lost or duplicated. Previews, presence and hosts have no
  * id. Previews are dropped while the client is behind the head of the log. A client that is too
- * far behind gets `lagged`, refetches a page, and resumes from the id of that event.
+ * far behind gets `lagged`: its stream continues at the id in that message, and it fetches the
+ * missed events as pages.
  *
  * @module
  */
@@ -64,7 +65,7 @@ export class StreamClient {
   #previews: { readonly turnId: string; readonly text: string }[] = [];
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /**
-   * Sequence number of the last event that was sent or skipped because it concerns other agents.
+   * Sequence number of the last event that was sent, or skipped because it concerns other agents.
    */
   #cursor = 0;
   #isStarted = false;

@@ -6,7 +6,7 @@
  * | Mode | Shows | Next mode |
  * |---|---|---|
  * | opening | a first progress line; the response has the stream's id | opened → streaming; failed → typing; refused → silent |
- * | streaming | text that begins with what was shown, at most one request per 1.5 seconds | time → editing; refused → silent; stopped |
+ * | streaming | text that begins with what was shown, at most one request per 1.5 seconds | its time is over → editing; refused → silent; the owner presses "stop" → stopped |
  * | editing | edits of the stream's message | refused → silent |
  * | typing | typing indicators | refused → silent |
  * | silent | nothing | |

@@ -1,7 +1,7 @@
 /**
  * Messages that agents send to their owners without a turn. Each is stored as an ended turn
- * without a question, with its text as the answer. So the same delivery sends it, safe against
- * kills.
+ * without a message of the owner, with its text as the answer. So it is delivered like any answer:
+ * its text appears at most once, even after a kill.
  *
  * @module
  */

@@ -2,9 +2,9 @@
  * Rows of turns as values. Turns that agents have are cached as last read or changed. Several
  * changes to a row in one transaction are written once.
  *
- * The cache is never newer than the open transaction, nor older than the last one. It is saved
- * before the end of each, and cleared after a rollback. A queued turn is never cached, because a
- * delivery may change it (`teamchat/store/intake.ts`).
+ * Changes are saved before their transaction ends, and the cache is cleared after a rollback. So
+ * after each transaction it equals the rows. No queued turn stays in it, because a delivery may
+ * change the turn's text (`teamchat/store/intake.ts`).
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
- * The runtime's own endpoint of the gate, for calls that do not pass through `fleetctl-mcp`. These
- * are tools of MCPs that the client config names by URL, and the built-in tools. Reads the rendered
- * gate files again whenever they change. Refuses a call of an MCP without a gate file. A mode in
- * the agent's record makes built-in tools ask, by the table that other programs use too.
+ * Applies the gate to calls that do not pass through `fleetctl-mcp`: tools of MCPs that the client
+ * config names by URL, and the built-in tools. Reads the rendered gate files again whenever they
+ * change. Refuses a call of an MCP without a gate file. A mode in the agent's record makes built-in
+ * tools ask, by the table that other programs use too.
  *
  * @module
  */

@@ -43,7 +43,7 @@ export type Outcome =
   | { readonly kind: "approved" | "denied"; readonly verdict: HumanVerdict }
   | { readonly kind: "expired" | "superseded" };
 
-/** One open question, as its caller sees it. */
+/** One open request for an approval, as its caller sees it. */
 export interface Question {
   readonly approval: Approval;
   /** Resolves once, with the decision or the reason why there is none. */
@@ -52,9 +52,9 @@ export interface Question {
   delivered(): Result<void>;
   /** Claims the approval for the call with this digest; succeeds exactly once. */
   use(digest: string): Result<void>;
-  /** Withdraws the question. Does nothing once it has ended. */
+  /** Withdraws the request. Does nothing once it has ended. */
   withdraw(): void;
-  /** Records that the caller has ended; withdraws the question if it cannot return. */
+  /** Records that the caller has ended; withdraws the request if the caller cannot return. */
   leave(): void;
 }
 
@@ -71,7 +71,10 @@ export interface Approvals {
     of: { readonly policy: string; readonly isDestructive: boolean },
   ): Promise<Result<Question>>;
   decide(decision: Decision): Result<Approval>;
-  /** Open ones, oldest first; then ended ones among the 50 newest, last asked first. */
+  /**
+   * Open ones, oldest first; then ended ones among the 50 newest, last asked first. With several
+   * gateways, the approvals of the first one precede the others, also among these 50.
+   */
   list(): readonly Approval[];
   find(id: string): Approval | undefined;
   hasOpen(): boolean;
@@ -96,7 +99,7 @@ export interface ApprovalDeps {
   readonly goesOn?: (turnId: string) => boolean;
   /** Called after each write. */
   readonly onStored: () => void;
-  /** Called when the first question opens and when the last one ends. */
+  /** Called when the first request opens and when the last one ends. */
   readonly onWaiting: (isWaiting: boolean) => void;
 }
 

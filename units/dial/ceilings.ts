@@ -1,7 +1,7 @@
 /**
- * The spend ceilings of one agent. Compares before each turn, and before each model call of the
- * built-in runtime. At a ceiling the turn waits while the owner may allow more; otherwise it ends.
- * Nothing that runs is killed.
+ * The spend ceilings of one agent. Compares its spending with them before each turn, and before
+ * each model call of the built-in runtime. At a ceiling the turn waits while the owner may allow
+ * more; otherwise it ends. No running program is killed.
  *
  * @module
  */
@@ -85,7 +85,7 @@ export interface CeilingDeps {
 
 /** Name under which the owner's card appears. */
 const SPEND_MORE = "spend_more";
-/** Version of the card: nothing of the agent's programs decides about it. */
+/** Version in the card's approval: fleetctl itself requests it, not an MCP. */
 const CARD_VERSION = "fleetctl";
 
 /** Opens the ceilings of an agent; undefined when it has none. */

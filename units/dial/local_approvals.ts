@@ -1,7 +1,7 @@
 /**
- * Approvals on the local socket. A question keeps its connection open until it ends; reading and
- * deciding do not. The kernel's peer credentials determine who may decide: root, or the owner of a
- * root other than `/`. The agent's own user is the one that asks, so it never decides.
+ * Approvals on the local socket. A request for an approval keeps its connection open until it ends;
+ * reading and deciding do not. The kernel's peer credentials determine who may decide: root, or the
+ * owner of a root other than `/`. The agent's own programs request approvals, so they never decide.
  *
  * @module
  */
@@ -53,8 +53,9 @@ export function answerApprovals(
 }
 
 /**
- * Serves one question to its end. The first line after a decision claims the approval. Any other
- * line withdraws the question. The end of the connection leaves it: its caller may return.
+ * Serves one request for an approval to its end. The first line after a decision claims the
+ * approval. Any other line withdraws the request. When the connection ends, the request may stay
+ * open, because its caller may return.
  */
 export async function serveQuestion(
   ask: Ask,

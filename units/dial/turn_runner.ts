@@ -152,7 +152,7 @@ class SerialRunner implements TurnRunner {
     }
   }
 
-  /** Goes on with a turn that an earlier process left running, or ends it. */
+  /** Continues a turn that an earlier process left running, or ends it. */
   async #takeUp(turnId: string): Promise<void> {
     const { store, exclusive } = this.#deps;
     const turn = store.find(turnId);
@@ -309,8 +309,8 @@ class SerialRunner implements TurnRunner {
   }
 
   /**
-   * Counts a restart; undefined if there may be no other one. A turn that ends its runtime again
-   * and again must end itself.
+   * Counts a restart; undefined if the turn must not continue again. A turn that ends its runtime
+   * again and again must end itself.
    */
   #countRestart(turnId: string): number | undefined {
     const counted = this.#deps.store.progress.restarted(turnId);

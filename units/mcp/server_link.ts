@@ -16,14 +16,14 @@ import { readServerFrame, type ServerLine } from "units/mcp/server_side.ts";
 
 /** A live connection. */
 export interface ServerLink {
-  /** Starts to read; called once, when the owner is ready for `onEnd`. */
+  /** Starts to read; called once, when the proxy is ready for `onEnd`. */
   listen(handlers: LinkHandlers): void;
   /** Resolves when the kernel has accepted the bytes; rejects when the server is gone. */
   write(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   close(): void;
 }
 
-/** Callbacks of the link's owner. */
+/** Callbacks of the proxy that uses the link. */
 export interface LinkHandlers {
   /** The next line is not read before this resolves. */
   readonly onLine: (line: ServerLine) => Promise<void>;

@@ -1,7 +1,8 @@
 /**
- * Calls that wait for a human's approval. They are requested at the dial unit, kept alive towards
- * the client, and withdrawn when the client cancels or disconnects. A call leaves the table exactly
- * once: approved, answered, or cancelled without an answer. This module sets no deadline.
+ * Calls that wait for a human's approval. Each approval is requested at the dial unit. Meanwhile
+ * the client gets progress, so that its deadline restarts. A cancelled call withdraws its request;
+ * when the client disconnects, the dial unit may keep it. A call leaves the table exactly once:
+ * approved, answered, or without an answer. This module sets no deadline.
  *
  * @module
  */
@@ -42,8 +43,8 @@ export interface WaitingCalls {
   /** The client no longer wants the answer. */
   withdraw(id: unknown): void;
   /**
-   * Ends all requests; resolves when none is in progress. The calls are not withdrawn: the client
-   * may have ended in a turn that continues.
+   * Disconnects all requests from the dial unit; resolves when none is in progress. None is
+   * withdrawn: the client may have ended in a turn that continues.
    */
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
  * The start of a turn: begins it, or continues one that an earlier runtime began under the same
- * id. Reports what is stored again, because the earlier runtime may have ended before its client
- * received it; the client drops what it has. ADR 0036.
+ * id. Reports stored answers and results again, because the earlier runtime may have ended before
+ * its client received them; the client skips those that it has. ADR 0036.
  *
  * @module
  */

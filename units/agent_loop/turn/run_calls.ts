@@ -1,7 +1,8 @@
 /**
  * Runs the tool calls of one answer: read-only ones in parallel, the others one after the other in
- * the model's order. That a call is sent is in the journal before it is sent, and its result is
- * stored before the next step. Every call gets a result, even if it fails.
+ * the model's order. Each call is marked in the journal before it is sent, and its result is stored
+ * before the next step. A call that fails also gets a result; one that the end of the runtime
+ * stopped gets none.
  *
  * @module
  */
@@ -51,7 +52,7 @@ export function reportedCall(part: CallPart, tools: readonly Tool[]): ReportedCa
   };
 }
 
-/** Runs every call of an answer. Rejects, without the result of a stopped call, at the end. */
+/** Runs every call of an answer. Rejects when the runtime ends and thereby stops a call. */
 export async function runCalls(answer: AnsweredCalls, context: CallContext): Promise<void> {
   const bad = new Map(answer.badCalls.map((call) => [call.callId, call.reason]));
   const calls = answer.calls.map((part) => reportedCall(part, context.tools));
@@ -77,7 +78,7 @@ async function runCall(
   await sink.callStarted(call);
   const started = clock.monotonic();
   const outcome = await outcomeOf(call, fault, context);
-  // What the end of the runtime did to a call is not its result. The turn continues without one.
+  // The call did not fail by itself, so it gets no result: the next runtime continues the turn.
   if (context.isEnding() && outcome.status !== "completed") throw new Error(ENDING);
   await finishCall(call, outcome, Math.max(0, clock.monotonic() - started), context);
 }

@@ -1,7 +1,7 @@
 /**
  * A runtime's permission request, for any wire protocol, and the answer to
  * `session/request_permission`. Denies by default on every path: no decider, a decider that throws,
- * or an agent that offers no suitable option. No I/O.
+ * or a program that offers no suitable option. No I/O.
  *
  * @module
  */

@@ -47,7 +47,7 @@ interface OpenCall extends KnownCall {
   readonly startedMs: number;
 }
 
-/** Name of a tool until the agent names it. */
+/** Name of a tool until the program names it. */
 const UNNAMED = "tool";
 /** Maximum length of a tool name, in characters. */
 const TOOL_NAME_LENGTH_MAX = 256;
@@ -185,7 +185,7 @@ function onCall(state: TurnState, update: Fields): RuntimeUpdate[] {
  * some of them. They send the complete arguments later, with `in_progress` or without a status.
  */
 function isReady({ announced }: OpenCall, { status, rawInput }: Fields): boolean {
-  // Corrected arguments are announced only with the result, so that an agent cannot flood the
+  // Corrected arguments are announced only with the result, so that a program cannot flood the
   // transcript.
   if (status === "in_progress") return announced === undefined || announced === "{}";
   return status === undefined && announced === undefined && !isEmptyInput(rawInput);

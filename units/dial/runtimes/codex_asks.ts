@@ -1,8 +1,8 @@
 /**
- * Requests of `codex app-server` to its client. Commands, file changes and MCP calls are questions
- * for the gate; each is allowed once at most. Elicitations of MCPs and the program's own questions
- * reach a person. What cannot be shown is cancelled, and a notice says so. Unknown requests are
- * answered with an error.
+ * Requests of `codex app-server` to its client. Commands, file changes and MCP calls need a
+ * permission decision, which allows each one once at most. Elicitations of MCPs and the program's
+ * own questions reach a person. A question that cannot be shown is cancelled, and a notice says so.
+ * Unknown requests are answered with an error.
  *
  * @module
  */
@@ -124,7 +124,7 @@ class OpenQuestions implements CodexAsks {
   #askAboutFiles(id: unknown, params: Message): void {
     const callId = textOf(params.itemId);
     const call = callOfItem(this.#items.get(callId)?.item ?? {});
-    // A question must not grant a whole folder, and a change without an item cannot be shown.
+    // A decision must not grant a whole folder, and a change without an item cannot be shown.
     if (call === undefined || (params.grantRoot ?? null) !== null) {
       return void this.#deps.send({ id, result: { decision: "decline" } });
     }
@@ -158,9 +158,9 @@ class OpenQuestions implements CodexAsks {
   }
 
   /**
-   * Returns the call that an MCP approval is about. A server's own question can imitate one, so
-   * only a started call that has no question yet counts. The program never asks about proxied
-   * calls.
+   * Returns the call that a request to approve an MCP call is about. A server's own question can
+   * imitate such a request, so only a started call without a request counts. The program never asks
+   * about proxied calls.
    */
   #callAskedAbout(params: Message): OpenItem | undefined {
     const meta = fieldsOf(params._meta);

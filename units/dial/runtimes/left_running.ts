@@ -1,7 +1,7 @@
 /**
- * What a program has left running beside itself, so that its end would end work: a development
- * server, a build, a watched command. Helpers that it had when it was ready are part of it, and MCP
- * servers start again with it. Reads only.
+ * Finds a process that a program has left running, such as a development server, a build or a
+ * watched command: it would end with the program. Processes that ran when the program became ready
+ * count as part of it. MCP servers do not count, because they start again with it. Reads only.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { McpEntry } from "core/runtimes/mcp_entries.ts";
 
 /** Watches the processes of one program. */
 export interface LeftRunning {
-  /** Marks the running processes as part of the program. */
+  /** Call when the program is ready: processes that run now do not count as left. */
   ready(): void;
   /** Names a process that would be lost with the program; undefined when there is none. */
   find(): string | undefined;

@@ -4,7 +4,7 @@
  * or SDK: ADR 0032.
  *
  * Back-pressure: a line is read only after the updates of the previous one are handed over.
- * Questions of the runtime are answered in parallel, so a person's pending decision blocks nothing
+ * Requests of the runtime are answered in parallel, so a person's pending decision blocks nothing
  * else.
  *
  * @module

@@ -1,7 +1,7 @@
 /**
- * Control requests of a streaming runtime to its client. `can_use_tool` is a question for the gate;
- * its tool `AskUserQuestion` and an `elicitation` of an MCP are questions to a person. Other
- * requests are answered with an error.
+ * Control requests of a streaming runtime to its client. `can_use_tool` requests a permission
+ * decision. For the tool `AskUserQuestion` it is a question to a person, and so is an `elicitation`
+ * of an MCP. Other requests are answered with an error.
  *
  * @module
  */

@@ -82,7 +82,7 @@ export function patchAct(changes: unknown): ToolAct {
   return withAbsolutePaths({ toolClass: "edit", paths });
 }
 
-/** What an ACP program has told about a call. */
+/** What an ACP program has reported about a call. */
 export interface AcpCall {
   readonly kind: string | undefined;
   readonly locations: unknown;

@@ -71,7 +71,7 @@ export async function recoverRemoval(
   return put.ok ? ok(undefined) : put;
 }
 
-/** Lets git remove the folder. What git could not remove, it gets back from the snapshot. */
+/** Lets git remove the folder. If git fails, restores the files from the snapshot and refuses. */
 async function finish(
   deps: RemovalDeps,
   conversation: string,

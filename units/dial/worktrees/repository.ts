@@ -1,6 +1,7 @@
 /**
  * Decides whether the workspace is a repository that can have worktrees: the root of a git
- * repository with files and a commit. A repository whose workspace is itself a worktree can.
+ * repository with files and a commit. The workspace may itself be a worktree of another folder's
+ * repository.
  *
  * @module
  */
@@ -15,7 +16,7 @@ export interface WorkspaceContext {
   readonly workspace: string;
 }
 
-/** Returns the commit on which a new worktree begins. */
+/** Returns the commit on which a new worktree begins; refuses any other kind of workspace. */
 export async function readRepository(
   git: Git,
   context: WorkspaceContext,
