@@ -1,6 +1,6 @@
 /**
  * Requests a human decision about one call through the agent's dial unit. One connection to its
- * local socket sends the question, waits for the decision without a time limit, and claims the
+ * local socket sends the request, waits for the decision without a time limit, and claims the
  * approval right before the call. Every endpoint uses this function. The wait counts against no
  * time limit of the call.
  *
@@ -33,11 +33,11 @@ export interface ApprovalDeps {
   readonly policy: (call: ToolCall) => Promise<Result<string>>;
   /** Tells whether the tool may be destructive; when absent, every tool counts as destructive. */
   readonly isDestructive?: (tool: string) => boolean;
-  /** Called when the question is open. */
+  /** Called when the request is open. */
   readonly onAsked?: (asked: { readonly id: string; readonly expires: number }) => void;
-  /** Aborting it withdraws the question. */
+  /** Aborting it withdraws the request. */
   readonly signal?: AbortSignal;
-  /** Aborting it ends the request without withdrawing the question: the caller may return. */
+  /** Aborting it ends the connection without withdrawing the request: the caller may return. */
   readonly leave?: AbortSignal;
   /** For a caller that is part of a turn: a lost dial unit is then reported after a pause. */
   readonly clock?: Pick<Clock, "sleep">;
@@ -62,7 +62,7 @@ export function createApprovalRequest(deps: ApprovalDeps): AskHuman {
     const leave = () => connection.value.close();
     const withdraw = () =>
       void connection.value.send({ type: "approval_withdraw" }).catch(() => {
-        // The dial unit has ended, so no question is open there.
+        // The dial unit has ended, so no request is open there.
       }).finally(leave);
     deps.signal?.addEventListener("abort", withdraw, { once: true });
     deps.leave?.addEventListener("abort", leave, { once: true });
@@ -80,7 +80,7 @@ export function createApprovalRequest(deps: ApprovalDeps): AskHuman {
     } finally {
       deps.signal?.removeEventListener("abort", withdraw);
       deps.leave?.removeEventListener("abort", leave);
-      // A question that has its answer is not withdrawn by this.
+      // A request that has its decision is not withdrawn by this.
       if (deps.leave?.aborted !== true) withdraw();
     }
   };

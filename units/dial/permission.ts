@@ -192,7 +192,7 @@ async function requestApproval(
   const question = await approvals.ask(call, { policy, isDestructive: true });
   if (!question.ok) return deny(question.error);
   const { approval, outcome, delivered, use, withdraw } = question.value;
-  // The runtime withdrew its question, so the approval is withdrawn too.
+  // The runtime withdrew its request, so the approval is withdrawn too.
   signal?.addEventListener("abort", withdraw, { once: true });
   if (signal?.aborted === true) withdraw();
   try {
