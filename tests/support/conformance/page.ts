@@ -1,6 +1,6 @@
 /**
  * Builds `docs/conformance.md` from the suite's results: every required scenario once, with its
- * result or the reason why it does not apply. Pure.
+ * result or the reason why it was not run. Pure.
  *
  * @module
  */
@@ -15,12 +15,12 @@ export interface RevisionResults {
   readonly client: ReadonlyMap<string, Result>;
 }
 
-const SIGN_IN = "HTTP only: login to a server that is reached by URL; unix sockets have no login";
-/** Returns why a client scenario does not apply; undefined when it does. */
+const SIGN_IN = "not built: sign-in to an MCP that is reached by URL";
+/** Returns why a client scenario is not run; undefined when it is. */
 export function notApplicable(scenario: string): string | undefined {
   if (scenario.startsWith("auth/")) return SIGN_IN;
   return scenario === "http-custom-headers"
-    ? "HTTP only: some tools require arguments in headers too; a socket has no headers. " +
+    ? "not built: some tools require arguments in headers too. " +
       "`mcp call` of a URL does not send such headers, so a server that requires them refuses " +
       "the call"
     : undefined;
@@ -46,14 +46,15 @@ const BY_URL = "HTTP only; run as an MCP that is reached by URL";
 export function conformancePage(version: string, revisions: readonly RevisionResults[]): string {
   return `# Conformance
 
-The official suite is \`@modelcontextprotocol/conformance@${version}\`, with its required sets, run
-offline by \`./dev test conformance\`. It tests every step of a call: proxy, gate and socket. It
-tests both protocol revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes
+The required scenarios of the official suite \`@modelcontextprotocol/conformance@${version}\` run
+offline by \`./dev test conformance\`. They test every step of a call: proxy, gate and socket. They
+test both protocol revisions in use. \`FLEETCTL_GOLDEN=rewrite ./dev test conformance\` writes
 this page. The list of expected failures, \`tests/conformance/expected_failures.yaml\`, is empty.
 
 **As a server.** The suite speaks HTTP. The test's HTTP front gives each client a proxy
 (\`units/mcp/proxy.ts\`, with the gate) on the unix socket of a fixture server. Every message that
-the suite validates against the schema of the revision has passed framing, admission and gate.
+the suite validates against the schema of the revision has passed framing, the checks of
+message form and the gate.
 
 **As a client.** The suite starts the client of \`mcp read\` and \`mcp call\`. The client reaches
 the suite's server through the product's proxy, a separate process, and a unix socket. It answers
@@ -67,7 +68,7 @@ function revisionText({ revision, server, client }: RevisionResults): string {
   return `## ${revision}
 
 Server: ${server.size} of ${server.size} required scenarios pass.
-Client: ${applies} of ${applies} that apply pass, ${client.size - applies} do not apply.
+Client: ${applies} of ${applies} that were run pass, ${client.size - applies} were not run.
 
 | Server scenario | Checks passed | |
 |---|---|---|
@@ -82,5 +83,5 @@ ${[...client].map(([name, result]) => row(name, result, isByUrl(name) ? BY_URL :
 function row(name: string, result: Result, note = ""): string {
   return "checks" in result
     ? `| \`${name}\` | ${result.checks} | ${note} |`
-    : `| \`${name}\` | does not apply | ${result.reason} |`;
+    : `| \`${name}\` | not run | ${result.reason} |`;
 }
