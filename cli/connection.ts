@@ -1,7 +1,7 @@
 /**
- * Whether an agent is connected to the gateway of this host. A single agent is looked up as its
- * owner, several agents with one request as root of this host. A running unit does not prove a
- * connection. Changes nothing.
+ * Whether an agent is connected to its gateway, on this host or another. On this host, one agent is
+ * queried with its owner's identity, several with one request as root of this host. A running unit
+ * does not prove a connection. Changes nothing.
  *
  * @module
  */
@@ -87,7 +87,10 @@ export async function connectionsOf(
   return new Map(found);
 }
 
-/** Returns undefined when the gateway does not support this query: it is older or has no key. */
+/**
+ * Returns undefined when this query is not possible: the gateway is older, or this host has no key
+ * to sign the assertion.
+ */
 async function askAsHost(
   { ports, paths }: VerbContext,
 ): Promise<{ readonly rows: readonly Row[] } | Connection | undefined> {

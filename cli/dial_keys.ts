@@ -1,6 +1,6 @@
 /**
  * Enrolling and revoking dial keys, for agents and for hosts. Each change is one commit in the
- * ledger. Then the planner renders the list that the gateway reads (ADR 0010, ADR 0014). The verbs
+ * ledger. Then a reconcile renders the list that the gateway reads (ADR 0010, ADR 0014). The verbs
  * add what is specific to either kind of holder.
  *
  * @module

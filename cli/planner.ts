@@ -1,7 +1,7 @@
 /**
- * How verbs change a host: collect the facts, optionally try one change, then run the planner, all
- * under one lock. A verb records a ledger change only after the planner accepted it. An interrupted
- * verb therefore leaves no unfulfilled entry.
+ * How verbs change a host: collect the facts, optionally try one change, then reconcile, all under
+ * one lock. `mcp add` records its change only after the host was changed; `mcp remove` and
+ * `agents set` record first, and the next `apply` finishes an interrupted one.
  *
  * @module
  */
@@ -46,7 +46,9 @@ export interface PlanOptions {
   readonly plannedAccounts?: readonly AgentName[];
   /** Receives slow units, as passed by `underAgentLock`. */
   readonly awaitLater?: OnLate;
-  /** Puts trees in place. When absent, missing trees are installed. */
+  /**
+   * Provides the package trees of MCPs. When absent, the default, which installs missing ones.
+   */
   readonly vendor?: Vendor;
 }
 
@@ -144,7 +146,7 @@ export async function underAgentLock(
 /** Set in the environment of verbs that the daemon runs. */
 export const UNDER_DAEMON = "FLEETCTL_UNDER_DAEMON";
 
-/** Runs the planner and shows each step as progress. */
+/** Reconciles the host with these facts and shows each step as progress. */
 export async function reconcileFacts(
   context: VerbContext,
   gathered: Gathered,
@@ -161,7 +163,7 @@ export async function reconcileFacts(
   });
 }
 
-/** Returns the function that shows each planner step as progress. */
+/** Returns the function that shows each step of a reconcile as progress. */
 function stepReporter({ ports, progress, terminal }: VerbContext): (step: StepProgress) => void {
   let begun = 0;
   return (step) => {
@@ -178,7 +180,7 @@ function stepReporter({ ports, progress, terminal }: VerbContext): (step: StepPr
 /**
  * Installs the trees for an agent's verb before it takes the lock, because a download may take
  * minutes. Under the lock nothing is installed: a tree that was not foreseen is left to the next
- * `apply`. Returns undefined for an operator, who decides for the whole host; the planner then
+ * `apply`. Returns undefined for an operator, who decides for the whole host; the reconcile then
  * installs what is missing.
  */
 export async function installFirst(
@@ -227,9 +229,9 @@ export async function followLedger(
 }
 
 /**
- * Returns the report of a verb from a planner report; `last` are its closing lines. For a verb
- * about one agent, faults elsewhere do not count: an operator gets them as warnings, an agent does
- * not see them.
+ * Returns the report of a verb from the report of its reconcile; `last` are its closing lines. For
+ * a verb about one agent, faults elsewhere do not count: an operator gets them as warnings, an agent
+ * does not see them.
  */
 export function planReport(
   report: Report,
@@ -263,7 +265,7 @@ export function planReport(
   };
 }
 
-/** Removes duplicates, because the ledger and the planner may report the same fault. */
+/** Removes duplicates, because the ledger and the reconcile may report the same fault. */
 export function uniqueFaults(faults: readonly Refusal[]): readonly Refusal[] {
   const seen = new Map(faults.map((fault) => [`${fault.code} ${fault.message}`, fault]));
   return [...seen.values()];

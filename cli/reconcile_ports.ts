@@ -1,5 +1,5 @@
 /**
- * Builds the planner's ports from a verb's context. This is the only place, so that `up` and every
+ * Builds the ports of a reconcile from a verb's context. This is the only place, so that `up` and every
  * other verb vendor and write in the same way.
  *
  * @module
@@ -13,7 +13,7 @@ import { ok } from "core/result.ts";
 import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import type { ReconcilePorts, Vendor } from "units/reconcile/run.ts";
 
-/** Returns the planner's ports with this service manager. */
+/** Returns the ports of a reconcile with this service manager. */
 export function reconcilePorts(context: VerbContext, services: ServiceManager): ReconcilePorts {
   return {
     ...context.ports,

@@ -1,6 +1,6 @@
 /**
  * Shared by `webview-gateway remove`, `teams-gateway remove` and `webview-login remove`. The role
- * is deleted from `roles.yaml`, and the marker that names this host from `host.yaml`. The planner
+ * is deleted from `roles.yaml`, and the marker that names this host from `host.yaml`. The reconcile
  * then removes units and rendered files.
  *
  * The role's state is kept and named in the report, unless its deletion is requested. Running the
@@ -116,7 +116,7 @@ interface FileEdits {
   readonly before: HostRoles;
   readonly roles: HostRoles;
   readonly markers: HostMarkers;
-  /** Files to change, the roles first, so that the next run can finish an interrupted planner. */
+  /** Files to change, the roles first, so that the next run can finish an interrupted reconcile. */
   readonly texts: readonly { readonly path: string; readonly text: string }[];
 }
 

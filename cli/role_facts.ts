@@ -1,5 +1,5 @@
 /**
- * The roles of this host as the planner needs them: settings and keys from the ledger, the roles
+ * The roles of this host as a reconcile needs them: settings and keys from the ledger, the roles
  * file, the markers and the secret store. No I/O.
  *
  * @module

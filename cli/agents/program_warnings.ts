@@ -66,8 +66,8 @@ function signInOf({ install, signIn }: RuntimeDefinition, agent: AgentName): rea
 }
 
 /**
- * Returns why the file cannot be executed; undefined when it can. Follows links as `execve` does,
- * but not into the agent's home, because root must not read there.
+ * Returns why the file cannot be executed; undefined when it can, or when its path leads into the
+ * agent's home, where root must not read. Follows links as `execve` does.
  */
 async function faultOf(
   files: Pick<Files, "stat" | "readLink">,

@@ -1,6 +1,6 @@
 /**
  * Stops and starts an agent. The state is recorded in the ledger, so it survives `apply` and a
- * reboot; then the planner runs for this agent. Shared by `agents stop` and `agents start`.
+ * reboot; then the host is reconciled. Shared by `agents stop` and `agents start`.
  *
  * @module
  */
@@ -56,7 +56,7 @@ function nowText({ ports }: VerbContext): string {
   return new Date(ports.clock.now()).toISOString();
 }
 
-/** Starts the dial unit. The planner never starts one itself, so that `mcp add` wakes no agent. */
+/** Starts the dial unit. A reconcile never starts one itself, so that `mcp add` wakes no agent. */
 async function start(context: VerbContext, agent: AgentName): Promise<Result<void>> {
   const services = context.ports.services(context.paths);
   if (!await services.isRunning()) return ok(undefined);

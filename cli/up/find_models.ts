@@ -26,7 +26,7 @@ export interface FoundModel {
   readonly models?: readonly string[];
 }
 
-/** Ports of Ollama, LM Studio, llama.cpp and vLLM, in the order of the attempts. */
+/** Ports of Ollama, LM Studio, llama.cpp and vLLM, in the order of the result. */
 const LOCAL_PORTS = [11434, 1234, 8080, 8000] as const;
 /** Time limit. A local server answers at once, or is too busy to wait for. */
 const LOCAL_MS_MAX = 500;
@@ -87,7 +87,10 @@ async function serverAt(
   };
 }
 
-/** Returns the first model to use; undefined when the endpoint lists none. */
+/**
+ * Returns the model to start with: the first that the server listed, or the provider's newest chat
+ * model; undefined when there is none or the endpoint refuses.
+ */
 export async function firstModel(ports: Ports, found: FoundModel): Promise<string | undefined> {
   if (found.models !== undefined) return found.models[0];
   const address = ADDRESSES[found.provider] ?? "";
@@ -100,7 +103,10 @@ const ADDRESSES: Readonly<Partial<Record<ModelProvider, string>>> = {
   anthropic: "https://api.anthropic.com/v1",
   openai: "https://api.openai.com/v1",
 };
-/** Names of general chat models. Other models generate images, audio or embeddings, or search. */
+/**
+ * Names of plain `gpt-<version>` models and their `-mini`. Everything else is skipped, also some
+ * chat models.
+ */
 const CHAT_MODEL = /^gpt-[0-9.]+(?:-mini)?$/;
 
 /**

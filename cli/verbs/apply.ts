@@ -46,7 +46,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({ isDryRun: invocation.switches.has("dry-run") });
 }
 
-/** Runs the planner. */
+/** Reconciles the whole host, or the target agent. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { target } = context;
   if (target.kind !== "agent") return await underVerbLock(context, () => apply(context, options));

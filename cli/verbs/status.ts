@@ -1,6 +1,6 @@
 /**
  * `fleetctl status`: the host on one screen, its problems, and the next command for each. An
- * operator sees the host, an agent sees itself. Changes nothing; the planner runs dry.
+ * operator sees the host, an agent sees itself. Changes nothing: its reconcile is a dry run.
  *
  * @module
  */
@@ -59,7 +59,7 @@ export function parseOptions(_invocation: Invocation): Result<Options> {
   return ok({});
 }
 
-/** Reads facts and units, and runs the planner dry. */
+/** Reads facts and units, and reconciles as a dry run. */
 export async function run(context: VerbContext, _options: Options): Promise<Result<VerbReport>> {
   const gathered = await readFacts(context);
   if (!gathered.ok) return ok(await unreadable(context, gathered.error));

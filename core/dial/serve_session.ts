@@ -41,8 +41,9 @@ export type Admission =
     readonly provenKey: string | undefined;
     /**
      * Returns why the decision no longer applies, or undefined while it does. Called right before
-     * the session is registered. Only a role that ends sessions once, at the moment of a change,
-     * needs it. A role that polls all sessions finds this one too.
+     * the session is registered. A change during the checks would miss this session, because it is
+     * not registered yet. A role that polls its sessions needs no `withdrawn`: its next poll ends
+     * the session.
      */
     readonly withdrawn?: () => string | undefined;
   }

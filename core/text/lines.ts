@@ -15,7 +15,7 @@ export class LineTooLong extends Error {
 
 /** How to split. */
 export interface LineOptions {
-  /** Does not include the line ending. */
+  /** Does not include the `\n`; a `\r` before it counts. */
   readonly lineBytesMax: number;
   /**
    * How to return a longer line: in pieces (`split`), or only its beginning (`cut`). If absent,
@@ -43,7 +43,7 @@ export class LineSplitter {
   }
 
   /**
-   * Yields the lines that end in this chunk, without their endings. A line may be a view of the
+   * Yields the lines that end in this chunk, without `\n` or `\r\n`. A line may be a view of the
    * chunk. Consume all of them before the next push.
    */
   *push(chunk: Uint8Array): Generator<Uint8Array, void, undefined> {

@@ -23,7 +23,8 @@ import { err, ok, type Result } from "core/result.ts";
 /** Largest accepted YAML text; a shard or a manifest is a few KiB. */
 export const YAML_BYTES_MAX = 256 * 1024;
 /**
- * Number of aliases that may be expanded in one file: enough for a few anchors, too few for a bomb.
+ * Number of times that one anchor may be expanded, nested aliases included: enough for a few uses,
+ * too few for a bomb.
  */
 const ALIASES_MAX = 32;
 /** Number of faults shown for one file. */

@@ -74,9 +74,9 @@ export interface TargetRule {
   /**
    * - `required`: parsing fails.
    * - `host`: the whole host.
-   * - `caller`: the calling agent; an operator must name one.
-   * - `caller_or_host`: the calling agent, or for an operator the whole host.
-   * - `agent_or_host`: the calling agent, or for an operator and an admin agent the whole host.
+   * - `caller`: the calling agent; a caller that is no agent (root) must name one.
+   * - `caller_or_host`: the calling agent; for a caller that is no agent (root), the whole host.
+   * - `agent_or_host`: the calling agent; for root and for an admin agent, the whole host.
    */
   readonly absent: "required" | "host" | "caller" | "caller_or_host" | "agent_or_host";
 }
@@ -89,7 +89,10 @@ export interface Verb {
   readonly options: readonly Option[];
   readonly scope: VerbScope;
   readonly target?: TargetRule;
-  /** The host's own dial unit may run it, on behalf of the fleet's administrator at the gateway. */
+  /**
+   * The dial unit of the host itself (user `fleetctl-host`) may run it, as a job that an admin's
+   * owner requested in the page (`core/dial/host_job.ts`).
+   */
   readonly isHostJob?: true;
   readonly runs: VerbPlace;
   /** Changes the host: it continues when its client disconnects. */

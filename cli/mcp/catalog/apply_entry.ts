@@ -1,6 +1,6 @@
 /**
- * Runs after a catalog change: the planner if an agent of this host has the entry wired, and the
- * report of what waits for a review. Shared by `add`, `upgrade`, `review` and `rollback`, so that
+ * Runs after a catalog change: reconciles if an agent of this host has the entry wired, and builds
+ * the report of what waits for a review. Shared by `add`, `upgrade`, `review` and `rollback`, so that
  * they use the same wording.
  *
  * @module

@@ -1,6 +1,6 @@
 /**
  * `fleetctl agents add`: adds an agent to the ledger, pinned to this host. On a real host it also
- * creates a Unix user. Then it runs the planner.
+ * creates a Unix user. Then it reconciles.
  *
  * @module
  */
@@ -155,7 +155,7 @@ async function make(
 ): Promise<Result<MadeLogin | undefined>> {
   const { ports, paths } = context;
   const author = authorOf(context, "agents add");
-  // Record first: the next `apply` then finishes an interrupted planner.
+  // Record first: the next `apply` then finishes an interrupted reconcile.
   const added = await addAgent(ports, paths, { ...author, record });
   if (!added.ok) return added;
   const user = await ensureUnixUser(context, record.name);

@@ -1,5 +1,5 @@
 /**
- * `fleetctl agents set`: changes the record of an agent and runs the planner. `run_on` can be set
+ * `fleetctl agents set`: changes the record of an agent and reconciles. `run_on` can be set
  * only for an agent that is not pinned. Moving a pinned agent needs an edit of the ledger, because
  * two hosts must agree on it.
  *

@@ -40,7 +40,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({ mcp: mcp.value, isDryRun: invocation.switches.has("dry-run") });
 }
 
-/** Records the delta and runs the planner. */
+/** Records the change, then reconciles. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { mcp, isDryRun } = options;
   const { target } = context;
@@ -57,7 +57,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     if (!before.value.facts.wired.get(name)?.includes(mcp)) return err(notWired(mcp, name));
     const { defaults } = before.value;
     if (!isDryRun) {
-      // Ledger first: the next `apply` then finishes an interrupted planner.
+      // Ledger first: the next `apply` then finishes an interrupted reconcile.
       const recorded = await changeAgent(context.ports, context.paths, {
         ...authorOf(context, "mcp remove"),
         agent: name,

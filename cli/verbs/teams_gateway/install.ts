@@ -1,7 +1,7 @@
 /**
  * `fleetctl teams-gateway install [--cloud NAME|FILE] [--listen ADDR] [--register-listen ADDR]
  * [--file-hosts HOSTS]`: makes this host run the team-chat gateway. It writes the role into
- * `roles.yaml` and runs the planner, so that `apply` keeps the role.
+ * `roles.yaml` and reconciles, so that `apply` keeps the role.
  *
  * Agents register on the private address that the host's own name resolves to. A host without such
  * an address registers its own agents over loopback.
@@ -52,7 +52,7 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
   });
 }
 
-/** Writes the role and runs the planner. */
+/** Writes the role, then reconciles. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   return await underVerbLock(context, () => install(context, options));
 }

@@ -1,6 +1,6 @@
 /**
  * `fleetctl webview-gateway install [--trust assertion|header] [--hosts NAME,NAME]`: makes this
- * host run the gateway. It writes the role into `roles.yaml` and runs the planner, so that `apply`
+ * host run the gateway. It writes the role into `roles.yaml` and reconciles, so that `apply`
  * keeps the role. Without `--trust` an existing gateway keeps its setting; a new one requires the
  * signed assertion of the login proxy.
  *
@@ -56,7 +56,7 @@ function badHost(name: string): Refusal {
   );
 }
 
-/** Writes the role and runs the planner. */
+/** Writes the role, then reconciles. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   return await underVerbLock(context, async () => {
@@ -81,7 +81,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         authorOf(context, "webview-gateway install"),
       );
       if (!state.ok) return state;
-      // Roles file first: the next `apply` then finishes an interrupted planner.
+      // Roles file first: the next `apply` then finishes an interrupted reconcile.
       if (edited.value !== before) {
         await ports.files.write(paths.rolesFile, edited.value, { mode: 0o644 });
       }
