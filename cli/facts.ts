@@ -1,7 +1,7 @@
 /**
  * Collects the inputs of a reconcile as one `Facts`: ledger, catalog, defaults, secrets, runtimes
- * and roles. Reads only, except `ensureState`, which creates what a new root lacks. What cannot be read
- * for one agent or one MCP becomes a fault and hides nothing else.
+ * and roles. Reads only, except `ensureState`, which creates what a new root lacks. What cannot be
+ * read for one agent or one MCP becomes a fault and hides nothing else.
  *
  * @module
  */

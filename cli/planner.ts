@@ -230,8 +230,8 @@ export async function followLedger(
 
 /**
  * Returns the report of a verb from the report of its reconcile; `last` are its closing lines. For
- * a verb about one agent, faults elsewhere do not count: an operator gets them as warnings, an agent
- * does not see them.
+ * a verb about one agent, faults elsewhere do not count: an operator gets them as warnings, an
+ * agent does not see them.
  */
 export function planReport(
   report: Report,

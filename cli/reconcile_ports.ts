@@ -1,6 +1,6 @@
 /**
- * Builds the ports of a reconcile from a verb's context. This is the only place, so that `up` and every
- * other verb vendor and write in the same way.
+ * Builds the ports of a reconcile from a verb's context. This is the only place, so that `up` and
+ * every other verb vendor and write in the same way.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
  * Runs after a catalog change: reconciles if an agent of this host has the entry wired, and builds
- * the report of what waits for a review. Shared by `add`, `upgrade`, `review` and `rollback`, so that
- * they use the same wording.
+ * the report of what waits for a review. Shared by `add`, `upgrade`, `review` and `rollback`, so
+ * that they use the same wording.
  *
  * @module
  */
