@@ -17,7 +17,7 @@ import { fileLocks } from "core/os/file_lock.ts";
 import { isSame, permissionBits, setMeta } from "core/os/file_meta.ts";
 import { syncFolder } from "core/os/folder_sync.ts";
 import { makeLink } from "core/os/link.ts";
-import { readPlain } from "core/os/plain_file.ts";
+import { readHead, readPlain } from "core/os/plain_file.ts";
 
 const FILE_MODE = 0o644;
 const FOLDER_MODE = 0o755;
@@ -37,6 +37,7 @@ export function denoFiles(): Files {
     },
     readBytes,
     readPlain: async (path, of) => readPlain(path, of),
+    readHead: async (path, bytesMax) => readHead(path, bytesMax),
     write: (path, data, options) => writeAtomically(path, data, options ?? {}),
     append: (path, data, mode) => append(path, data, { mode: mode ?? FILE_MODE, sync: false }),
     appendDurably: (path, data, mode) =>

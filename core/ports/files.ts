@@ -14,6 +14,13 @@ export interface WriteOptions {
   readonly gid?: number;
 }
 
+/** The beginning of a regular file. */
+export interface FileHead {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Size of the whole file. */
+  readonly size: number;
+}
+
 /** A held lock; `release` is idempotent. */
 export interface Lock {
   release(): Promise<void>;
@@ -43,6 +50,11 @@ export interface Files {
    * Never blocks.
    */
   readPlain(path: string, of: { bytesMax: number; uid: number }): Promise<string | undefined>;
+  /**
+   * The first bytes of a regular file, at most `bytesMax`; undefined for anything else. Follows no
+   * symbolic link at `path`. Never blocks.
+   */
+  readHead(path: string, bytesMax: number): Promise<FileHead | undefined>;
   /**
    * Writes atomically and durably: a crash leaves the old file or the new one. Never follows a
    * symbolic link at `path`.

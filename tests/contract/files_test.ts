@@ -78,6 +78,27 @@ contract(
   },
 );
 
+contract("readHead() reads the beginning of a plain file and nothing else", async (files, root) => {
+  await files.write(`${root}/a`, "grüße");
+  await files.write(`${root}/empty`, "");
+  await files.ensureDir(`${root}/dir`);
+  await files.symlink(`${root}/a`, `${root}/link`);
+  const cases: readonly (readonly [string, number, string | undefined])[] = [
+    ["a", 100, "grüße"],
+    ["a", 2, "gr"],
+    ["a", 0, ""],
+    ["empty", 10, ""],
+    ["dir", 10, undefined],
+    ["link", 10, undefined],
+    ["none", 10, undefined],
+  ];
+  for (const [name, bytesMax, text] of cases) {
+    const head = await files.readHead(`${root}/${name}`, bytesMax);
+    assert.equal(head && new TextDecoder().decode(head.bytes), text, name);
+    if (name === "a") assert.equal(head?.size, 7);
+  }
+});
+
 contract("sets the mode asked for and 0644 otherwise", async (files, root) => {
   await files.write(`${root}/default`, "");
   await files.write(`${root}/open`, "", { mode: 0o666 });

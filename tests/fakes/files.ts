@@ -70,7 +70,10 @@ export function memoryFiles(
 
 function readingOf(
   tree: FileTree,
-): Pick<Files, "readBytes" | "readText" | "readPlain" | "list" | "stat" | "readLink" | "realPath"> {
+): Pick<
+  Files,
+  "readBytes" | "readText" | "readPlain" | "readHead" | "list" | "stat" | "readLink" | "realPath"
+> {
   const readBytes = async (path: string) => {
     const node = tree.find(path, true);
     if (node === undefined) return undefined;
@@ -88,6 +91,11 @@ function readingOf(
       if (node?.kind !== "file" || node.bytes.length > bytesMax) return undefined;
       if (statOf(node).uid !== uid) return undefined;
       return new TextDecoder().decode(node.bytes);
+    },
+    readHead: async (path, bytesMax) => {
+      const node = tree.find(path, false);
+      if (node?.kind !== "file") return undefined;
+      return { bytes: Uint8Array.from(node.bytes.subarray(0, bytesMax)), size: node.bytes.length };
     },
     list: async (path) => {
       const node = tree.find(path, true);

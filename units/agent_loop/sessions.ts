@@ -18,9 +18,9 @@ import {
   openConversation,
 } from "units/agent_loop/conversation/store.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
+import { createPromptSource } from "units/agent_loop/prompt/system_prompt.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
-import { printInstructions } from "units/agent_loop/turn/instructions.ts";
 import { type ModelSource, runTurn, type TurnContext } from "units/agent_loop/turn/run_turn.ts";
 import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
 
@@ -133,10 +133,11 @@ function turnContext(
   conversation: Conversation,
   cwd: string,
 ): TurnContext {
+  const { agent, home, ports } = context;
   return {
-    agent: context.agent,
+    agent,
     conversation,
-    instructions: printInstructions({ agent: context.agent, cwd, home: context.home }),
+    prompt: createPromptSource({ agent, home, cwd, files: ports.files }),
     model: context.model,
     prepareTools: context.prepareTools,
     tools: () => context.toolsFor(cwd),

@@ -158,15 +158,17 @@ Deno.test("tryLock() sees the lock of another process until that process is kill
 /** Limits for a small file of this process's user. */
 const ANY = { bytesMax: 1_000, uid: Deno.uid() ?? 0 };
 
-Deno.test("readPlain() skips pipes, sockets, and bytes beyond the stated size", () =>
+Deno.test("readPlain() and readHead() skip pipes, sockets, and bytes beyond the size", () =>
   withFolder(async (files, root) => {
     assert.equal(await shell(`mkfifo ${root}/pipe && ln -s ${root}/pipe ${root}/link`), 0);
     using _socket = Deno.listen({ transport: "unix", path: `${root}/socket` });
     for (const name of ["pipe", "link", "socket"]) {
       assert.equal(await files.readPlain(`${root}/${name}`, ANY), undefined, name);
+      assert.equal(await files.readHead(`${root}/${name}`, 100), undefined, name);
     }
     // The kernel reports size 0 for generated files, however much a read returns.
     assert.equal(await files.readPlain("/proc/version", { ...ANY, uid: 0 }), "");
+    assert.equal((await files.readHead("/proc/version", 100))?.bytes.length, 0);
   }));
 
 Deno.test("readPlain() survives a file that is swapped for a pipe and back", () =>

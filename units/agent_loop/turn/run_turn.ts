@@ -15,6 +15,7 @@ import type { Result } from "core/result.ts";
 import { callsOf } from "units/agent_loop/conversation/message.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
+import type { PromptSource } from "units/agent_loop/prompt/system_prompt.ts";
 import type { StepAnswer } from "units/agent_loop/model/answer.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
@@ -40,7 +41,8 @@ export type ModelSource = () => Promise<
 /** What the turns of one session share. */
 export interface TurnContext extends BeginContext {
   readonly agent: string;
-  readonly instructions: string;
+  /** Returns the system prompt; it is read at the start of each turn. */
+  readonly prompt: PromptSource;
   readonly model: ModelSource;
   /** Prepares the MCP servers and reports their faults. */
   readonly prepareTools: McpPool["prepare"];
@@ -96,6 +98,10 @@ async function runSteps(
   const { signal, sink, isEnding } = input;
   const model = await prepare(context, input);
   if (!model.ok) return refused(model.error);
+  const { text: instructions, notices } = await context.prompt(
+    model.value.settings.contextTokens,
+  );
+  for (const notice of notices) await sink.notice("warning", notice);
   const name = model.value.settings.model || DEMO_MODEL;
   tokens.use(name);
   const { journal } = begun;
@@ -114,7 +120,7 @@ async function runSteps(
       ...model.value,
       agent: context.agent,
       conversation,
-      instructions: context.instructions,
+      instructions,
       tools: tools.map(({ name, description, inputSchema }) => ({
         name,
         description,

@@ -1,0 +1,103 @@
+/**
+ * The system prompt that reaches the model: the real runtime process, real files in its home, and a
+ * scripted endpoint that records each request.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { symlink } from "node:fs/promises";
+import type { FakeModel } from "tests/fakes/model_endpoint.ts";
+import { of, withRuntime } from "tests/support/runtime_scene.ts";
+
+Deno.test("a turn gets the instruction file as it is now", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    model.script(...answers(4));
+    await runtime.turn("one");
+    await Deno.writeTextFile(`${home}/AGENTS.md`, "Answer in French.\n");
+    await runtime.turn("two");
+    await runtime.turn("three");
+    await Deno.writeTextFile(`${home}/AGENTS.md`, "Answer in Welsh.\n");
+    const last = await runtime.turn("four");
+    const [none, french, same, welsh] = prompts(model);
+    assert.ok(!none?.includes("# Instruction files"));
+    assert.ok(french?.includes(`<instructions path="${home}/AGENTS.md">\nAnswer in French.\n`));
+    assert.match(french ?? "", /What your owner writes to you wins over every file/);
+    // A provider can cache the prompt only if it is byte for byte the same.
+    assert.equal(same, french);
+    assert.ok(french?.startsWith(none ?? "?"));
+    assert.equal(welsh, french?.replace("French", "Welsh"));
+    assert.deepEqual(of(last.updates, "notice"), []);
+  });
+});
+
+Deno.test("an instruction file of 10 MB is cut with one notice", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    model.script(...answers(2));
+    await Deno.writeTextFile(
+      `${home}/AGENTS.md`,
+      "Use tabs, not spaces, in every file.\n".repeat(284_000),
+    );
+    const first = await runtime.turn("one");
+    const again = await runtime.turn("two");
+    assert.deepEqual(first.outcome, { outcome: "completed" });
+    const size = (await Deno.stat(`${home}/AGENTS.md`)).size;
+    assert.ok(size > 10_000_000);
+    const notice = `The model gets the first 32745 of ${size} bytes of "${home}/AGENTS.md"`;
+    assert.deepEqual(of(first.updates, "notice").map((each) => each.text), [notice]);
+    assert.deepEqual(of(again.updates, "notice"), []);
+    const [prompt = ""] = prompts(model);
+    assert.ok(prompt.length < 40_000);
+    assert.ok(prompt.includes(`every file.\n[the first 32745 of ${size} bytes;`));
+  });
+});
+
+Deno.test("a small window gets less of the instruction files", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    model.script(...answers(1));
+    await Deno.writeTextFile(`${home}/AGENTS.md`, "Be brief and kind.\n".repeat(2_000));
+    assert.deepEqual((await runtime.turn("one")).outcome, { outcome: "completed" });
+    assert.ok((prompts(model)[0]?.length ?? 0) < 6_000);
+  }, { env: { FLEETCTL_CONTEXT_TOKENS: "4000" } });
+});
+
+for (
+  const { name, lay, reason } of [
+    {
+      name: "a pipe",
+      lay: (path: string) => new Deno.Command("mkfifo", { args: [path] }).output(),
+      reason: "it is a device, pipe or socket, must be a regular file",
+    },
+    {
+      name: "a device behind a link",
+      lay: (path: string) => symlink("/dev/zero", path),
+      reason: "it is a link that leads out of",
+    },
+    {
+      name: "a file of another user",
+      lay: (path: string) => symlink("/etc/shadow", path),
+      reason: "it is a link that leads out of",
+    },
+  ]
+) {
+  Deno.test(`a turn runs without an instruction file that is ${name}`, async () => {
+    await withRuntime(async ({ model, runtime, home }) => {
+      model.script(...answers(1));
+      await lay(`${home}/AGENTS.md`);
+      const { outcome, updates } = await runtime.turn("one");
+      assert.deepEqual(outcome, { outcome: "completed" });
+      const [notice] = of(updates, "notice");
+      assert.ok(notice?.text.startsWith(`The model does not get "${home}/AGENTS.md": ${reason}`));
+      assert.ok(!prompts(model)[0]?.includes("# Instruction files"));
+    });
+  });
+}
+
+function answers(count: number) {
+  return Array.from({ length: count }, () => ({ kind: "answer" as const, text: "done" }));
+}
+
+/** The system prompts of all requests. */
+function prompts(model: FakeModel): readonly string[] {
+  return model.requests.map(({ body }) => body.messages[0].content);
+}
