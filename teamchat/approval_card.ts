@@ -8,6 +8,7 @@
  */
 
 import * as z from "zod";
+import { type SpendCard, spendCardOf } from "core/usage/spend_card.ts";
 
 /** An approval request. */
 export interface ApprovalRequest {
@@ -27,6 +28,12 @@ export interface CardDecision {
 }
 
 const VERB = "fleetctl.approval";
+/** What every card begins with. */
+const CARD = {
+  type: "AdaptiveCard",
+  $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
+  version: "1.4",
+} as const;
 /**
  * How many characters of the arguments a card shows. A person approves a longer call on the
  * command line: the agent's dial unit sends the request to team chat only, not to the cockpit.
@@ -35,20 +42,32 @@ const SHOWN_LENGTH_MAX = 4_000;
 
 /** Returns the card. */
 export function approvalCard(request: ApprovalRequest): Readonly<Record<string, unknown>> {
+  const spending = spendCardOf(request);
+  return spending === undefined ? callCard(request) : spendingCard(request, spending);
+}
+
+/** A card that asks the owner to allow more spending. */
+function spendingCard(request: ApprovalRequest, words: SpendCard) {
+  const line = (text: string) => ({ type: "TextBlock", wrap: true, text });
+  return {
+    ...CARD,
+    body: [
+      { ...line(words.title), weight: "bolder" },
+      ...[words.spent, words.mayAllow, words.otherwise].map(line),
+    ],
+    actions: [
+      button(request, { title: words.allow, decision: "approved", style: "positive" }),
+      button(request, { title: "Deny", decision: "denied", style: "destructive" }),
+    ],
+  };
+}
+
+function callCard(request: ApprovalRequest) {
   const shown = JSON.stringify(request.arguments, null, 2);
   const isWhole = shown.length <= SHOWN_LENGTH_MAX;
   const where = request.mcp === undefined ? "" : ` of ${request.mcp}`;
-  const button = (title: string, decision: CardDecision["decision"], style: string) => ({
-    type: "Action.Execute",
-    title,
-    style,
-    verb: VERB,
-    data: { approval_id: request.id, digest: request.digest, decision },
-  });
   return {
-    type: "AdaptiveCard",
-    $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
-    version: "1.4",
+    ...CARD,
     body: [
       {
         type: "TextBlock",
@@ -74,10 +93,24 @@ export function approvalCard(request: ApprovalRequest): Readonly<Record<string, 
     ],
     // A call whose arguments are not fully visible must not be approved with one press.
     actions: [
-      ...(isWhole ? [button("Approve", "approved", "positive")] : []),
-      button("Deny", "denied", "destructive"),
+      ...(isWhole
+        ? [button(request, { title: "Approve", decision: "approved", style: "positive" })]
+        : []),
+      button(request, { title: "Deny", decision: "denied", style: "destructive" }),
     ],
   };
+}
+
+function button(
+  { id, digest }: ApprovalRequest,
+  { title, decision, style }: {
+    readonly title: string;
+    readonly decision: CardDecision["decision"];
+    readonly style: string;
+  },
+) {
+  const data = { approval_id: id, digest, decision };
+  return { type: "Action.Execute", title, style, verb: VERB, data };
 }
 
 const press = z.object({

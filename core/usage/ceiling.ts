@@ -100,10 +100,12 @@ export function printAmount({ unit, count }: Amount): string {
   return `${count / factor}${letter}-tokens`;
 }
 
-/** Returns the amount for people: `5.02 USD`, `200,000 tokens`. */
+/** Returns the amount for people: `5.02 USD`, `200,000 tokens`, `1 token`. */
 export function amountText({ unit, count }: Amount): string {
   if (unit === "usd") return `${count.toFixed(2)} USD`;
-  return `${String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ",")} tokens`;
+  const whole = Math.round(count);
+  const digits = String(whole).replace(/\B(?=(\d{3})+$)/g, ",");
+  return `${digits} ${whole === 1 ? "token" : "tokens"}`;
 }
 
 /** Returns what distinguishes the ceilings of an agent: `day-usd`. */

@@ -64,6 +64,8 @@ export interface CeilingState {
 const NEAR_SHARE = 0.8;
 /** Dollars are compared in millionths; the rest is noise of the multiplication. */
 const MILLIONTH = 1e6;
+/** The smallest amount of dollars that can be allowed. */
+const CENT = 0.01;
 
 /** What a comparison needs. */
 export interface SpendQuestion {
@@ -103,6 +105,32 @@ export function stateOfCeiling(ceiling: Ceiling, question: SpendQuestion): Ceili
 /** Returns the first ceiling that stops the agent. */
 export function stoppingCeiling(states: readonly CeilingState[]): CeilingState | undefined {
   return states.find(({ level }) => level === "reached" || level === "unpriced");
+}
+
+/**
+ * Returns how much more to allow, so that the agent can work on: half the ceiling, and twice what
+ * exceeds the limit, rounded up to 1, 2 or 5 times a power of ten.
+ */
+export function suggestedMore({ ceiling, spent, limit }: CeilingState): number {
+  const least = ceiling.unit === "usd" ? CENT : 1;
+  return rounded(Math.max(ceiling.limit / 2, 2 * (spent - limit), least));
+}
+
+/**
+ * Returns what a press of the owner's card allows; undefined where the owner can allow nothing that
+ * lets the agent continue.
+ */
+export function ownerMore(state: CeilingState): number | undefined {
+  const { level, ownerLeft, spent, limit } = state;
+  if (level !== "reached" || ownerLeft <= spent - limit) return undefined;
+  return Math.min(ownerLeft, suggestedMore(state));
+}
+
+function rounded(count: number): number {
+  const power = 10 ** Math.floor(Math.log10(count));
+  const factor = [1, 2, 5].find((each) => count <= each * power * (1 + 1e-9)) ?? 10;
+  // Cents that a binary fraction cannot hold exactly.
+  return Number((factor * power).toFixed(2));
 }
 
 function levelOf(spent: number, limit: number, isUnpriced: boolean): Level {

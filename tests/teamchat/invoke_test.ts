@@ -5,7 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { approvalCard } from "teamchat/approval_card.ts";
+import { approvalCard, parsePress } from "teamchat/approval_card.ts";
+import { SPEND_MORE, spendRequest } from "core/usage/spend_card.ts";
 import { teamchatTest as test, type TestTeamchat } from "tests/teamchat/fixture.ts";
 
 const NAMES: readonly (readonly [string | undefined, number])[] = [
@@ -70,6 +71,39 @@ test("a question of a program is a message that says where to answer", async (at
   await at.until(() => room.messages.length === 2);
   assert.equal(room.messages[1]?.text, "Ordered.");
   assert.deepEqual(at.kit.violations(), []);
+});
+
+Deno.test("the card of an agent at its ceiling says who may allow how much more", () => {
+  const card = approvalCard({
+    id: "s1",
+    digest: "d1",
+    mcp: undefined,
+    tool: SPEND_MORE,
+    arguments: spendRequest({
+      period: "day",
+      unit: "usd",
+      limit: 5,
+      spent: 5.02,
+      isMinimum: false,
+      more: 2,
+      ownerLeft: 2,
+      until: "2026-11-24 00:00 UTC",
+    }),
+    isDestructive: false,
+  });
+  assert.deepEqual((card.body as { text: string }[]).map(({ text }) => text), [
+    "The daily ceiling of 5 USD is reached",
+    "Spent this day: 5.02 USD.",
+    "The owner may allow 2 USD more until 2026-11-24 00:00 UTC, and an operator any amount.",
+    "Otherwise the turn ends, and the agent pauses until then.",
+  ]);
+  const actions = card.actions as { title: string; data: object; verb: string; type: string }[];
+  assert.deepEqual(actions.map(({ title }) => title), ["Allow 2 USD more", "Deny"]);
+  assert.deepEqual(parsePress({ action: actions[0] }), {
+    id: "s1",
+    digest: "d1",
+    decision: "approved",
+  });
 });
 
 /** A press of the approve button, each under its own id. */

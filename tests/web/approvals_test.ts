@@ -41,6 +41,15 @@ async function takes(of: RunningTurn, state: string): Promise<Readonly<Record<st
   return frame;
 }
 
+/** Folder that receives a picture of each width and theme. */
+const PICTURES = Deno.env.get("FLEETCTL_PICTURES");
+const SIZES = [
+  { width: 390, height: 844 },
+  { width: 768, height: 1024 },
+  { width: 1440, height: 900 },
+  { width: 2560, height: 1440 },
+] as const;
+
 const card = (page: Page) => page.locator(".approval-card");
 
 story("a call that waits is shown with all its arguments, and approved", async (of) => {
@@ -129,6 +138,58 @@ story("a page that is opened later, or again, shows only the calls that wait", a
   await page.reload();
   await page.getByText("A call needs your approval").waitFor();
   await untilText(card(page), /git_push/);
+});
+
+/** An agent at its daily ceiling asks to spend more. */
+const SPEND_MORE = {
+  mcp: "",
+  version: "fleetctl",
+  tool: "spend_more",
+  arguments: {
+    period: "day",
+    ceiling: "5.00 USD",
+    spent: "5.02 USD",
+    allow_more: "2.00 USD",
+    owner_may_allow: "2.00 USD",
+    until: "2026-07-28 00:00 UTC",
+  },
+};
+
+for (const viewport of SIZES) {
+  story(`an agent at its ceiling has its own card, ${viewport.width} px wide`, async (of) => {
+    const { page } = of;
+    await asks(of, "a1");
+    await asks(of, "s1", SPEND_MORE);
+    const spending = page.getByRole("region", {
+      name: "The daily ceiling of 5 USD is reached",
+      exact: true,
+    });
+    for (
+      const text of [
+        "Spent this day: 5.02 USD.",
+        "The owner may allow 2 USD more until 2026-07-28 00:00 UTC, and an operator any amount.",
+        "Otherwise the turn ends, and the agent pauses until then.",
+      ]
+    ) await spending.filter({ hasText: text }).waitFor();
+    await page.getByRole("heading", { name: "A call needs your approval", exact: true }).waitFor();
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      assert.deepEqual(await findings(page), []);
+      const picture = `${PICTURES}/spend-${viewport.width}-${colorScheme}.png`;
+      if (PICTURES !== undefined) await page.screenshot({ path: picture });
+    }
+    await spending.getByRole("button", { name: "Allow 2 USD more", exact: true }).click();
+    const frame = await takes(of, "applied");
+    assert.deepEqual([frame.approval_id, frame.decision], ["s1", "approved"]);
+    await spending.waitFor({ state: "detached" });
+    await untilCount(card(page), 1);
+  }, { viewport });
+}
+
+story("a call that only resembles the card of a ceiling shows its arguments", async (of) => {
+  await asks(of, "s1", { ...SPEND_MORE, arguments: { ...SPEND_MORE.arguments, note: "x" } });
+  await card(of.page).filter({ hasText: '"note": "x"' }).waitFor();
+  await of.page.getByRole("button", { name: "Approve spend_more" }).waitFor();
 });
 
 story("a waiting call is not shown as running until it is decided", async (of) => {

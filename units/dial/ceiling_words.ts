@@ -6,7 +6,8 @@
 
 import { type Refusal, refusal } from "core/errors.ts";
 import { amountText, type Ceiling, printAmount } from "core/usage/ceiling.ts";
-import type { CeilingState } from "core/usage/spend.ts";
+import { type CeilingState, suggestedMore } from "core/usage/spend.ts";
+import { type SpendRequest, spendRequest } from "core/usage/spend_card.ts";
 
 /** Returns the refusal of a turn, or of its next model call. */
 export function ceilingRefusal(agent: string, state: CeilingState): Refusal {
@@ -14,8 +15,8 @@ export function ceilingRefusal(agent: string, state: CeilingState): Refusal {
 }
 
 function reached(agent: string, state: CeilingState): Refusal {
-  const { ceiling: { period, unit, limit }, stretch } = state;
-  const more = printAmount({ unit, count: limit });
+  const { ceiling: { period, unit }, stretch } = state;
+  const more = printAmount({ unit, count: suggestedMore(state) });
   return refusal(
     "ceiling-reached",
     `Cannot use the model: agent "${agent}" has spent ${spentText(state)}, must wait until ` +
@@ -49,14 +50,10 @@ export function pausedText(state: CeilingState): string {
     : `paused: ceiling of this ${ceiling.period} reached, until ${timeText(stretch.until)}`;
 }
 
-/** What the owner sees on the card that asks for more. */
-export function cardArguments(state: CeilingState): Readonly<Record<string, unknown>> {
-  const { ceiling: { unit }, stretch, ownerLeft } = state;
-  return {
-    spent: spentText(state),
-    allow_more: `${amountText({ unit, count: ownerLeft })} until ${timeText(stretch.until)}`,
-    otherwise: "the turn ends, and the agent pauses until then",
-  };
+/** Returns the arguments of the card that asks the owner for `more`. */
+export function cardArguments(state: CeilingState, more: number): SpendRequest {
+  const { ceiling: { period, unit }, stretch } = state;
+  return spendRequest({ ...state, period, unit, more, until: timeText(stretch.until) });
 }
 
 /** Returns `5.02 USD of the 5.00 USD that it may spend this day`. */

@@ -27,9 +27,11 @@ import { createPriceReader, type PriceTable, type TokenCounts } from "core/usage
 import {
   type CeilingState,
   type ModelSpend,
+  ownerMore,
   stateOfCeiling,
   stoppingCeiling,
 } from "core/usage/spend.ts";
+import { SPEND_MORE } from "core/usage/spend_card.ts";
 import { type AllowanceFile, openAllowanceFile } from "units/dial/allowance_file.ts";
 import type { Approvals } from "units/dial/approvals.ts";
 import {
@@ -83,8 +85,6 @@ export interface CeilingDeps {
   readonly onPaused: (reason: string | undefined) => void;
 }
 
-/** Name under which the owner's card appears. */
-const SPEND_MORE = "spend_more";
 /** Version in the card's approval: fleetctl itself requests it, not an MCP. */
 const CARD_VERSION = "fleetctl";
 
@@ -224,12 +224,13 @@ class AgentCeilings implements Ceilings {
   /** Shows the card, if the owner may allow more. Returns whether to compare again. */
   async #askOwner(state: CeilingState, signal: AbortSignal): Promise<boolean> {
     const { approvals, clock, log } = this.#deps;
-    const { ceiling, stretch, ownerLeft, level } = state;
-    if (level !== "reached" || ownerLeft === 0) return false;
+    const { ceiling, stretch } = state;
+    const more = ownerMore(state);
+    if (more === undefined) return false;
     const changed = this.#changed.promise;
     const key = ceilingKey(ceiling);
     const call = { mcp: "", version: CARD_VERSION, tool: SPEND_MORE, origin: DIRECT };
-    const card = await approvals.ask({ ...call, arguments: cardArguments(state) }, {
+    const card = await approvals.ask({ ...call, arguments: cardArguments(state, more) }, {
       policy: `ceiling ${key} ${stretch.since}`,
       isDestructive: false,
     });
@@ -247,7 +248,7 @@ class AgentCeilings implements Ceilings {
       const stored = delivered();
       if (!stored.ok || found.kind !== "approved" || !use(approval.digest).ok) return false;
       log.info("more spending allowed", { by: found.verdict.by, period: ceiling.period });
-      return (await this.#add(ceiling, { more: ownerLeft, byOwner: ownerLeft })).ok;
+      return (await this.#add(ceiling, { more, byOwner: more })).ok;
     } finally {
       stopTimer();
       signal.removeEventListener("abort", onAbort);

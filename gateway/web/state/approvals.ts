@@ -5,6 +5,7 @@
  * @module
  */
 
+import { type SpendCard, spendCardOf } from "core/usage/spend_card.ts";
 import { number, parseJson, record, text } from "gateway/web/state/wire.ts";
 
 /** One call that waits, or whose decision is being sent. */
@@ -22,11 +23,14 @@ export interface ApprovalItem {
   readonly expires: number;
   readonly digest: string;
   readonly decision: "approved" | "denied" | undefined;
+  /** The words of its separate card, for an agent at a spend ceiling. */
+  readonly spending?: SpendCard | undefined;
 }
 
 /** One card. */
 export interface ApprovalGroup {
-  readonly turnId: string;
+  /** Distinguishes it from the other cards. */
+  readonly key: string;
   readonly items: readonly ApprovalItem[];
 }
 
@@ -46,6 +50,7 @@ function parseApproval(value: unknown): ApprovalItem | undefined {
     digest,
     tool,
     mcp: text(given.mcp),
+    spending: spendCardOf({ mcp: text(given.mcp), tool, arguments: given.arguments }),
     version: text(given.version),
     turnId: text(given.turn_id),
     origin: text(given.origin),
@@ -57,14 +62,17 @@ function parseApproval(value: unknown): ApprovalItem | undefined {
   };
 }
 
-/** Groups the calls of each turn into one card, in the order of their first call. */
+/**
+ * Groups the calls of each turn into one card, in the order of their first call. An agent at a
+ * spend ceiling has a separate card.
+ */
 export function groupApprovals(items: readonly ApprovalItem[]): readonly ApprovalGroup[] {
   const groups = new Map<string, ApprovalItem[]>();
   for (const item of items) {
-    const key = item.turnId === "" ? item.id : item.turnId;
+    const key = item.turnId === "" || item.spending !== undefined ? item.id : item.turnId;
     groups.set(key, [...groups.get(key) ?? [], item]);
   }
-  return [...groups].map(([turnId, own]) => ({ turnId, items: own }));
+  return [...groups].map(([key, own]) => ({ key, items: own }));
 }
 
 /**

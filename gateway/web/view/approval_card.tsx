@@ -1,6 +1,7 @@
 /**
  * The cards above the composer: calls that wait for the owner, with all arguments, origin and
- * expiry. Calls of one turn share a card; each is decided separately.
+ * expiry. Calls of one turn share a card; each is decided separately. An agent at a spend ceiling
+ * has a separate card.
  *
  * @module
  */
@@ -16,27 +17,37 @@ import {
   groupApprovals,
 } from "gateway/web/state/approvals.ts";
 import { HoldButton } from "gateway/web/view/hold_button.tsx";
+import { SpendCard } from "gateway/web/view/spend_card.tsx";
 
 /** All cards of the open agent. */
 export function ApprovalCards() {
   const groups = groupApprovals(approvals.value);
   return (
     <>
-      {groups.map(({ turnId, items }) => (
-        <section class="approval-card" key={turnId} aria-label={titleOf(items.length)}>
-          <h2 class="approval-title">{titleOf(items.length)}</h2>
-          <ul role="list">
-            {items.map((item) => (
-              <ApprovalRow
-                item={item}
-                name={cleanLine(callName(item, approvals.value))}
-                key={item.id}
-              />
-            ))}
-          </ul>
-        </section>
-      ))}
+      {groups.map(({ key, items }) => {
+        const [first] = items;
+        return first?.spending === undefined
+          ? <CallCard items={items} key={key} />
+          : <SpendCard item={first} words={first.spending} key={key} />;
+      })}
     </>
+  );
+}
+
+function CallCard({ items }: { readonly items: readonly ApprovalItem[] }) {
+  return (
+    <section class="approval-card" aria-label={titleOf(items.length)}>
+      <h2 class="approval-title">{titleOf(items.length)}</h2>
+      <ul role="list">
+        {items.map((item) => (
+          <ApprovalRow
+            item={item}
+            name={cleanLine(callName(item, approvals.value))}
+            key={item.id}
+          />
+        ))}
+      </ul>
+    </section>
   );
 }
 

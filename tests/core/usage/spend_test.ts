@@ -12,9 +12,11 @@ import { parsePrices, type PriceTable } from "core/usage/prices.ts";
 import {
   type Allowance,
   type ModelSpend,
+  ownerMore,
   type SpendQuestion,
   stateOfCeiling,
   stoppingCeiling,
+  suggestedMore,
 } from "core/usage/spend.ts";
 
 const NOON = Date.parse("2026-11-23T12:00:00Z");
@@ -179,3 +181,25 @@ Deno.test("more turns never lower the level", () => {
     assert.ok(level([...before, next]) >= level(before));
   }));
 });
+
+/** Ceiling, what was spent; suggested amount, and what the owner's card offers. */
+const SUGGESTIONS: readonly (readonly [string, number, number, number | undefined])[] = [
+  ["day=1000-tokens+200-tokens", 1_000, 500, 200],
+  ["day=1000-tokens+200-tokens", 1_199, 500, 200],
+  ["day=1000-tokens+200-tokens", 1_200, 500, undefined],
+  ["day=1000-tokens+9m-tokens", 1_000, 500, 500],
+  ["day=1000-tokens+9m-tokens", 500, 500, undefined],
+  ["day=1000-tokens", 1_400, 1_000, undefined],
+  ["day=1-tokens+9m-tokens", 812, 2_000, 2_000],
+  ["day=1-tokens", 1, 1, undefined],
+  ["day=5usd+2usd", 5_020_000, 5, 2],
+  ["day=3usd", 3_000_000, 2, undefined],
+  ["day=0.01usd+0.05usd", 10_000, 0.01, 0.01],
+];
+
+for (const [text, input, suggested, offered] of SUGGESTIONS) {
+  Deno.test(`${text} with ${input} tokens spent: ${suggested} more is suggested`, () => {
+    const state = stateOfCeiling(ceiling(text), question([{ at: NOON, input }]));
+    assert.deepEqual([suggestedMore(state), ownerMore(state)], [suggested, offered]);
+  });
+}

@@ -179,9 +179,12 @@ Deno.test("an allowance of the owner counts once in a period, also after a resta
   await first.shown();
   assert.equal(first.paused(), undefined);
   assert.deepEqual(first.card()?.arguments, {
-    spent: "1,000 tokens of the 1,000 tokens that it may spend this day",
-    allow_more: "200 tokens until 2026-11-24 00:00 UTC",
-    otherwise: "the turn ends, and the agent pauses until then",
+    period: "day",
+    ceiling: "1,000 tokens",
+    spent: "1,000 tokens",
+    allow_more: "200 tokens",
+    owner_may_allow: "200 tokens",
+    until: "2026-11-24 00:00 UTC",
   });
   first.decide("approved");
   assert.equal((await waits).stop, undefined);
@@ -217,7 +220,7 @@ Deno.test("a turn that waits continues when an operator allows more", async () =
   await shown();
   assert.equal(
     (card()?.arguments as { allow_more: string }).allow_more,
-    "1.00 USD until 2026-11-24 00:00 UTC",
+    "1.00 USD",
   );
   const more = { period: "day", amount: { unit: "usd", count: 2 }, by: "the operator" } as const;
   const allowed = await ceilings.allow(more);
