@@ -47,9 +47,12 @@ export type Answer = Pick<Parameters<typeof sendAnswer>[1], "action" | "values">
 
 /** A person who decides about approvals and answers questions; without one, none is expected. */
 export interface Person {
-  readonly decide?: (asked: GatedEvent["payload"]) => Verdict;
+  /** Undefined leaves the approval undecided. */
+  readonly decide?: (asked: GatedEvent["payload"]) => Verdict | undefined;
   /** Undefined cancels the turn instead. */
   readonly answer?: (asked: GatedEvent["payload"]) => Answer | undefined;
+  /** How the turn ends; `completed` when absent, or `cancelled` after a cancel. */
+  readonly ends?: "interrupted";
 }
 
 /** The scene that a test gets. */
@@ -68,6 +71,8 @@ export interface GatedScene {
   turnWith(text: string, person: Person): Promise<readonly GatedEvent[]>;
   /** Changes the rules of the server `bench` while everything runs. */
   rule(rules: Readonly<Record<string, string>>): Promise<void>;
+  /** Kills the program. */
+  killProgram(): Promise<void>;
   /** Ends the dial unit and its program, and starts both again. */
   restart(): Promise<void>;
 }
@@ -130,6 +135,7 @@ export async function withGatedProgram(
         questionStates: () => questionStates(at),
         turnWith: (text, person) => runTurn(at, text, person),
         rule: (rules) => Deno.writeTextFile(paths.gate("bench"), gateText(rules)),
+        killProgram: () => killChildren(dial.pid),
         restart: async () => {
           await dial.kill("SIGTERM");
           dial = await start();
@@ -166,7 +172,17 @@ async function questionStates(at: At) {
   return answer.value.questions.map(({ state }) => state);
 }
 
-async function runTurn(at: At, text: string, { decide, answer }: Person) {
+/** Kills the processes that a process has started, but not their children. */
+async function killChildren(pid: number): Promise<void> {
+  for await (const { name } of Deno.readDir(`/proc/${pid}/task`)) {
+    const children = await Deno.readTextFile(`/proc/${pid}/task/${name}/children`);
+    for (const child of children.split(" ").filter((id) => id !== "")) {
+      Deno.kill(Number(child), "SIGKILL");
+    }
+  }
+}
+
+async function runTurn(at: At, text: string, { decide, answer, ends }: Person) {
   const events: GatedEvent[] = [];
   const stop = new AbortController();
   const ended = await runLocalTurn(at, { agent: AGENT, text, by: "the operator" }, {
@@ -186,17 +202,14 @@ async function runTurn(at: At, text: string, { decide, answer }: Person) {
       if (kind !== "approval_asked") return;
       assert.ok(decide !== undefined, `no question was expected: ${JSON.stringify(payload)}`);
       const { approval_id: id, digest } = payload as { approval_id: string; digest: string };
-      const decided = await sendDecision(at, {
-        id,
-        digest,
-        by: "the operator",
-        ...decide(payload),
-      });
+      const verdict = decide(payload);
+      if (verdict === undefined) return;
+      const decided = await sendDecision(at, { id, digest, by: "the operator", ...verdict });
       assert.ok(decided.ok, JSON.stringify(decided));
     },
   });
   assert.ok(ended.ok, JSON.stringify(ended));
-  const wanted = stop.signal.aborted ? "cancelled" : "completed";
+  const wanted = ends ?? (stop.signal.aborted ? "cancelled" : "completed");
   assert.equal(ended.value.end.outcome, wanted, JSON.stringify(ended.value.end));
   return events;
 }

@@ -17,6 +17,7 @@ import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
 import { createStates, type States } from "units/dial/agent_states.ts";
 import type { Approvals } from "units/dial/approvals.ts";
 import { openCeilings } from "units/dial/ceilings.ts";
+import { joinCutNotes } from "units/dial/cut_table.ts";
 import type { DialConfig } from "units/dial/config.ts";
 import { loadDialKey } from "units/dial/key_file.ts";
 import { createConversations } from "units/dial/conversations.ts";
@@ -145,7 +146,8 @@ export async function startDialUnit(
   options.asks?.open(personQuestions);
   const runtime = startRuntime(unit, states, personQuestions);
   const spending = await openSpending(unit, states, approvals);
-  const handlers = { runtime, ceilings: spending.ceilings, ...pending.handlers };
+  const cuts = joinCutNotes(connections.map(({ store }) => store.cuts));
+  const handlers = { runtime, ceilings: spending.ceilings, cuts, ...pending.handlers };
   const journals = await startConnections(unit, connections, handlers);
   const conversations = createConversations({ ...unit, connections, runtime });
   const served = { ...outgoing, ...spending, approvals, personQuestions, turns, conversations };

@@ -25,6 +25,7 @@ export function joinApprovalStores(first: DialStore, ...more: readonly DialStore
     approvals: {
       find: (id) => holderOf(id)?.approvals.find(id),
       open: () => all.flatMap((store) => [...store.approvals.open()]),
+      ofTurn: (turnId) => all.flatMap((store) => [...store.approvals.ofTurn(turnId)]),
       newest: (count) => all.flatMap((store) => [...store.approvals.newest(count)]).slice(0, count),
     },
   };

@@ -24,6 +24,8 @@ create index if not exists approvals_open on approvals (place) where is_open = 1
 export interface ApprovalTable {
   find(id: string): Approval | undefined;
   open(): readonly Approval[];
+  /** Those of a turn, oldest first. */
+  ofTurn(turnId: string): readonly Approval[];
   /** The newest ones, newest first. */
   newest(limit: number): readonly Approval[];
   /** Writes one approval; call it only inside a transaction. */
@@ -34,6 +36,9 @@ export interface ApprovalTable {
 export function openApprovalTable(db: Database): ApprovalTable {
   const find = db.prepare("select body from approvals where approval_id = ?");
   const open = db.prepare("select body from approvals where is_open = 1 order by place");
+  const ofTurn = db.prepare(
+    "select body from approvals where body ->> '$.turnId' = ? order by place",
+  );
   const newest = db.prepare("select body from approvals order by place desc limit ?");
   const put = db.prepare(
     "insert into approvals (approval_id, is_open, body) values (?, ?, ?) " +
@@ -50,6 +55,7 @@ export function openApprovalTable(db: Database): ApprovalTable {
       return row === undefined ? undefined : read(row);
     },
     open: () => open.all().map(read),
+    ofTurn: (turnId) => ofTurn.all(turnId).map(read),
     newest: (limit) => newest.all(limit).map(read),
     put: (approval, isOpen) => {
       put.run(approval.id, isOpen ? 1 : 0, JSON.stringify(approval));

@@ -10,6 +10,7 @@
 import { defined } from "core/defined.ts";
 import { namedConversation } from "core/dial/conversation.ts";
 import type { Ceilings } from "units/dial/ceilings.ts";
+import type { CutNotes } from "units/dial/cut_table.ts";
 import type { InboundFrame } from "units/dial/client_session.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { CLOSE } from "core/dial/frames.ts";
@@ -60,6 +61,10 @@ export interface TurnHandlers {
   readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
   /** The agent's spend ceilings, if it has any. */
   readonly ceilings?: Ceilings | undefined;
+  /** Notes about turns that were cut off, of all gateways. */
+  readonly cuts: CutNotes;
+  /** Ends the open approvals of a turn that does not continue. */
+  readonly withdrawApprovals: (turnId: string) => void;
   /** Called once a turn has ended. */
   readonly onEnded: (turnId: string) => void;
   /** Called when a turn continues in a new process of the runtime. */
@@ -147,6 +152,8 @@ export async function openGatewayConnection(
         log,
         images: createTurnImages(deps.turnFolder),
         ceilings: given.ceilings,
+        cuts: given.cuts,
+        withdrawApprovals: given.withdrawApprovals,
         onEnded: given.onEnded,
         onResumed: given.onResumed,
         exclusive: deps.exclusive,

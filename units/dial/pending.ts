@@ -27,7 +27,7 @@ export type Waiting = "approval" | "question";
 export interface Pending {
   readonly approvals: Approvals;
   readonly personQuestions: PersonQuestions;
-  readonly handlers: Omit<TurnHandlers, "runtime" | "ceilings">;
+  readonly handlers: Omit<TurnHandlers, "runtime" | "ceilings" | "cuts">;
   /** Stops all timers; what is open stays open. */
   close(): void;
 }
@@ -72,6 +72,7 @@ export function openPending({ own, teams, onWaiting, ...shared }: PendingDeps): 
     personQuestions,
     close: () => approvals.close(),
     handlers: {
+      withdrawApprovals: (turnId) => approvals.turnEnded(turnId),
       onResumed: (turnId) => approvals.turnResumed(turnId),
       onEnded: (turnId) => {
         approvals.turnEnded(turnId);

@@ -8,7 +8,9 @@
 
 import type { Database } from "core/ports/databases.ts";
 import type { Result } from "core/result.ts";
+import { canonicalJson } from "core/risk/call.ts";
 import { writeSql } from "core/store/sql_write.ts";
+import { cutText } from "core/text/cut_text.ts";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 
 /** SQL of the table. */
@@ -18,9 +20,21 @@ create table if not exists progress (
   kind text not null,
   id text not null,
   name text not null default '',
+  arguments text not null default '',
   primary key (turn_id, kind, id)
 ) strict, without rowid;
 `;
+
+/** A call that was announced. */
+export interface NotedCall {
+  /** MCP and tool. */
+  readonly name: string;
+  /** Its arguments as canonical JSON, cut; empty when they have no such form. */
+  readonly arguments: string;
+}
+
+/** Maximum length of the arguments of a call that is noted, in bytes. */
+const ARGUMENTS_BYTES_MAX = 1_024;
 
 /** What was recorded of a turn. */
 export interface TurnProgress {
@@ -28,10 +42,12 @@ export interface TurnProgress {
   readonly goesOn: boolean;
   /** Ids of whole messages. */
   readonly messages: ReadonlySet<string>;
-  /** Announced calls: their tools by id. */
-  readonly calls: ReadonlyMap<string, string>;
+  /** Announced calls by id. */
+  readonly calls: ReadonlyMap<string, NotedCall>;
   /** Ids of calls that have a result. */
   readonly results: ReadonlySet<string>;
+  /** Those of them that ended with their turn, without an answer of the tool. */
+  readonly stopped: ReadonlySet<string>;
 }
 
 /** Reads and writes what was recorded. */
@@ -54,9 +70,13 @@ interface NotedEvent {
 
 /** Opens the table of a prepared database. */
 export function openProgressTable(db: Database): ProgressTable {
-  const rows = db.prepare("select kind, id, name from progress where turn_id = ?");
+  const rows = db.prepare("select kind, id, name, arguments from progress where turn_id = ?");
   const put = db.prepare(
     "insert or ignore into progress (turn_id, kind, id, name) values (?, ?, ?, ?)",
+  );
+  const putCall = db.prepare(
+    "insert into progress (turn_id, kind, id, name, arguments) values (?, 'tool_call', ?, ?, ?) " +
+      "on conflict do update set arguments = excluded.arguments",
   );
   const count = db.prepare(
     "select count(*) as n from progress where turn_id = ? and kind = 'restart'",
@@ -72,8 +92,15 @@ export function openProgressTable(db: Database): ProgressTable {
       return {
         goesOn: ids("begin").length > 0,
         messages: new Set(ids("message")),
-        calls: new Map(calls.map((row) => [String(row.id), String(row.name)])),
+        calls: new Map(calls.map((row) => [
+          String(row.id),
+          { name: String(row.name), arguments: String(row.arguments) },
+        ])),
         results: new Set(ids("tool_result")),
+        stopped: new Set(
+          found.filter((row) => row.kind === "tool_result" && row.name === STOPPED)
+            .map((row) => String(row.id)),
+        ),
       };
     },
     restarted: (turnId) =>
@@ -86,23 +113,40 @@ export function openProgressTable(db: Database): ProgressTable {
     note: (turnId, { kind, payload }) => {
       if (turnId === undefined) return;
       if (kind === "tool_call") {
-        put.run(turnId, kind, String(payload.call_id), toolName(payload));
+        const call = notedCall(payload);
+        putCall.run(turnId, String(payload.call_id), call.name, call.arguments);
       } else if (kind === "message") put.run(turnId, kind, String(payload.message_id), "");
-      else if (kind === "tool_result") put.run(turnId, kind, String(payload.call_id), "");
-      else return;
+      else if (kind === "tool_result") {
+        const name = payload.status === STOPPED ? STOPPED : "";
+        put.run(turnId, kind, String(payload.call_id), name);
+      } else return;
       clear.run(turnId);
     },
     forget: (turnId) => void forget.run(turnId),
   };
 }
 
-function toolName({ mcp, tool }: Readonly<Record<string, unknown>>): string {
-  return typeof mcp === "string" ? `${mcp} / ${tool}` : String(tool);
+/** Status of a call that ended with its turn. */
+const STOPPED = "stopped";
+
+function argumentText(given: unknown): string {
+  try {
+    return cutText(canonicalJson(given ?? {}), ARGUMENTS_BYTES_MAX).text;
+  } catch {
+    // Nested too deep, which no approval may be.
+    return "";
+  }
 }
 
-/** Returns the ids of the calls without a result. */
-export function openCalls({ calls, results }: TurnProgress): readonly string[] {
-  return [...calls.keys()].filter((id) => !results.has(id));
+/** Returns a call as it is noted. */
+export function notedCall(call: {
+  readonly mcp?: unknown;
+  readonly tool?: unknown;
+  readonly arguments?: unknown;
+}): NotedCall {
+  const { mcp, tool } = call;
+  const name = typeof mcp === "string" && mcp !== "" ? `${mcp} / ${tool}` : String(tool);
+  return { name, arguments: argumentText(call.arguments) };
 }
 
 /** Whether an earlier process of the runtime has reported this. */

@@ -24,6 +24,7 @@ import {
   type ApprovalTable,
   openApprovalTable,
 } from "units/dial/approval_table.ts";
+import { CUT_TABLE, type CutNote, type CutTable, openCutTable } from "units/dial/cut_table.ts";
 import { NOTE_TABLE, type NoteTable, openNoteTable } from "units/dial/note_table.ts";
 import {
   openProgressTable,
@@ -93,6 +94,8 @@ export interface TurnMove {
   readonly text?: string;
   /** Whether the runtime can continue the turn after a restart. */
   readonly goesOn?: boolean;
+  /** What the next turns of its conversation say about it. */
+  readonly cut?: CutNote;
 }
 
 /** What waits for a person, stored together with the event about it. */
@@ -121,6 +124,8 @@ export interface DialStore {
   readonly questions: Omit<QuestionTable, "put">;
   /** Notes for the runtime's next turn. */
   readonly notes: NoteTable;
+  /** Notes about turns that were cut off; written only through `append`. */
+  readonly cuts: Omit<CutTable, "put">;
   /** What was recorded of running turns; events are noted only through `append`. */
   readonly progress: Pick<ProgressTable, "of" | "restarted">;
   /** Tokens of turns; written only through `append`. */
@@ -156,11 +161,13 @@ export async function openDialStore(
   const db = await databases.open(path);
   db.transaction(() => {
     db.exec(TABLES);
-    addColumnsOfTurns(db);
+    addColumns(db, "turns", ["conversation text", "files text"]);
     db.exec(APPROVAL_TABLE);
     db.exec(QUESTION_TABLE);
     db.exec(NOTE_TABLE);
+    db.exec(CUT_TABLE);
     db.exec(PROGRESS_TABLE);
+    addColumns(db, "progress", ["arguments text not null default ''"]);
     db.exec(USAGE_TABLE);
     const put = db.prepare("insert or ignore into meta (name, value) values (?, ?)");
     put.run("epoch", newEpoch);
@@ -170,14 +177,15 @@ export async function openDialStore(
 }
 
 /**
- * Adds the columns to a store of an older version, whose turns are of the default conversation and
- * have no files.
+ * Adds columns to a store of an older version, whose turns are of the default conversation and have
+ * no files, and whose calls have no arguments.
  */
-function addColumnsOfTurns(db: Database): void {
-  const rows = db.prepare("select name from pragma_table_info('turns')").all();
-  const columns = rows.map(({ name }) => name);
-  for (const added of ["conversation", "files"]) {
-    if (!columns.includes(added)) db.exec(`alter table turns add column ${added} text`);
+function addColumns(db: Database, table: string, columns: readonly string[]): void {
+  const rows = db.prepare("select name from pragma_table_info(?)").all(table);
+  const known = rows.map(({ name }) => name);
+  for (const column of columns) {
+    const isKnown = known.includes(column.split(" ")[0]!);
+    if (!isKnown) db.exec(`alter table ${table} add column ${column}`);
   }
 }
 
@@ -185,6 +193,7 @@ class SqliteDialStore implements DialStore {
   readonly approvals: ApprovalTable;
   readonly questions: QuestionTable;
   readonly notes: NoteTable;
+  readonly cuts: CutTable;
   readonly progress: ProgressTable;
   readonly usage: UsageTable;
   readonly #db: Database;
@@ -203,6 +212,7 @@ class SqliteDialStore implements DialStore {
     this.approvals = openApprovalTable(db);
     this.questions = openQuestionTable(db);
     this.notes = openNoteTable(db);
+    this.cuts = openCutTable(db);
     this.progress = openProgressTable(db);
     this.usage = openUsageTable(db);
     const meta = (name: string) => String(this.#sql.meta.get(name)?.value ?? "");
@@ -359,13 +369,14 @@ class SqliteDialStore implements DialStore {
       : { origin: String(row.origin), isRunning: row.state === "running" };
   }
 
-  #move({ turnId, to, text, goesOn }: TurnMove, lastSeq: number): void {
+  #move({ turnId, to, text, goesOn, cut }: TurnMove, lastSeq: number): void {
     if (to === "running") {
       this.#sql.begin.run(text ?? null, turnId);
       if (goesOn === true) this.progress.begin(turnId);
       return;
     }
     this.progress.forget(turnId);
+    if (cut !== undefined) this.cuts.put(cut);
     this.#sql.end.run(lastSeq, turnId);
     this.#sql.forget.run(this.#dropped, TURN_LIMITS.endedTurnsKept);
   }

@@ -12,19 +12,20 @@
  * @module
  */
 
-import { defined } from "core/defined.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import { errorText, type Refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import type { Ceilings } from "units/dial/ceilings.ts";
+import type { CutNotes } from "units/dial/cut_table.ts";
 import { spendStop } from "units/dial/turn_spend.ts";
 import type { RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
-import { isReported, openCalls } from "units/dial/progress_table.ts";
+import { isReported } from "units/dial/progress_table.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
+import { REASON_LENGTH_MAX, recordTurnEnd } from "units/dial/turn_end.ts";
 import {
   CANCELLED,
   CANCELLED_BETWEEN,
@@ -61,6 +62,10 @@ export interface RunnerDeps {
   readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
   /** The agent's spend ceilings, if it has any; compared before each turn. */
   readonly ceilings?: Pick<Ceilings, "check"> | undefined;
+  /** Notes about turns that were cut off. */
+  readonly cuts: CutNotes;
+  /** Ends the open approvals of a turn that does not continue. */
+  readonly withdrawApprovals: (turnId: string) => void;
   /** Called when the end of a turn is on disk. */
   readonly onEnded?: (turnId: string) => void;
   /** Called when a turn continues in a new process of the runtime. */
@@ -71,9 +76,6 @@ export interface RunnerDeps {
 const RESTARTS_MAX = 5;
 /** Pause before a runtime that does not start is tried again; it grows with each restart. */
 const NOT_STARTED_MS = 2_000;
-
-/** Maximum length of a reason, which may contain a program's last output, in characters. */
-const REASON_LENGTH_MAX = 4_000;
 
 /** Starts the runner, first with the turns that an earlier process left running. */
 export function startTurnRunner(deps: RunnerDeps): TurnRunner {
@@ -91,6 +93,8 @@ interface Running {
   session?: RuntimeSession;
   /** Why the turn continues; undefined in its first process. */
   restart?: string;
+  /** Cut turns that its text reports. */
+  reports?: readonly string[];
   /** Ends the preparation of its folder, and the wait at a ceiling. */
   readonly stop: AbortController;
 }
@@ -265,7 +269,10 @@ class SerialRunner implements TurnRunner {
       await recorder.record([{ at, turnId, kind: "notice", payload }], { isControl: true });
       return store.find(turnId)?.text ?? turn.text;
     }
-    const text = session.ok ? [...store.notes.take(), turn.text].join("\n\n") : turn.text;
+    const cuts = session.ok ? this.#deps.cuts.of(turn.conversation) : [];
+    running.reports = cuts.map((cut) => cut.turnId);
+    const notes = session.ok ? [...cuts.map((cut) => cut.text), ...store.notes.take()] : [];
+    const text = [...notes, turn.text].join("\n\n");
     const goesOn = session.ok && session.value.goesOn === true;
     await this.#recordStart(running, { text, goesOn });
     return text;
@@ -304,6 +311,8 @@ class SerialRunner implements TurnRunner {
     const isOurs = this.#isClosed && outcome.outcome !== "completed" &&
       !this.#cancelled.has(turnId);
     await this.#end(turnId, isOurs ? STOPPED : outcome);
+    // After another end the program may have forgotten the message.
+    if (outcome.outcome === "completed") this.#forgetCuts(running.reports ?? []);
     onBusy(false);
     return false;
   }
@@ -373,28 +382,16 @@ class SerialRunner implements TurnRunner {
     return ending;
   }
 
-  async #recordEnd(turnId: string, { outcome, code, reason }: TurnOutcome): Promise<void> {
-    const { recorder, clock, store, log } = this.#deps;
-    const payload = {
-      outcome,
-      ...defined({ code, reason: reason?.slice(0, REASON_LENGTH_MAX) }),
-    };
-    const at = clock.now();
-    const open = openCalls(store.progress.of(turnId)).map((callId) => ({
-      at,
-      turnId,
-      kind: "tool_result",
-      payload: { call_id: callId, status: "stopped", text: OPEN_CALL_TEXT, duration_ms: 0 },
-    }));
-    await recorder.record([...open, { at, turnId, kind: "turn_ended", payload }], {
-      move: { turnId, to: "ended" },
-      isControl: true,
-    });
+  async #recordEnd(turnId: string, outcome: TurnOutcome): Promise<void> {
+    await recordTurnEnd(turnId, outcome, this.#deps);
     this.#cancelled.delete(turnId);
     this.#deps.onEnded?.(turnId);
-    log.info("turn ended", { turn: turnId, outcome, code });
+  }
+
+  #forgetCuts(turnIds: readonly string[]): void {
+    if (turnIds.length === 0) return;
+    const dropped = this.#deps.cuts.drop(turnIds);
+    // The next turn reports them again.
+    if (!dropped.ok) this.#deps.log.error("note not dropped", { code: dropped.error.code });
   }
 }
-
-/** Text of a call whose turn ended before its result. */
-const OPEN_CALL_TEXT = "[outcome unknown: the turn ended while this call ran]";

@@ -72,6 +72,8 @@ async function withTurns(
     images: createTurnImages(memoryTurnFolder()),
     exclusive: (job) => job(),
     onPreview: () => {},
+    cuts: store.cuts,
+    withdrawApprovals: () => {},
     onResumed: () => {},
     onBusy: () => {},
     worktrees: { prepare },

@@ -172,3 +172,59 @@ test("a turn ends if its runtime does not start again", async (at, cockpit) => {
   assert.equal(end?.payload.code, "runtime-not-started");
   await unit.close();
 });
+
+/** Leaves a call open in its first turn; then answers, and keeps what the model reads. */
+function cutOnce(cut: () => void) {
+  const read: string[] = [];
+  const script = async ({ text, report }: TurnStage): Promise<TurnOutcome> => {
+    read.push(text);
+    if (read.length > 1) return text.endsWith("fail") ? { outcome: "failed" } : DONE;
+    await report({ kind: "tool_call", callId: "c1", mcp: "x", tool: "t", arguments: { n: 1 } });
+    cut();
+    return await hang();
+  };
+  return { read, script };
+}
+
+const LOST_CALL = /^\[interrupted: x \/ t \(c1\) \{"n":1\}: outcome unknown: /m;
+const CUT_EVENTS = [
+  "tool_call c1",
+  "tool_result [outcome unknown: the turn ended while this call ran]",
+  "notice The turn was cut off during calls. x / t (c1): outcome unknown: the turn ended while " +
+  "this call ran. The agent reads this before its next turn",
+];
+
+test("the model reads what a cut turn lost until it has completed a turn", async (at, cockpit) => {
+  const { read, script } = cutOnce(() => driver.kill());
+  const driver = scriptedRuntime(script);
+  const unit = await startTestDial({ url: at.dialUrl, driver });
+  const turnId = await cockpit.post("go");
+  const events = await cockpit.follow(({ kind }) => kind === "turn_ended");
+  assert.deepEqual(words(events, turnId).slice(3), [...CUT_EVENTS, "turn_ended runtime-died"]);
+  for (const text of ["fail", "and now?", "go on"]) {
+    const id = await cockpit.post(text);
+    await cockpit.follow((event) => event.kind === "turn_ended" && event.turn_id === id);
+  }
+  assert.deepEqual(read.map((text) => LOST_CALL.test(text)), [false, true, true, false]);
+  assert.deepEqual([read[0], read[3]], ["go", "go on"]);
+  assert.match(read[2] ?? "", /was cut off: it died\. [^]*\n\nand now\?$/);
+  await unit.close();
+});
+
+test("the model reads what a turn lost with its dial unit", async (at, cockpit) => {
+  const host = liveHost({ seed: 7, clock: hastyClock() });
+  const reached = Promise.withResolvers<void>();
+  const { read, script } = cutOnce(reached.resolve);
+  const first = await startTestDial({ url: at.dialUrl, host, driver: scriptedRuntime(script) });
+  const turnId = await cockpit.post("go");
+  await reached.promise;
+  await first.close();
+  const second = await startTestDial({ url: at.dialUrl, host, driver: scriptedRuntime(script) });
+  const later = await cockpit.post("and now?");
+  const events = await cockpit.follow((event) =>
+    event.kind === "turn_ended" && event.turn_id === later
+  );
+  assert.deepEqual(words(events, turnId).slice(3), [...CUT_EVENTS, "turn_ended dial-stopped"]);
+  assert.match(read[1] ?? "", LOST_CALL);
+  await second.close();
+});
