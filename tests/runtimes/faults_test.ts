@@ -97,8 +97,11 @@ for (const program of wantedPrograms()) {
       assert.deepEqual((await turn("the colour is violet")).outcome, { outcome: "completed" });
       await untilWritten(home, "the colour is violet");
       model.script({ kind: "hang", text: "half an answer" });
+      let arrived = "";
       const { outcome, text } = await turn("the number is seven", async (update) => {
-        if (update.kind !== "text_delta") return;
+        if (update.kind === "text_delta") arrived += update.text;
+        // The text arrives in pieces.
+        if (update.kind !== "text_delta" || arrived !== "half an answer") return;
         for (const line of await processesOf(home)) Deno.kill(Number.parseInt(line), "SIGKILL");
       });
       assert.deepEqual([outcome.outcome, outcome.code], ["interrupted", "runtime-ended"]);
