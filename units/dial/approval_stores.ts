@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { Approval } from "core/risk/approval.ts";
 import type { ApprovalDeps } from "units/dial/approvals.ts";
 import type { DialStore } from "units/dial/store.ts";
 
@@ -24,9 +25,17 @@ export function joinApprovalStores(first: DialStore, ...more: readonly DialStore
     },
     approvals: {
       find: (id) => holderOf(id)?.approvals.find(id),
-      open: () => all.flatMap((store) => [...store.approvals.open()]),
+      open: () => byTime(all.flatMap((store) => [...store.approvals.open()])),
       ofTurn: (turnId) => all.flatMap((store) => [...store.approvals.ofTurn(turnId)]),
-      newest: (count) => all.flatMap((store) => [...store.approvals.newest(count)]).slice(0, count),
+      newest: (count) => {
+        // The order of a store stays, where the time is equal.
+        const oldestFirst = all.flatMap((store) => store.approvals.newest(count).toReversed());
+        return byTime(oldestFirst).slice(-count).toReversed();
+      },
     },
   };
+}
+
+function byTime(approvals: readonly Approval[]): readonly Approval[] {
+  return approvals.toSorted((one, other) => one.askedAt - other.askedAt);
 }

@@ -72,8 +72,8 @@ export interface Approvals {
   ): Promise<Result<Question>>;
   decide(decision: Decision): Result<Approval>;
   /**
-   * Open ones, oldest first; then ended ones among the 50 newest, last asked first. With several
-   * gateways, the approvals of the first one precede the others, also among these 50.
+   * Open ones, oldest first; then ended ones among the 50 newest, last asked first. The approvals
+   * of all gateways are in one order.
    */
   list(): readonly Approval[];
   find(id: string): Approval | undefined;

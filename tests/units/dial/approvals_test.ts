@@ -17,6 +17,7 @@ import { overSocket } from "tests/units/dial/over_socket.ts";
 import { type Approvals, openApprovals, type Question } from "units/dial/approvals.ts";
 import { answerApprovals } from "units/dial/local_approvals.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
+import { joinApprovalStores } from "units/dial/approval_stores.ts";
 import { openDialStore } from "units/dial/store.ts";
 
 const CALL = {
@@ -418,3 +419,38 @@ async function untilAsked(approvals: Approvals) {
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
 }
+
+Deno.test("list() orders the approvals of all gateways by time, then limits them", async () => {
+  const host = memoryHost();
+  const own = await openDialStore(host.databases, "/dial.db", "epoch");
+  const teams = await openDialStore(host.databases, "/teamchat.db", "epoch");
+  const approvals = openApprovals({
+    agent: "mia",
+    store: joinApprovalStores(own, teams),
+    clock: host.clock,
+    random: host.random,
+    log: host.log,
+    onStored: () => {},
+    onWaiting: () => {},
+  });
+  teams.accept({ turnId: "t1", text: "go", origin: "owner" });
+  teams.append([], { turnId: "t1", to: "running" });
+  const inTeams = await asked(approvals);
+  await host.clock.advance(1);
+  teams.append([], { turnId: "t1", to: "ended" });
+  const inOwn = await asked(approvals);
+  const ids = () => approvals.list().map(({ id }) => id);
+  assert.deepEqual(ids(), [inTeams.approval.id, inOwn.approval.id], "open ones, oldest first");
+  for (let n = 0; n < 60; n++) {
+    await host.clock.advance(1);
+    (await asked(approvals)).withdraw();
+  }
+  await host.clock.advance(1);
+  teams.accept({ turnId: "t2", text: "go", origin: "owner" });
+  teams.append([], { turnId: "t2", to: "running" });
+  const last = await asked(approvals);
+  last.withdraw();
+  assert.equal(ids()[2], last.approval.id, "the newest one that has ended");
+  assert.equal(ids().length, 52);
+  approvals.close();
+});
