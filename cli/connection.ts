@@ -231,5 +231,5 @@ async function whyOffline(context: VerbContext, agent: AgentRecord): Promise<Con
   if (dialKeys !== undefined && key !== undefined && !dialKeys.includes(key)) {
     return { state, reason: "its dial key is not enrolled", key };
   }
-  return { state, reason: "its dial unit must be" };
+  return { state, reason: "its dial unit has no connection" };
 }

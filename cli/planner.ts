@@ -157,7 +157,7 @@ export async function reconcileFacts(
   const machine = reconcilePorts(context, ports.services(paths));
   return await reconcile(gathered.facts, vendor === undefined ? machine : { ...machine, vendor }, {
     ...how,
-    isAgents: !isOperator(context.caller),
+    byAgent: !isOperator(context.caller),
     keepDaemon: context.env[UNDER_DAEMON] === "1",
     onStep: stepReporter(context),
   });

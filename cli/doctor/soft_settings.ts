@@ -74,8 +74,8 @@ function gatewaySettings({ roles, markers, agents }: SoftInputs): readonly SoftS
       setting: "host.dial_require_key",
       value: "false",
       means: keyless.length === 0
-        ? "an agent without a recorded key is admitted by its address alone"
-        : `admitted by their address alone until their first key is recorded: ${
+        ? "an agent without a recorded key is admitted by its name and its owner's address alone"
+        : `admitted by name and owner's address alone until their first key is recorded: ${
           names(keyless.map(({ name }) => name))
         }`,
       run: ["fleetctl agents key list", "fleetctl host set dial_require_key true"],
@@ -130,7 +130,7 @@ function agentSettings({ agents, hosts, hostname }: SoftInputs): readonly SoftSe
     ...(hosts < 2 || unpinned.length === 0 ? [] : [{
       setting: "run_on",
       value: "empty",
-      means: `run on all ${hosts} hosts at once and poll in parallel: ${names(unpinned)}`,
+      means: `run on all ${hosts} hosts at once: ${names(unpinned)}`,
       run: unpinned.map((name) => `fleetctl agents set ${name} --run-on ${hostname}`),
     }]),
   ];

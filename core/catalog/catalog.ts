@@ -36,7 +36,7 @@ export interface CatalogFault {
 /**
  * The MCPs that this host knows. `entries` is sorted by name. `readCatalog` puts each name in
  * either `entries` or `faults`. `addLastGoodEntries` (`cli/last_good_catalog.ts`) may add the last
- * good entry to a name with a fault: the planner renders that entry, and `findEntry` still refuses
+ * good entry to a name with a fault: reconcile renders that entry, and `findEntry` still refuses
  * the name.
  */
 export interface Catalog {

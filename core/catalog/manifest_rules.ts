@@ -101,14 +101,15 @@ export function parsePermissions(read: FieldReader): ServerPermissions {
   return {
     net: read.strings(
       path("net"),
-      (text) => NET_TARGET.test(text) ? undefined : 'must be host, host:port or "*"',
+      (text) => NET_TARGET.test(text) ? undefined : 'must be host, host:port, *.host or "*"',
     ),
     read: read.strings(path("read"), checkFolder),
     write: read.strings(path("write"), checkFolder),
     env: read.strings(path("env"), checkVariableName),
     run: read.strings(
       path("run"),
-      (text) => PROGRAM.test(text) ? undefined : "must be a program name or an absolute path",
+      (text) =>
+        PROGRAM.test(text) ? undefined : "must be a program name, an absolute path or {lib}/…",
     ),
     sys: read.strings(
       path("sys"),

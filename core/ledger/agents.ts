@@ -1,7 +1,7 @@
 /**
  * Adds, changes and removes one agent in the ledger. Edits the text of its shard, checks rules
  * across shards under the lock (one agent per e-mail and owner), and makes one commit per call.
- * Creates no users and renders nothing: the planner does that.
+ * Creates no users and renders nothing: reconcile does that.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
  * All facts that determine the desired state of a host, as one value. The callers (`up`, `apply`,
  * `mcp add`, …) build it from the ledger, the catalog and the settings. The renderers and the
- * planner see nothing else. Types and total functions only, no I/O.
+ * plan see nothing else. Types and total functions only, no I/O.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * Observes the current state: files with mode and owner, client configs with their owners' rights,
- * units from the service manager. Reads only. The planner compares it with the desired state.
+ * units from the service manager. Reads only. The plan compares it with the desired state.
  *
  * @module
  */
@@ -47,7 +47,7 @@ export interface InputHashes {
   readonly softInputs: string;
 }
 
-/** Everything that the planner compares. */
+/** Everything that the plan compares. */
 export interface Observed {
   /** By path; absent paths do not exist. */
   readonly entries: ReadonlyMap<string, ObservedEntry>;

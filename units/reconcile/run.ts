@@ -58,7 +58,7 @@ export interface ReconcileOptions {
   /** Scope of this run; the whole host when absent. */
   readonly scope?: Scope;
   /** An agent requested this run: its home may delay others at the lock only for a short time. */
-  readonly isAgents?: boolean;
+  readonly byAgent?: boolean;
   /** Agents whose accounts do not exist yet, but will before the run that a dry run simulates. */
   readonly plannedAccounts?: readonly AgentName[];
   /**
@@ -90,7 +90,7 @@ export async function reconcile(
 ): Promise<Result<Report>> {
   const { files } = ports;
   const { paths } = facts;
-  const isShort = options.scope !== undefined && options.isAgents === true;
+  const isShort = options.scope !== undefined && options.byAgent === true;
   const homes = ports.openHomes(isShort ? OWN_HOME_MS_MAX : HOME_MS_MAX);
   try {
     if (options.dryRun === true) return await reconcileLocked(facts, ports, homes, options);
