@@ -45,8 +45,11 @@ export interface TurnRecord {
   readonly text: string;
 }
 
-/** Returns the runtime's command line, from the tree, and the minimal environment that it needs. */
-export function runtimeCommand() {
+/**
+ * Returns the runtime's command line, from the tree, and the minimal environment that it needs.
+ * `net` is the host of its endpoint.
+ */
+export function runtimeCommand(net = "127.0.0.1") {
   return {
     command: DENO,
     args: [
@@ -60,7 +63,7 @@ export function runtimeCommand() {
       "--allow-run",
       "--allow-env",
       "--allow-sys",
-      "--allow-net=127.0.0.1",
+      `--allow-net=${net}`,
       `${TREE}units/agent_loop/main.ts`,
     ],
     env: {
@@ -70,17 +73,22 @@ export function runtimeCommand() {
   };
 }
 
-/** Starts the runtime of agent `ada` in `home`; a second start in the same home resumes. */
+/**
+ * Starts the runtime of agent `ada` in `home`; a second start in the same home resumes. `net` is
+ * the host of its endpoint, if it is not on loopback; `workdir` its working folder, if not `home`.
+ */
 export async function startRuntime(
   home: string,
   env: Readonly<Record<string, string>> = {},
+  net?: string,
+  workdir = home,
 ): Promise<RuntimeProcess> {
   const definition = shippedDefinitions().get("runtime-b");
   if (definition === undefined) throw new Error("runtime-b is not shipped");
   const children: Child[] = [];
   const processes = systemProcesses();
   const log = recordingLog();
-  const run = runtimeCommand();
+  const run = runtimeCommand(net);
   const created = createDriver(
     {
       ...definition,
@@ -107,6 +115,7 @@ export async function startRuntime(
       paths: pathsUnder(home),
       stateDir: home,
       env: { ...run.env, ...env },
+      workdir,
     },
   );
   const session = await created.start();

@@ -154,6 +154,16 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     batch: 1,
   },
   {
+    name: "eval",
+    what: "ten tasks of the built-in runtime against a scripted model",
+    holds: below(/^tests\/eval\/.*_test\.ts$/),
+    quick: false,
+    needs: [],
+    prepares: [],
+    uses: [],
+    batch: 1,
+  },
+  {
     name: "runtimes",
     what: "real agent programs, unchanged, against a scripted model",
     holds: below(/^tests\/runtimes\/.*_test\.ts$/),
