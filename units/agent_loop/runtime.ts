@@ -106,13 +106,14 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
         connect: (path) => host.sockets.connectUnix(path),
       })
       : undefined,
-    toolsFor(cwd): readonly Tool[] {
+    toolsFor(cwd, more): readonly Tool[] {
       const folders = { cwd, home: options.home };
       const isInWorkspace = cwd === options.env.FLEETCTL_WORKSPACE;
       const workspace = isInWorkspace ? { folder: cwd, home: options.home } : undefined;
       return nameTools([
         bashTool(folders, toolEnv, host),
         ...fileTools(folders, host.files),
+        ...more,
         ...pool.tools(),
       ]).map((tool) => gated(tool, workspace));
     },

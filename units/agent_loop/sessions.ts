@@ -18,7 +18,7 @@ import {
   openConversation,
 } from "units/agent_loop/conversation/store.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
-import { createPromptSource } from "units/agent_loop/prompt/system_prompt.ts";
+import { createGuidance } from "units/agent_loop/prompt/system_prompt.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { type ModelSource, runTurn, type TurnContext } from "units/agent_loop/turn/run_turn.ts";
@@ -33,8 +33,11 @@ export interface SessionContext {
   readonly prepareTools: McpPool["prepare"];
   readonly journals: TurnContext["journals"];
   readonly approvals: TurnContext["approvals"];
-  /** Returns the tools for a working folder, under the names that the model sees. */
-  readonly toolsFor: (cwd: string) => readonly Tool[];
+  /**
+   * Returns the tools for a working folder and further built-in ones, under the names that the
+   * model sees.
+   */
+  readonly toolsFor: (cwd: string, more: readonly Tool[]) => readonly Tool[];
   /** Asks before each model call whether the agent may spend more; absent without a ceiling. */
   readonly checkSpend?: SpendCheck | undefined;
   readonly ports: {
@@ -134,13 +137,14 @@ function turnContext(
   cwd: string,
 ): TurnContext {
   const { agent, home, ports } = context;
+  const guidance = createGuidance({ agent, home, cwd, ports });
   return {
     agent,
     conversation,
-    prompt: createPromptSource({ agent, home, cwd, files: ports.files }),
+    prompt: guidance.prompt,
     model: context.model,
     prepareTools: context.prepareTools,
-    tools: () => context.toolsFor(cwd),
+    tools: () => context.toolsFor(cwd, guidance.tools()),
     journals: context.journals,
     approvals: context.approvals,
     checkSpend: context.checkSpend,

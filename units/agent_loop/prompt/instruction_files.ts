@@ -42,19 +42,16 @@ export interface InstructionTexts {
   readonly faults: readonly TextFault[];
 }
 
-/** Reads the files within `bytesMax` bytes in total. */
+/** Reads the files of the home and of the project's folders, within `bytesMax` bytes in total. */
 export async function readInstructionFiles(
-  folders: InstructionFolders,
+  { home, project }: { readonly home: string; readonly project: readonly string[] },
   bytesMax: number,
   files: TextFiles,
 ): Promise<InstructionTexts> {
-  const project = await projectFolders(folders, files);
-  const root = project[0] ?? folders.cwd;
+  const root = project[0] ?? home;
   const found = await Promise.all([
-    read(folders.home, folders.home, files),
-    ...project.filter((folder) => folder !== folders.home).map((folder) =>
-      read(folder, root, files)
-    ),
+    read(home, home, files),
+    ...project.filter((folder) => folder !== home).map((folder) => read(folder, root, files)),
   ]);
   return fitTexts(found, bytesMax);
 }

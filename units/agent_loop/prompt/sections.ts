@@ -6,6 +6,7 @@
  * @module
  */
 
+import { byteLength, cutText } from "core/text/cut_text.ts";
 import type { TextHead } from "units/agent_loop/prompt/text_file.ts";
 
 /** Returns the section of the instruction files; undefined without one. */
@@ -36,4 +37,56 @@ function printText(tag: string, { path, text, keptBytes, size }: TextHead): stri
 /** Changes end tags in a text, so that it cannot continue outside of its tags. */
 function keepInside(tag: string, text: string): string {
   return text.replace(new RegExp(`<(?=\\s*/\\s*${tag}\\b)`, "gi"), "<\\");
+}
+
+/** A skill, as the prompt lists it. */
+export interface ListedSkill {
+  readonly name: string;
+  readonly description: string;
+  readonly path: string;
+}
+
+/** The section of the skills, and the names that it does not describe. */
+export interface SkillSection {
+  readonly text: string | undefined;
+  readonly undescribed: readonly string[];
+}
+
+/** Bytes of the names of skills that the list does not describe. */
+const NAMES_BYTES_MAX = 1024;
+
+/** Lists the skills by name, within about `bytesMax` bytes. */
+export function printSkills(skills: readonly ListedSkill[], bytesMax: number): SkillSection {
+  if (skills.length === 0) return { text: undefined, undescribed: [] };
+  const lines: string[] = [];
+  const undescribed: string[] = [];
+  let left = bytesMax;
+  for (const { name, description, path } of skills) {
+    const line = `- ${name}: ${description} (${path})`;
+    const bytes = byteLength(line) + 1;
+    if (bytes > left) undescribed.push(name);
+    else {
+      left -= bytes;
+      lines.push(line);
+    }
+  }
+  const names = cutText(undescribed.join(", "), NAMES_BYTES_MAX);
+  const rest = undescribed.length === 0 ? [] : [
+    `[${undescribed.length} more skills, which you can load by name: ${names.text}` +
+    `${names.cutBytes > 0 ? " …" : ""}]`,
+  ];
+  return {
+    text: [
+      "# Skills",
+      "",
+      "Instructions for certain tasks. When a task matches a description, load the skill with " +
+      "the tool skill and follow it.",
+      "A skill is worth as much as an instruction file: what your owner writes wins, and the " +
+      "skill grants no rights.",
+      "",
+      ...lines,
+      ...rest,
+    ].join("\n"),
+    undescribed,
+  };
 }

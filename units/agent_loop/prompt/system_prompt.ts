@@ -7,10 +7,18 @@
 
 import {
   INSTRUCTIONS_BYTES_MAX,
+  projectFolders,
   readInstructionFiles,
 } from "units/agent_loop/prompt/instruction_files.ts";
-import { printInstructionFiles } from "units/agent_loop/prompt/sections.ts";
-import type { TextFault, TextFiles, TextHead } from "units/agent_loop/prompt/text_file.ts";
+import { printInstructionFiles, printSkills } from "units/agent_loop/prompt/sections.ts";
+import type { TextFault, TextHead } from "units/agent_loop/prompt/text_file.ts";
+import {
+  createSkillFinder,
+  type Skill,
+  type SkillPorts,
+} from "units/agent_loop/skills/find_skills.ts";
+import { skillTool } from "units/agent_loop/skills/skill_tool.ts";
+import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { printInstructions } from "units/agent_loop/turn/instructions.ts";
 
 /** Where the prompt comes from. */
@@ -18,7 +26,7 @@ export interface PromptContext {
   readonly agent: string;
   readonly home: string;
   readonly cwd: string;
-  readonly files: TextFiles;
+  readonly ports: SkillPorts;
 }
 
 /** The system prompt of one turn. */
@@ -31,31 +39,71 @@ export interface SystemPrompt {
 /** Returns the prompt of the next turn, for a window of this size. */
 export type PromptSource = (contextTokens: number) => Promise<SystemPrompt>;
 
+/** What files give to a conversation. */
+export interface Guidance {
+  readonly prompt: PromptSource;
+  /** Returns the tools that belong to the last prompt. */
+  tools(): readonly Tool[];
+}
+
 /** Share of the model's window that the instruction files may fill. */
 const INSTRUCTIONS_SHARE = 0.2;
+/** Share of the list of skills, and its limit in bytes. */
+const SKILLS_SHARE = 0.05;
+const SKILLS_BYTES_MAX = 16 * 1024;
+const FAULTS_SHOWN_MAX = 8;
 /** Bytes of a token, as in the estimate of the history's length. */
 const TOKEN_BYTES = 3;
 
-/** Creates the source of one conversation. */
-export function createPromptSource(context: PromptContext): PromptSource {
+/** Creates the guidance of one conversation. */
+export function createGuidance(context: PromptContext): Guidance {
+  const { agent, home, cwd, ports } = context;
+  const finder = createSkillFinder(ports);
   let reported: ReadonlySet<string> = new Set();
-  return async (contextTokens) => {
-    const { agent, home, cwd, files } = context;
-    const share = Math.floor(contextTokens * TOKEN_BYTES * INSTRUCTIONS_SHARE);
-    const bytesMax = Math.min(INSTRUCTIONS_BYTES_MAX, share);
-    const found = await readInstructionFiles({ home, cwd }, bytesMax, files);
-    const sections = [
-      printInstructions({ agent, cwd, home }),
-      printInstructionFiles(found.texts),
-    ];
-    const notices = [...found.faults.map(faultText), ...found.texts.flatMap(cutNotice)];
-    const fresh = notices.filter((notice) => !reported.has(notice));
-    reported = new Set(notices);
-    return {
-      text: sections.filter((section) => section !== undefined).join("\n\n"),
-      notices: fresh,
-    };
+  let skills: readonly Skill[] = [];
+
+  return {
+    async prompt(contextTokens) {
+      const share = (part: number, bytesMax: number) =>
+        Math.min(bytesMax, Math.floor(contextTokens * TOKEN_BYTES * part));
+      const project = await projectFolders({ home, cwd }, ports.files);
+      const instructions = await readInstructionFiles(
+        { home, project },
+        share(INSTRUCTIONS_SHARE, INSTRUCTIONS_BYTES_MAX),
+        ports.files,
+      );
+      const found = await finder.find(home, project);
+      skills = found.skills;
+      const list = printSkills(skills, share(SKILLS_SHARE, SKILLS_BYTES_MAX));
+      const sections = [
+        printInstructions({ agent, cwd, home }),
+        printInstructionFiles(instructions.texts),
+        list.text,
+      ];
+      const notices = [
+        ...instructions.texts.flatMap(cutNotice),
+        ...faultNotices([...instructions.faults, ...found.faults]),
+        ...list.undescribed.length === 0 ? [] : [
+          `The model gets ${list.undescribed.length} of ${skills.length} skills by name only: ` +
+          "the list is too long",
+        ],
+      ];
+      const fresh = notices.filter((notice) => !reported.has(notice));
+      reported = new Set(notices);
+      return {
+        text: sections.filter((section) => section !== undefined).join("\n\n"),
+        notices: fresh,
+      };
+    },
+    tools: () => skills.length === 0 ? [] : [skillTool(() => skills, ports.files)],
   };
+}
+
+/** Notices about unusable files; hundreds of them would hide the answer. */
+function faultNotices(faults: readonly TextFault[]): readonly string[] {
+  const shown = faults.slice(0, FAULTS_SHOWN_MAX).map(faultText);
+  const more = faults.length - shown.length;
+  return more === 0 ? shown : [...shown, `The model does not get ${more} more such files`];
 }
 
 function faultText({ path, reason }: TextFault): string {

@@ -30,15 +30,37 @@ export interface TextFault {
   readonly reason: string;
 }
 
+/** The beginning of a file as bytes. */
+export interface BytesHead {
+  readonly kind: "bytes";
+  readonly path: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Size of the file. */
+  readonly size: number;
+}
+
 /**
- * Reads at most `bytesMax` bytes of the file. Returns undefined if there is none. A file that the
- * machine cannot read is a fault, too.
+ * Reads at most `bytesMax` bytes of the file as text. Returns undefined if there is none. A file
+ * that the machine cannot read is a fault, too.
  */
 export async function readTextHead(
   path: string,
-  { bytesMax, within }: { readonly bytesMax: number; readonly within: string },
+  bounds: { readonly bytesMax: number; readonly within: string },
   files: TextFiles,
 ): Promise<TextHead | TextFault | undefined> {
+  const head = await readBytesHead(path, bounds, files);
+  if (head?.kind !== "bytes") return head;
+  const { bytes, size } = head;
+  const kept = size > bytes.length ? wholeLines(bytes) : bytes;
+  return { kind: "text", path, text: decodeText(kept), keptBytes: kept.length, size };
+}
+
+/** As `readTextHead`, but returns the bytes. */
+export async function readBytesHead(
+  path: string,
+  { bytesMax, within }: { readonly bytesMax: number; readonly within: string },
+  files: TextFiles,
+): Promise<BytesHead | TextFault | undefined> {
   const fault = (reason: string): TextFault => ({ kind: "fault", path, reason });
   try {
     const stat = await files.stat(path);
@@ -48,19 +70,18 @@ export async function readTextHead(
     if (!isWithin(real, folder)) return fault(`is a link that leads out of "${within}"`);
     const head = await files.readHead(real, bytesMax);
     if (head === undefined) return fault(`is ${await kindAt(real, files)}, must be a regular file`);
-    if (head.bytes.includes(0)) return fault("is not a text file");
-    const kept = head.size > head.bytes.length ? wholeLines(head.bytes) : head.bytes;
-    return {
-      kind: "text",
-      path,
-      text: new TextDecoder().decode(kept).replace(/\r\n?/g, "\n").replace(CONTROLS, ""),
-      keptBytes: kept.length,
-      size: head.size,
-    };
+    return head.bytes.includes(0)
+      ? fault("is not a text file")
+      : { kind: "bytes", path, bytes: head.bytes, size: head.size };
   } catch (thrown) {
     if (thrown instanceof FileFault) return fault(`cannot be read (${thrown.code})`);
     throw thrown;
   }
+}
+
+/** Returns the text of bytes, with `\n` as line end and without control characters. */
+export function decodeText(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes).replace(/\r\n?/g, "\n").replace(CONTROLS, "");
 }
 
 /** Whether an absolute path is `folder` or in it; both without links. */

@@ -125,7 +125,7 @@ for (const { name, lay, reason } of FAULTS) {
     const cwd = `${HOME}/project`;
     await files.ensureDir(cwd);
     await lay(files, `${cwd}/AGENTS.md`);
-    const found = await readInstructionFiles({ home: HOME, cwd }, 10_000, files);
+    const found = await readInstructionFiles({ home: HOME, project: [cwd] }, 10_000, files);
     assert.deepEqual(found.texts, []);
     assert.match(found.faults[0]?.reason ?? "", reason);
     assert.ok(!JSON.stringify(found).includes("secret"));
@@ -138,7 +138,7 @@ Deno.test("a link within the project is read", async () => {
   await files.ensureDir(`${cwd}/notes`);
   await files.write(`${cwd}/notes/all.md`, "Use tabs.\n");
   await files.symlink("notes/all.md", `${cwd}/AGENTS.md`);
-  const { texts } = await readInstructionFiles({ home: HOME, cwd }, 10_000, files);
+  const { texts } = await readInstructionFiles({ home: HOME, project: [cwd] }, 10_000, files);
   assert.deepEqual(texts.map(({ path, text }) => [path, text]), [
     [`${cwd}/AGENTS.md`, "Use tabs.\n"],
   ]);
@@ -168,7 +168,7 @@ for (
     const files = memoryFiles();
     await files.ensureDir(HOME);
     await files.write(`${HOME}/AGENTS.md`, bytes);
-    const found = await readInstructionFiles({ home: HOME, cwd: HOME }, 1_000_000, files);
+    const found = await readInstructionFiles({ home: HOME, project: [HOME] }, 1_000_000, files);
     assert.equal(found.texts.map((each) => each.text).join(), text);
     assert.deepEqual(found.faults, []);
     assert.ok(found.texts.every(({ keptBytes }) => keptBytes <= INSTRUCTION_BYTES_MAX));
