@@ -33,6 +33,8 @@ export interface BootedHost {
   bridge(port: number): Promise<{ readonly socket: string; close(): Promise<void> }>;
   /** Boots again, as `systemctl reboot` inside does; bridges close. */
   reboot(): Promise<void>;
+  /** Ends every process at once, as a loss of power does, and boots again; bridges close. */
+  crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -183,6 +185,14 @@ export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
       await before?.output;
       boot = undefined;
       assert.equal(ended?.code, REBOOT_CODE, "the host was to boot again");
+      await start();
+    },
+    crash: async () => {
+      const before = boot;
+      await shell(processes, 'kill -s KILL "$1"', [String(before?.leader)]);
+      await before?.launcher.exited;
+      await before?.output;
+      boot = undefined;
       await start();
     },
     stop,

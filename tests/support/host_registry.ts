@@ -30,15 +30,8 @@ export async function registryInside(
       void pass(inside, Number(port), open);
     }
   })();
-  await host.must(
-    "systemd-run",
-    "--quiet",
-    `--unit=${unit}`,
-    "--collect",
-    "socat",
-    `TCP-LISTEN:${at},bind=127.0.0.1,fork,reuseaddr`,
-    `UNIX-CONNECT:${socket}`,
-  );
+  await Deno.writeTextFile(`${host.root}/etc/systemd/system/${unit}`, unitText(at, socket));
+  await host.must("systemctl", "enable", "--quiet", "--now", unit);
   await poll("a registry inside", async () => {
     const seen = await host.must("ss", "-Hltn", `sport = :${at}`);
     return seen.trim() === "" ? undefined : true;
@@ -46,12 +39,21 @@ export async function registryInside(
   return {
     url: `http://127.0.0.1:${at}/`,
     async [Symbol.asyncDispose]() {
-      await host.exec(["systemctl", "stop", unit]);
+      await host.exec(["systemctl", "disable", "--quiet", "--now", unit]);
       listener.close();
       for (const conn of open) close(conn);
       await passing.catch(() => {/* the listener is closed */});
     },
   };
+}
+
+/** An enabled unit also runs after a reboot of the host. */
+function unitText(at: number, socket: string): string {
+  return `[Service]
+ExecStart=/usr/bin/socat TCP-LISTEN:${at},bind=127.0.0.1,fork,reuseaddr UNIX-CONNECT:${socket}
+[Install]
+WantedBy=multi-user.target
+`;
 }
 
 async function pass(inside: Deno.Conn, port: number, open: Set<Deno.Conn>): Promise<void> {

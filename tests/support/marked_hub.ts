@@ -18,8 +18,13 @@ export interface MarkedHub extends HttpMcp {
   readonly calls: readonly string[];
 }
 
-/** Starts it on loopback; it requires the key of `serveMcp`. */
-export function markedHub(): MarkedHub {
+/**
+ * Starts it on loopback; it requires the key of `serveMcp`. A call is answered once the promise
+ * that `onCall` returned for it has resolved.
+ */
+export function markedHub(
+  onCall: (call: string) => Promise<void> = () => Promise.resolve(),
+): MarkedHub {
   const calls: string[] = [];
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: "hub", version: "1.0.0" });
@@ -27,11 +32,11 @@ export function markedHub(): MarkedHub {
       server.registerTool(
         tool,
         { description: `Does ${tool}.`, inputSchema: z.object({ page: z.string() }) },
-        ({ page }) => {
-          calls.push(`${tool} ${page}`);
-          return Promise.resolve({
-            content: [{ type: "text", text: `${tool} of ${page} is done` }],
-          });
+        async ({ page }) => {
+          const call = `${tool} ${page}`;
+          calls.push(call);
+          await onCall(call);
+          return { content: [{ type: "text", text: `${tool} of ${page} is done` }] };
         },
       );
     }

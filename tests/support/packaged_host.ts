@@ -127,6 +127,7 @@ export class PackagedHost {
           ...await cockpit.value.proof(of.method, route),
           "content-type": "application/json",
           "accept": "application/json",
+          ...(of.method === "POST" ? { "idempotency-key": crypto.randomUUID() } : {}),
         },
         ...(of.body === undefined ? {} : { body: JSON.stringify(of.body) }),
       });

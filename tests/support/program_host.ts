@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import type { ApprovalView, QuestionView } from "core/dial/local_frames.ts";
 import type { FakeModel } from "tests/fakes/model_endpoint.ts";
 import { poll } from "tests/support/booted_host.ts";
+import { KEY } from "tests/support/http_mcp.ts";
 import type { MarkedHub } from "tests/support/marked_hub.ts";
 import {
   imagesSeen,
@@ -16,7 +17,7 @@ import {
   type SeenResult,
   sightOf,
 } from "tests/support/model_sight.ts";
-import { PackagedHost } from "tests/support/packaged_host.ts";
+import { PackagedHost, ROLES } from "tests/support/packaged_host.ts";
 import { pngOf } from "tests/support/sample_images.ts";
 
 /** The host as its operator sees it. */
@@ -34,6 +35,19 @@ export class ProgramHost extends PackagedHost {
     const words = ["fleetctl", "secret", "set", name, "--agent", "ada", "--value", "-"];
     const ended = await this.run(words, { input: value });
     assert.equal(ended.code, 0, ended.err);
+  }
+
+  /** Adds ada and her hub to a new host; `port` is that of the hub on the host's loopback. */
+  async addAda(port: number): Promise<void> {
+    await Deno.writeTextFile(`${this.host.root}/etc/fleetctl/roles.yaml`, ROLES);
+    const owner = ["--channel", "webview", "--user-email", "ada@example.org"];
+    await this.must("fleetctl", "agents", "add", "ada", ...owner);
+    const url = `http://127.0.0.1:${port}/mcp?key={HUB_TOKEN}`;
+    const header = "Authorization: Bearer {HUB_TOKEN}";
+    const entry = ["hub", "--url", url, "--header", header, "--env", "HUB_TOKEN"];
+    await this.must("fleetctl", "mcp", "catalog", "add", ...entry);
+    await this.secret("HUB_TOKEN", KEY);
+    await this.must("fleetctl", "mcp", "add", "hub", "ada");
   }
 
   /** Sends a turn that the model answers with a text; returns what the model saw first. */

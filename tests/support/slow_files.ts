@@ -29,6 +29,7 @@ export const SLOW_FILES: Readonly<Record<string, number>> = {
   "tests/web/hosts_test.ts": 32,
   "tests/web/outbox_kill_test.ts": 31,
   "tests/login/mutants_process_test.ts": 30,
+  "tests/system/turn_survives_test.ts": 30,
   "tests/system/catalog_try_test.ts": 29,
   "tests/units/mcp/catalog_starts_test.ts": 25,
   "tests/web/long_turns_test.ts": 25,

@@ -13,9 +13,8 @@ import { documentedCommands } from "tests/support/documented_steps.ts";
 import { buildPackage } from "tests/support/built_package.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
-import { KEY } from "tests/support/http_mcp.ts";
 import { markedHub } from "tests/support/marked_hub.ts";
-import { copyInto, installPackage, ROLES } from "tests/support/packaged_host.ts";
+import { copyInto, installPackage } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { ProgramHost } from "tests/support/program_host.ts";
 import {
@@ -30,32 +29,7 @@ const MODEL_PORT = 9001;
 const HUB_PORT = 9002;
 
 async function prepare(scene: ProgramHost): Promise<void> {
-  await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
-  await scene.must(
-    "fleetctl",
-    "agents",
-    "add",
-    "ada",
-    "--channel",
-    "webview",
-    "--user-email",
-    "ada@example.org",
-  );
-  await scene.must(
-    "fleetctl",
-    "mcp",
-    "catalog",
-    "add",
-    "hub",
-    "--url",
-    `http://127.0.0.1:${HUB_PORT}/mcp?key={HUB_TOKEN}`,
-    "--header",
-    "Authorization: Bearer {HUB_TOKEN}",
-    "--env",
-    "HUB_TOKEN",
-  );
-  await scene.secret("HUB_TOKEN", KEY);
-  await scene.must("fleetctl", "mcp", "add", "hub", "ada");
+  await scene.addAda(HUB_PORT);
   await scene.mark({ publish: "ask", wipe: "block" });
 }
 

@@ -13,10 +13,9 @@ import { buildPackage } from "tests/support/built_package.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import { documentedCommands } from "tests/support/documented_steps.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
-import { KEY } from "tests/support/http_mcp.ts";
 import { markedHub } from "tests/support/marked_hub.ts";
 import { sightOf } from "tests/support/model_sight.ts";
-import { copyInto, DIAL, installPackage, ROLES } from "tests/support/packaged_host.ts";
+import { copyInto, DIAL, installPackage } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { ProgramHost } from "tests/support/program_host.ts";
 import { programFile, programNamed } from "tests/support/runtime_programs.ts";
@@ -42,34 +41,7 @@ class ClaudeScene extends ProgramHost {
 }
 
 async function prepare(scene: ClaudeScene): Promise<void> {
-  await Deno.writeTextFile(`${scene.host.root}/etc/fleetctl/roles.yaml`, ROLES);
-  await scene.must(
-    "fleetctl",
-    "agents",
-    "add",
-    "ada",
-    "--channel",
-    "webview",
-    "--user-email",
-    "ada@example.org",
-  );
-  const url = `http://127.0.0.1:${HUB_PORT}/mcp?key={HUB_TOKEN}`;
-  const header = "Authorization: Bearer {HUB_TOKEN}";
-  await scene.must(
-    "fleetctl",
-    "mcp",
-    "catalog",
-    "add",
-    "hub",
-    "--url",
-    url,
-    "--header",
-    header,
-    "--env",
-    "HUB_TOKEN",
-  );
-  await scene.secret("HUB_TOKEN", KEY);
-  await scene.must("fleetctl", "mcp", "add", "hub", "ada");
+  await scene.addAda(HUB_PORT);
   await scene.mark({ publish: "ask", wipe: "block" });
 }
 
