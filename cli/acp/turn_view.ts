@@ -8,6 +8,7 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import type { TurnUpdate } from "cli/ask_turn.ts";
 import { codeContent, type ShownCall, toolKind, toolTitle } from "cli/acp/tool_view.ts";
+import { summaryTitle } from "cli/up/turn.ts";
 import { createMessageProgress, type MessageStep } from "cli/message_progress.ts";
 import { EVENT_PAYLOADS } from "core/dial/event.ts";
 import { canonicalJson } from "core/risk/call.ts";
@@ -65,6 +66,10 @@ class View implements TurnView {
       case "notice": {
         const notice = EVENT_PAYLOADS.notice.safeParse(update.payload);
         return notice.success ? this.note(notice.data.text, "aside") : [];
+      }
+      case "summary": {
+        const summary = EVENT_PAYLOADS.summary.safeParse(update.payload);
+        return summary.success ? this.note(summaryTitle(summary.data.by), "aside") : [];
       }
       default:
         return [];

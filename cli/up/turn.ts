@@ -53,6 +53,11 @@ export function printable(line: string): string {
   return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 }
 
+/** Returns the line above a summary; `by` is who wrote it. */
+export function summaryTitle(by: string): string {
+  return by === "owner" ? "The summary was changed" : "Earlier messages were summarised";
+}
+
 /** What a program asks; the titles of its fields when it has no message. */
 function askedText({ message, fields }: Readonly<Record<string, unknown>>): string {
   const titles = Array.isArray(fields) ? fields.map((field) => text(field?.title)) : [];
@@ -93,6 +98,12 @@ export function transcriptLines(
       ];
     case "notice":
       return indented(text(payload.text), "note: ");
+    case "summary":
+      return [
+        `note: ${summaryTitle(text(payload.by))}`,
+        ...indented(text(payload.text), "  | "),
+        ...cutNote,
+      ];
     case "tool_call": {
       const name = payload.mcp === null || payload.mcp === undefined
         ? text(payload.tool)

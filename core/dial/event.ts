@@ -182,6 +182,13 @@ export const EVENT_PAYLOADS = {
     question_id: questionId,
     state: z.enum(["delivered", "expired", "withdrawn"]),
   }),
+  /** Agent: the summary that replaces earlier messages for the model. */
+  summary: z.object({
+    summary_id: z.string().min(1).max(64),
+    text: z.string(),
+    by: z.enum(["model", "owner"]),
+    cut_bytes: z.number().int().nonnegative().default(0),
+  }),
   /** Agent: something the owner should know, such as "this is the demo model". */
   notice: z.object({ text: z.string() }),
 } as const;

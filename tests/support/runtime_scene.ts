@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
-import { type FakeModel, startFakeModel } from "tests/fakes/model_endpoint.ts";
+import { type FakeModel, type IsAside, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import {
   inHome,
   type RuntimeProcess,
@@ -28,9 +28,11 @@ export async function withRuntime(
   options: {
     readonly servers?: Readonly<Record<string, unknown>>;
     readonly env?: Readonly<Record<string, string>>;
+    /** Requests that get a short answer outside the script. */
+    readonly isAside?: IsAside;
   } = {},
 ): Promise<void> {
-  const model = await startFakeModel();
+  const model = await startFakeModel(options.isAside);
   try {
     await inHome(async (home) => {
       if (options.servers !== undefined) await writeClientConfig(home, options.servers);

@@ -56,6 +56,14 @@ export function acpSink(client: AgentContext, sessionId: string): TurnSink {
         },
       }),
     notice: (severity, title) => send({ sessionUpdate: "notice", severity, title }),
+    // A client that does not know the field shows the notice.
+    summary: ({ id, text, by }) =>
+      send({
+        sessionUpdate: "notice",
+        severity: "info",
+        title: by === "owner" ? "The summary was changed" : "Earlier messages were summarised",
+        _meta: { fleetctl: { summary: { id, text, by } } },
+      }),
   };
 }
 

@@ -48,6 +48,7 @@ export interface TurnProgress {
   readonly results: ReadonlySet<string>;
   /** Those of them that ended with their turn, without an answer of the tool. */
   readonly stopped: ReadonlySet<string>;
+  readonly summaries: ReadonlySet<string>;
 }
 
 /** Reads and writes what was recorded. */
@@ -101,6 +102,7 @@ export function openProgressTable(db: Database): ProgressTable {
           found.filter((row) => row.kind === "tool_result" && row.name === STOPPED)
             .map((row) => String(row.id)),
         ),
+        summaries: new Set(ids("summary")),
       };
     },
     restarted: (turnId) =>
@@ -119,7 +121,8 @@ export function openProgressTable(db: Database): ProgressTable {
       else if (kind === "tool_result") {
         const name = payload.status === STOPPED ? STOPPED : "";
         put.run(turnId, kind, String(payload.call_id), name);
-      } else return;
+      } else if (kind === "summary") put.run(turnId, kind, String(payload.summary_id), "");
+      else return;
       clear.run(turnId);
     },
     forget: (turnId) => void forget.run(turnId),
@@ -159,6 +162,8 @@ export function isReported(update: RuntimeUpdate, known: TurnProgress | undefine
       return known?.calls.has(update.callId) === true;
     case "tool_result":
       return known?.results.has(update.callId) === true;
+    case "summary":
+      return known?.summaries.has(update.summaryId) === true;
     case "image":
       return update.callId !== undefined && known?.results.has(update.callId) === true;
     default:

@@ -30,6 +30,10 @@ export function draftOf(
     }
     case "notice":
       return { kind: "notice", payload: { text: update.text } };
+    case "summary": {
+      const { summaryId, text, by } = update;
+      return { kind: "summary", payload: { summary_id: summaryId, text, by } };
+    }
     case "usage": {
       const { isPartial } = update;
       const models = update.models.map((of) => ({

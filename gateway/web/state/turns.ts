@@ -13,6 +13,7 @@ import {
 } from "gateway/web/state/truncations.ts";
 import type { QuestionForm, QuestionValues } from "core/questions/form.ts";
 import { type AnswerRow, answerRows, parseForm } from "gateway/web/state/questions.ts";
+import { summaryOf, type SummaryStep } from "gateway/web/state/summaries.ts";
 import { tokensOf, type TurnTokens } from "gateway/web/state/usage.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
@@ -75,7 +76,14 @@ export interface FoldStep {
 }
 
 /** One step of a turn. */
-export type Step = ToolStep | MessageStep | SentStep | NoticeStep | QuestionStep | FoldStep;
+export type Step =
+  | ToolStep
+  | MessageStep
+  | SentStep
+  | NoticeStep
+  | SummaryStep
+  | QuestionStep
+  | FoldStep;
 
 /** How a turn ended. */
 export interface Outcome {
@@ -244,6 +252,8 @@ function stepsOf(
     if (last === undefined || last.seq !== event.seq) continue;
     const step = last.kind === "question_asked"
       ? questionOf(last, group)
+      : last.kind === "summary"
+      ? summaryOf(last, group)
       : stepOf(last, results, isEnded);
     if (step !== undefined) steps.push(step);
   }

@@ -20,6 +20,7 @@ import { LiveMarkdown, Markdown } from "gateway/web/view/markdown.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
 import { QuestionView } from "gateway/web/view/question_step.tsx";
 import { keepFocus } from "gateway/web/view/focus.ts";
+import { SummaryRow } from "gateway/web/view/summary_row.tsx";
 import { Cut, ToolFold, ToolRow } from "gateway/web/view/tool_row.tsx";
 
 interface TurnProps {
@@ -142,6 +143,8 @@ function StepView({ step, agent }: { readonly step: Step; readonly agent: string
       );
     case "notice":
       return <p class="notice">{clean(step.text)}</p>;
+    case "summary":
+      return <SummaryRow step={step} />;
     case "question":
       return <QuestionView step={step} agent={agent} />;
     case "sent":

@@ -231,6 +231,20 @@ Deno.test("transcriptLines() prints a program's question and how to answer it", 
   ]);
 });
 
+Deno.test("transcriptLines() prints a summary, and who wrote it", () => {
+  const lines = (by: string) =>
+    transcriptLines("ada", {
+      kind: "summary",
+      data: { payload: { summary_id: "s", text: "Goals\n- ship", by, cut_bytes: 0 } },
+    });
+  assert.deepEqual(lines("model"), [
+    "note: Earlier messages were summarised",
+    "  | Goals",
+    "  | - ship",
+  ]);
+  assert.equal(lines("owner")[0], "note: The summary was changed");
+});
+
 Deno.test("transcriptLines() cuts long results and states what was cut", () => {
   const lines = transcriptLines("ada", {
     kind: "tool_result",

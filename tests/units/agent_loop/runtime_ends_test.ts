@@ -14,6 +14,7 @@ import {
   runtimeCommand,
   startRuntime,
 } from "tests/support/runtime_process.ts";
+import { hasNoTools } from "tests/fakes/model_endpoint.ts";
 import { GRACE_MS, lifeline, of, withRuntime } from "tests/support/runtime_scene.ts";
 
 Deno.test("cancel() ends a tool and its whole group; the conversation continues", async () => {
@@ -186,7 +187,7 @@ Deno.test("requests of a long conversation stay within the model's window", asyn
         else open = (message.tool_calls ?? []).map((call: { id: string }) => call.id);
       }
     }
-  }, { env: { FLEETCTL_CONTEXT_TOKENS: "16000" } });
+  }, { env: { FLEETCTL_CONTEXT_TOKENS: "16000" }, isAside: hasNoTools });
 });
 
 Deno.test("a turn that cannot be stored is refused with the reason", async () => {

@@ -28,6 +28,13 @@ const RESULT_STATUSES = ["completed", "failed", "denied", "stopped"] as const;
 /** One of `RESULT_STATUSES`. */
 export type ResultStatus = typeof RESULT_STATUSES[number];
 
+const countedTokens = z.object({
+  input: z.number(),
+  output: z.number(),
+  cached_read: z.number(),
+  cached_write: z.number(),
+}).optional();
+
 /**
  * One line of a session file. Unknown types are skipped, so that an older runtime can read the
  * file.
@@ -57,12 +64,7 @@ export const sessionRecord = z.discriminatedUnion("type", [
     /** Calls whose arguments were unusable, and why. */
     bad_calls: z.array(z.object({ call_id: z.string(), reason: z.string() })).optional(),
     /** What the endpoint counted. */
-    tokens: z.object({
-      input: z.number(),
-      output: z.number(),
-      cached_read: z.number(),
-      cached_write: z.number(),
-    }).optional(),
+    tokens: countedTokens,
   }),
   z.object({
     type: z.literal("result"),
@@ -80,9 +82,23 @@ export const sessionRecord = z.discriminatedUnion("type", [
     code: z.string().optional(),
     reason: z.string().optional(),
   }),
+  z.object({
+    type: z.literal("summary"),
+    at: z.number(),
+    id: z.string(),
+    /** Replaces the records before the kept ones for later prompts. */
+    text: z.string(),
+    /** Number of records before this one that stay visible to the model. */
+    kept: z.number().int().nonnegative(),
+    by: z.enum(["model", "owner"]),
+    /** What the endpoint counted for the request of the summary. */
+    tokens: countedTokens,
+  }),
 ]);
 /** Parsed line of a session file. */
 export type SessionRecord = z.infer<typeof sessionRecord>;
+/** A summary of the older part of the conversation. */
+export type SummaryRecord = Extract<SessionRecord, { type: "summary" }>;
 
 /** One part of an answer. */
 export type AssistantPart = z.infer<typeof assistantPart>;
@@ -138,6 +154,7 @@ export function messagesOf(records: readonly SessionRecord[]): readonly Message[
   for (const record of records) {
     switch (record.type) {
       case "session":
+      case "summary":
         break;
       case "user":
         settle();

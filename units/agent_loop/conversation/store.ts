@@ -14,20 +14,25 @@ import { err, ok, type Result } from "core/result.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
 import {
   type Message,
-  messagesOf,
   type SessionRecord,
   sessionRecord,
+  type SummaryRecord,
 } from "units/agent_loop/conversation/message.ts";
+import { firstVisible, messagesFrom, turnStart } from "units/agent_loop/conversation/summary.ts";
 
 /** An open conversation. */
 export interface Conversation {
   readonly id: string;
   /** Messages for the model, oldest first; valid for every provider. */
   messages(): readonly Message[];
-  /** Number of turns that `messages` no longer contains. */
+  /** Number of turns that neither `messages` nor the summary contains. */
   forgottenTurns(): number;
-  /** All records, for a replay to a client. */
+  /** The summary of what precedes `messages`. */
+  summary(): SummaryRecord | undefined;
+  /** The records in memory: at least those of the running turn, and those of `messages`. */
   records(): readonly SessionRecord[];
+  /** Index in `records` of the first one that is part of `messages`. */
+  visibleFrom(): number;
   /** Stores a record; it is synced to disk when the promise resolves. */
   append(record: SessionRecord): Promise<void>;
   /**
@@ -35,7 +40,7 @@ export interface Conversation {
    * interruption.
    */
   closeOpenTurn(): Promise<void>;
-  /** Drops the oldest turns from memory because they no longer fit the window. */
+  /** Drops the oldest visible turns from memory because they no longer fit the window. */
   forget(turns: number): void;
   close(): Promise<void>;
 }
@@ -130,7 +135,11 @@ function newestRecords(records: readonly SessionRecord[]): readonly SessionRecor
   const header: readonly SessionRecord[] = first?.type === "session"
     ? [{ ...first, forgotten_turns: (first.forgotten_turns ?? 0) + dropped }]
     : [];
-  return [...header, ...records.slice(from)];
+  const summary = records.slice(0, from).findLast((record) => record.type === "summary");
+  const isNewer = records.slice(from).some((record) => record.type === "summary");
+  // Everything that it left visible before these turns is dropped.
+  const kept = summary === undefined || isNewer ? [] : [{ ...summary, kept: 0 }];
+  return [...header, ...kept, ...records.slice(from)];
 }
 
 /** Whether the last turn has no end. */
@@ -145,29 +154,24 @@ function conversationOf(
   held: { readonly id: string; readonly lock: Lock; readonly ports: StorePorts },
 ): Conversation {
   const path = `${folder}/${held.id}.jsonl`;
-  const records = [...loaded];
-  let forgotten = records[0]?.type === "session" ? records[0].forgotten_turns ?? 0 : 0;
-  let messages: readonly Message[] | undefined;
+  const view = createView(loaded);
   let writing: Promise<void> = Promise.resolve();
   const append = (record: SessionRecord) => {
     // Writes run in order. A record that could not be stored does not become part of the
     // conversation.
     const stored = writing.then(async () => {
       await held.ports.files.appendDurably(path, `${JSON.stringify(record)}\n`, 0o600);
-      records.push(record);
-      messages = undefined;
+      view.add(record);
     });
     writing = stored.catch(() => {});
     return stored;
   };
   return {
     id: held.id,
-    messages: () => messages ??= messagesOf(records),
-    forgottenTurns: () => forgotten,
-    records: () => records,
+    ...view,
     append,
     async closeOpenTurn() {
-      if (!hasOpenTurn(records)) return;
+      if (!hasOpenTurn(view.records())) return;
       await append({
         type: "end",
         at: held.ports.clock.now(),
@@ -175,17 +179,53 @@ function conversationOf(
         reason: "the runtime ended during the turn",
       });
     },
-    forget(turns) {
+    close: () => held.lock.release(),
+  };
+}
+
+/** The records in memory, and what of them the model sees. */
+function createView(loaded: readonly SessionRecord[]) {
+  const records = [...loaded];
+  let from = firstVisible(records);
+  let summary = records.findLast((record) => record.type === "summary");
+  let forgotten = records[0]?.type === "session" ? records[0].forgotten_turns ?? 0 : 0;
+  let messages: readonly Message[] | undefined;
+  /** Frees hidden turns; the message of a turn that is visible in part stays. */
+  const trim = () => {
+    const head = records[0]?.type === "session" ? 1 : 0;
+    const hidden = turnStart(records, from) - head;
+    if (hidden > 0) {
+      records.splice(head, hidden);
+      from -= hidden;
+    }
+    messages = undefined;
+  };
+  return {
+    messages: () => messages ??= messagesFrom(records, from),
+    forgottenTurns: () => forgotten,
+    summary: () => summary,
+    records: () => records,
+    visibleFrom: () => from,
+    forget(turns: number) {
       for (let left = turns; left > 0; left--) {
-        const next = records.findIndex((record, index) => index > 0 && record.type === "user");
-        const after = records.findIndex((record, index) => index > next && record.type === "user");
-        if (next === -1 || after === -1) break;
-        records.splice(next, after - next);
+        const first = turnStart(records, from) === -1
+          ? records.findIndex((record) => record.type === "user")
+          : from;
+        const next = records.findIndex((record, index) => index > first && record.type === "user");
+        if (next === -1) break;
+        from = next;
         forgotten++;
       }
-      messages = undefined;
+      trim();
     },
-    close: () => held.lock.release(),
+    add(record: SessionRecord) {
+      records.push(record);
+      messages = undefined;
+      if (record.type !== "summary") return;
+      summary = record;
+      from = firstVisible(records);
+      trim();
+    },
   };
 }
 

@@ -33,6 +33,8 @@ export interface FitOptions {
   readonly budgetTokens: number;
   /** Number of turns that earlier fits left out, so that `messages` lacks them. */
   readonly forgottenTurns?: number;
+  /** Summary of what precedes `messages`; it is never left out. */
+  readonly summary?: string | undefined;
 }
 
 /**
@@ -78,6 +80,23 @@ export function historyTokens(messages: readonly Message[]): number {
 
 /** Fits a history into a number of tokens. The last turn is the running one. */
 export function fitHistory(messages: readonly Message[], options: FitOptions): FittedHistory {
+  const { summary, budgetTokens } = options;
+  if (summary === undefined) return fitMessages(messages, options);
+  const left = budgetTokens - textTokens(summary) - MARKER_TOKENS;
+  const fitted = fitMessages(messages, { ...options, budgetTokens: left });
+  return { ...fitted, messages: withSummary(fitted.messages, summary) };
+}
+
+/** Puts the summary before the first message, because some endpoints refuse two in a row. */
+function withSummary(messages: readonly Message[], summary: string): readonly Message[] {
+  const [first, ...rest] = messages;
+  if (first?.role !== "user") return messages;
+  const text = `[Summary of the earlier conversation, which you can no longer see]\n\n${summary}` +
+    `\n\n[End of the summary]\n\n${first.text}`;
+  return [{ ...first, text }, ...rest];
+}
+
+function fitMessages(messages: readonly Message[], options: FitOptions): FittedHistory {
   const budget = options.budgetTokens;
   const forgotten = options.forgottenTurns ?? 0;
   let turns = splitTurns(messages);

@@ -24,10 +24,13 @@ export interface Ask {
   readonly loaded: LoadedModel;
   readonly settings: ModelSettings;
   readonly agent: string;
-  readonly conversation: Conversation;
+  readonly conversation: Pick<
+    Conversation,
+    "messages" | "summary" | "forgottenTurns" | "forget"
+  >;
   readonly instructions: string;
   readonly tools: readonly ToolDeclaration[];
-  readonly sink: TurnSink;
+  readonly sink: Pick<TurnSink, "text" | "notice">;
   readonly signal: AbortSignal;
 }
 
@@ -55,7 +58,7 @@ const TIGHTEN_TO = 0.6;
 
 /** Calls the model until there is an answer, the turn is cancelled, or a retry cannot help. */
 export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAnswer, AskFault>> {
-  let budget = budgetTokens(ask);
+  let budget = historyBudget(ask);
   let attempt = 0;
   let tightenings = 0;
   let waitedMs = 0;
@@ -107,6 +110,7 @@ async function askOnce(
   const fitted = fitHistory(conversation.messages(), {
     budgetTokens: state.budget,
     forgottenTurns: forgotten,
+    summary: conversation.summary()?.text,
   });
   if (fitted.droppedTurns > forgotten) {
     const count = fitted.droppedTurns - forgotten;
@@ -135,8 +139,8 @@ async function askOnce(
   }, { clock: ports.clock, context, silenceMs: SILENCE_MS });
 }
 
-/** Tokens of the window that are left for the history. */
-function budgetTokens(ask: Ask): number {
+/** Returns the tokens of the window that are left for the history. */
+export function historyBudget(ask: Pick<Ask, "settings" | "instructions" | "tools">): number {
   const window = ask.settings.contextTokens;
   const output = ask.settings.outputTokens ??
     Math.min(OUTPUT_TOKENS_MAX, Math.floor(window * OUTPUT_SHARE));

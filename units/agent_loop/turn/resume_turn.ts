@@ -6,7 +6,7 @@
  * @module
  */
 
-import { callsOf } from "units/agent_loop/conversation/message.ts";
+import { callsOf, type SummaryRecord } from "units/agent_loop/conversation/message.ts";
 import { defined } from "core/defined.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
@@ -103,6 +103,10 @@ export async function beginTurn(
     journal: journal.state,
   });
   addTokens(plan.steps, tokens);
+  for (const summary of ownSummaries(conversation)) {
+    addTokens([{ answer: summary }], tokens);
+    await input.sink.summary(summary);
+  }
   if (plan.kind !== "continue") {
     return { kind: "over", end: await finishStored(context, input, plan) };
   }
@@ -121,7 +125,17 @@ async function beginNew({ conversation, ports }: BeginContext, input: BeginInput
   });
 }
 
-function addTokens(steps: readonly Step[], tokens: TokenSum): void {
+/** Returns the summaries that the last turn has stored. */
+function ownSummaries(conversation: Conversation): readonly SummaryRecord[] {
+  const records = conversation.records();
+  const own = records.slice(records.findLastIndex((record) => record.type === "user") + 1);
+  return own.filter((record) => record.type === "summary");
+}
+
+function addTokens(
+  steps: readonly { readonly answer: Pick<Step["answer"], "tokens"> }[],
+  tokens: TokenSum,
+): void {
   for (const { answer: { tokens: counted } } of steps) {
     tokens.add(
       counted && {

@@ -16,10 +16,13 @@ import { callsOf } from "units/agent_loop/conversation/message.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
 import type { PromptSource } from "units/agent_loop/prompt/system_prompt.ts";
+import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
 import type { StepAnswer } from "units/agent_loop/model/answer.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
+import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
+import { parseCommand, runCommand } from "units/agent_loop/turn/commands.ts";
 import {
   type BeginContext,
   type BeginInput,
@@ -31,7 +34,8 @@ import { runCalls } from "units/agent_loop/turn/run_calls.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import { unavailable } from "units/agent_loop/mcp/server.ts";
 import { stopped, STOPS, type TurnEnd, type TurnStop } from "units/agent_loop/turn/sink.ts";
-import { TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
+import { createSummariser } from "units/agent_loop/turn/summarise.ts";
+import { storedTokens, TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** Returns the model of a runtime; loads it when first needed. */
 export type ModelSource = () => Promise<
@@ -110,25 +114,17 @@ async function runSteps(
     const end = await resumeCalls(context, begun.resume, { ...calls, tools: context.tools() });
     if (end !== undefined) return end;
   }
+  const mayCall = () => checkCall(context, input, { name, tokens });
+  const ask = { ...context, ...model.value, instructions, sink, signal };
+  const summariser = createSummariser({ ...ask, tokens, mayCall });
+  const command = parseCommand(input.text);
+  if (command !== undefined) return await runCommand(command, summariser, ask);
   for (let step = begun.steps; step < RUNTIME_LIMITS.stepsMax; step++) {
-    const spend = await context.checkSpend?.(name, tokens.total(), signal);
-    if (signal.aborted) return stopped("cancelled");
-    for (const text of spend?.notices ?? []) await sink.notice("warning", text);
-    if (spend?.stop !== undefined) return refused(spend.stop);
     const tools = context.tools();
-    const answer = await askModel({
-      ...model.value,
-      agent: context.agent,
-      conversation,
-      instructions,
-      tools: tools.map(({ name, description, inputSchema }) => ({
-        name,
-        description,
-        inputSchema,
-      })),
-      sink,
-      signal,
-    }, ports);
+    const declared = tools.map(declarationOf);
+    const over = await summariser.ifDue(declared) ?? await mayCall();
+    if (over !== undefined) return over;
+    const answer = await askModel({ ...ask, tools: declared }, ports);
     // The model is asked again after the restart.
     if (signal.aborted && isEnding()) return stopped("cancelled");
     tokens.add(answer.ok ? answer.value.tokens : undefined);
@@ -155,6 +151,22 @@ async function runSteps(
   return signal.aborted ? stopped("cancelled") : stopped("max_turn_requests");
 }
 
+/** Checks whether the model may be called; returns the end of the turn if not. */
+async function checkCall(
+  { checkSpend }: TurnContext,
+  { signal, sink }: TurnInput,
+  { name, tokens }: { readonly name: string; readonly tokens: TokenSum },
+): Promise<TurnStop | undefined> {
+  const spend = await checkSpend?.(name, tokens.total(), signal);
+  if (signal.aborted) return stopped("cancelled");
+  for (const text of spend?.notices ?? []) await sink.notice("warning", text);
+  return spend?.stop === undefined ? undefined : refused(spend.stop);
+}
+
+function declarationOf({ name, description, inputSchema }: Tool): ToolDeclaration {
+  return { name, description, inputSchema };
+}
+
 /** Prepares the MCP servers and the model. */
 async function prepare(
   context: TurnContext,
@@ -179,14 +191,7 @@ function detailsOf({ finish, badCalls, tokens }: StepAnswer) {
     ...(badCalls.length === 0
       ? {}
       : { bad_calls: badCalls.map(({ callId, reason }) => ({ call_id: callId, reason })) }),
-    ...(tokens === undefined ? {} : {
-      tokens: {
-        input: tokens.input,
-        output: tokens.output,
-        cached_read: tokens.cachedRead,
-        cached_write: tokens.cachedWrite,
-      },
-    }),
+    ...defined({ tokens: storedTokens(tokens) }),
   };
 }
 

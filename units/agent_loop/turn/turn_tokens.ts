@@ -46,3 +46,13 @@ export class TokenSum {
     return this.#sum && { ...this.#sum, model, isPartial: this.#isPartial };
   }
 }
+
+/** Returns the tokens of an answer as a record stores them. */
+export function storedTokens(tokens: AnswerTokens | undefined) {
+  return tokens && {
+    input: tokens.input,
+    output: tokens.output,
+    cached_read: tokens.cachedRead,
+    cached_write: tokens.cachedWrite,
+  };
+}

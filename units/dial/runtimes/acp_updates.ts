@@ -127,7 +127,7 @@ function translateUpdate(state: TurnState, update: Fields): readonly RuntimeUpda
     case "tool_call_update":
       return onCall(state, update);
     case "notice":
-      return [...closeMessage(state), ...noticeOf(update)];
+      return [...closeMessage(state), ...summaryOf(update) ?? noticeOf(update)];
     default:
       return [];
   }
@@ -319,6 +319,20 @@ function metaOf(update: Fields): {
     ...(isCount(meta.cut_bytes) ? { cutBytes: meta.cut_bytes } : {}),
     ...(typeof meta.image_path === "string" ? { imagePath: meta.image_path } : {}),
   };
+}
+
+/** Reads a summary of the built-in runtime; undefined for any other notice. */
+function summaryOf({ _meta: all }: Fields): RuntimeUpdate[] | undefined {
+  const meta = isRecord(all) && isRecord(all.fleetctl) ? all.fleetctl.summary : undefined;
+  if (!isRecord(meta)) return undefined;
+  const { id, text, by } = meta;
+  if (typeof id !== "string" || typeof text !== "string") return undefined;
+  return [{
+    kind: "summary",
+    summaryId: id.slice(0, 64),
+    text: cutText(text, TURN_LIMITS.messageBytesMax).text,
+    by: by === "owner" ? "owner" : "model",
+  }];
 }
 
 function noticeOf(update: Fields): RuntimeUpdate[] {

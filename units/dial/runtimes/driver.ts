@@ -63,6 +63,13 @@ export type RuntimeUpdate =
   /** An image, after the result of its call. */
   | { readonly kind: "image"; readonly callId?: string; readonly image: ProducedImage }
   | { readonly kind: "notice"; readonly text: string }
+  /** The summary that replaces the older part of the conversation for the model. */
+  | {
+    readonly kind: "summary";
+    readonly summaryId: string;
+    readonly text: string;
+    readonly by: "model" | "owner";
+  }
   /** The tokens of the turn; at most once, before its end, within `USAGE_LIMITS`. */
   | {
     readonly kind: "usage";

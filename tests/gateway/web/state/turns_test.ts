@@ -239,3 +239,15 @@ Deno.test("a fold keeps its identity when calls are added at either end", () => 
   assert.deepEqual(keys[1], keys[0]);
   assert.deepEqual(keys[2], keys[0]);
 });
+
+Deno.test("a summary is a step, which only the default conversation can edit", () => {
+  const summary = () => event("summary", { summary_id: "s", text: "S", by: "owner", cut_bytes: 0 });
+  const step = { kind: "summary", text: "S", isByOwner: true };
+  const [own] = turnsOf([asked(), summary()]);
+  const { key: _, ...shown } = own?.steps[0] ?? {};
+  assert.deepEqual(shown, { ...step, isEditable: true });
+  const elsewhere = event("turn_asked", { text: "hi", by: "root", conversation: "trip" });
+  const [other] = turnsOf([elsewhere, summary()]);
+  const { key: __, ...otherShown } = other?.steps[0] ?? {};
+  assert.deepEqual(otherShown, { ...step, isEditable: false });
+});

@@ -114,3 +114,49 @@ Deno.test("forget() drops the oldest turns but never the last", async () => {
   assert.deepEqual(conversation.messages()[0], { role: "user", text: "c" });
   await conversation.close();
 });
+
+Deno.test("a stored summary hides older records, also after it is opened again", async () => {
+  const host = memoryHost();
+  const first = must(await createConversation(FOLDER, { id: ID, cwd: "/" }, host));
+  for (const text of ["one", "two", "three"]) {
+    await first.append({ type: "user", at: 1, text });
+    await first.append({ type: "end", at: 1, outcome: "completed" });
+  }
+  const summary = { type: "summary", at: 2, id: "s1", text: "S", kept: 2, by: "model" } as const;
+  await first.append(summary);
+  const seen = first.messages();
+  assert.deepEqual(seen[0], { role: "user", text: "three" });
+  await first.append({ type: "user", at: 3, text: "four" });
+  // The newest one counts; it keeps everything since "three".
+  await first.append({ ...summary, id: "s2", text: "edited", by: "owner", kept: 4 });
+  await first.close();
+  assert.match(host.files.text(PATH) ?? "", /"one"/);
+  const again = must(await openConversation(FOLDER, ID, host));
+  assert.equal(again.summary()?.text, "edited");
+  assert.deepEqual(
+    again.messages().flatMap((each) => each.role === "user" ? [each.text] : []),
+    ["three", "four"],
+  );
+  again.forget(1);
+  assert.deepEqual(again.messages(), [{ role: "user", text: "four" }]);
+  assert.equal(again.summary()?.text, "edited");
+});
+
+Deno.test("openConversation() of a large file keeps the summary of what it drops", async () => {
+  const line = (record: unknown) => `${JSON.stringify(record)}\n`;
+  const turns = Array.from(
+    { length: 30 },
+    (_, n) =>
+      line({ type: "user", at: n, text: `${n} ${"x".repeat(600_000)}` }) +
+      line({ type: "end", at: n, outcome: "completed" }),
+  );
+  const summary = line({ type: "summary", at: 1, id: "s", text: "S", kept: 0, by: "model" });
+  const header = line({ type: "session", version: 1, id: ID, at: 1, cwd: "/" });
+  const text = header + turns[0] + summary + turns.slice(1).join("");
+  const host = memoryHost({ files: { [PATH]: text } });
+  const conversation = must(await openConversation(FOLDER, ID, host));
+  assert.equal(conversation.summary()?.text, "S");
+  const [first] = conversation.messages();
+  assert.match(first?.role === "user" ? first.text : "", /^2\d x/);
+  await conversation.close();
+});
