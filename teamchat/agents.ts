@@ -18,7 +18,7 @@ import type { Log } from "core/ports/log.ts";
 import type { Random } from "core/ports/random.ts";
 import { decisionFrame, ownerEventFrame, turnFrame } from "teamchat/agent_frames.ts";
 import type { CardDecision } from "teamchat/approval_card.ts";
-import { cancelEnded, endFormerOwnersTurn, isOwned } from "teamchat/disown.ts";
+import { cancelEnded, endFormerOwnersTurn, isOwned } from "teamchat/former_owners.ts";
 import type { FileHooks, FileMoves } from "teamchat/files/moves.ts";
 import { createOutcomes, type Outcomes } from "teamchat/outcomes.ts";
 import { createProactive, type Proactive } from "teamchat/proactive.ts";

@@ -24,7 +24,7 @@ import { createAgents } from "teamchat/agents.ts";
 import { createTeamchatApp, webHandler } from "teamchat/app.ts";
 import type { TeamchatConfig } from "teamchat/config.ts";
 import { followReceiver } from "teamchat/handover/follow.ts";
-import { createDisowning, type Disowning } from "teamchat/disown.ts";
+import { createDisowning, type Disowning } from "teamchat/former_owners.ts";
 import { createFileMoves } from "teamchat/files/moves.ts";
 import { healthOf } from "teamchat/health.ts";
 import {

@@ -13,11 +13,11 @@ import {
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
-import { ApprovalDesk } from "cli/acp/approval_desk.ts";
+import { ApprovalDesk } from "cli/acp/turn_approvals.ts";
 import type { AskedQuestion, FormAbilities, PersonAnswer } from "cli/acp/elicitation_form.ts";
 import type { AskedCall, Decision } from "cli/acp/permission.ts";
 import { promptText } from "cli/acp/prompt_text.ts";
-import { QuestionDesk } from "cli/acp/question_desk.ts";
+import { QuestionDesk } from "cli/acp/turn_questions.ts";
 import { stopReason } from "cli/acp/turn_end.ts";
 import { createTurnView, type NoteWeight } from "cli/acp/turn_view.ts";
 import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";

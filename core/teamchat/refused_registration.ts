@@ -7,7 +7,7 @@
  * @module
  */
 
-/** Reasons that are disclosed, out of those in `teamchat/register/gate.ts`. */
+/** Reasons that are disclosed, out of those in `teamchat/register/check_registration.ts`. */
 const DISCLOSED = [
   "token-expired",
   "token-from-the-future",

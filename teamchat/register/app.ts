@@ -16,7 +16,7 @@ import type { UpgradeAnswer } from "core/ports/sockets.ts";
 import { refusalText } from "core/teamchat/refused_registration.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import { type AgentConnectionDeps, serveAgent } from "teamchat/register/connection.ts";
-import { type GateDeps, judgeRegistration } from "teamchat/register/gate.ts";
+import { type GateDeps, judgeRegistration } from "teamchat/register/check_registration.ts";
 
 /** Handles upgrades. */
 export interface RegisterEndpoint {

@@ -9,7 +9,7 @@ import type { RegisterFrame } from "core/dial/server_session.ts";
 import { type Admission, serveSession, type SessionDeps } from "core/dial/serve_session.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
-import type { RegistrationPass } from "teamchat/register/gate.ts";
+import type { RegistrationPass } from "teamchat/register/check_registration.ts";
 
 /** Dependencies shared by all connections. */
 export interface AgentConnectionDeps extends SessionDeps {

@@ -11,7 +11,7 @@ import { createSessionRegistry } from "core/dial/sessions.ts";
 import type { AgentName, ObjectId } from "core/names.ts";
 import { createMetrics } from "teamchat/metrics.ts";
 import { serveAgent } from "teamchat/register/connection.ts";
-import type { RegistrationPass } from "teamchat/register/gate.ts";
+import type { RegistrationPass } from "teamchat/register/check_registration.ts";
 import { fakeClock, settle } from "tests/fakes/clock.ts";
 import { fakePeer } from "tests/fakes/frame_peer.ts";
 import { recordingLog } from "tests/fakes/log.ts";
