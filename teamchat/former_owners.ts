@@ -18,7 +18,7 @@ import type { Replies } from "teamchat/reply/replies.ts";
 import type { TeamchatStore } from "teamchat/store/store.ts";
 
 /** Dependencies. */
-export interface DisownDeps {
+export interface FormerOwnerCleanupDeps {
   readonly store: Pick<TeamchatStore, "turns" | "ownerFiles" | "ownerEvents">;
   readonly owners: ReadonlyMap<ObjectId, AgentName>;
   readonly registry: Pick<SessionRegistry, "get">;
@@ -34,7 +34,10 @@ interface Owned {
 }
 
 /** Reports whether an agent still belongs to its owner. */
-export function isOwned({ owner, agent }: Owned, owners: DisownDeps["owners"]): boolean {
+export function isOwned(
+  { owner, agent }: Owned,
+  owners: FormerOwnerCleanupDeps["owners"],
+): boolean {
   return owners.get(owner as ObjectId) === agent;
 }
 
@@ -49,7 +52,7 @@ export function endFormerOwnersTurn(
 }
 
 /** Ends turns, file offers and events of former owners. Returns false when a write failed; throws when a read fails. */
-function disown(deps: DisownDeps): boolean {
+function endAll(deps: FormerOwnerCleanupDeps): boolean {
   const { store, owners, registry, replies, log } = deps;
   const isFormerOwner = (of: Owned) => !isOwned(of, owners);
   let isWhole = true;
@@ -75,7 +78,7 @@ function disown(deps: DisownDeps): boolean {
 }
 
 /** Ends what former owners left, with retries. */
-export interface Disowning {
+export interface FormerOwnerCleanup {
   /** Call after the owners changed. Never throws on a disk failure. */
   run(): void;
   /** Whether items of former owners are left because of a disk failure. */
@@ -87,14 +90,14 @@ export interface Disowning {
 const RETRY_MS = 5_000;
 
 /** Creates the removal of what former owners left. */
-export function createDisowning(deps: DisownDeps): Disowning {
+export function createFormerOwnerCleanup(deps: FormerOwnerCleanupDeps): FormerOwnerCleanup {
   const { clock, log } = deps;
   let isBehind = false;
   let isClosed = false;
   let cancel = () => {};
   const attempt = (): boolean => {
     try {
-      return disown(deps);
+      return endAll(deps);
     } catch (thrown) {
       if (!(thrown instanceof FileFault)) throw thrown;
       log.error("cannot read items of former owners", { error: errorText(thrown) });

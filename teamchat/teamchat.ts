@@ -24,7 +24,7 @@ import { createAgents } from "teamchat/agents.ts";
 import { createTeamchatApp, webHandler } from "teamchat/app.ts";
 import type { TeamchatConfig } from "teamchat/config.ts";
 import { followReceiver } from "teamchat/handover/follow.ts";
-import { createDisowning, type Disowning } from "teamchat/former_owners.ts";
+import { createFormerOwnerCleanup, type FormerOwnerCleanup } from "teamchat/former_owners.ts";
 import { createFileMoves } from "teamchat/files/moves.ts";
 import { healthOf } from "teamchat/health.ts";
 import {
@@ -100,7 +100,7 @@ async function serve(
   metrics.gauge("turns_open", () => store.turns.openCount());
   const platform = platformOf(config, { ...ports, metrics }, options);
   const services = createTurnServices(config, { ...ports, metrics, platform });
-  const { agents, replies, owners, disowning } = services;
+  const { agents, replies, owners, formerOwners } = services;
   const { endpoint, stopWatch } = registerEndpointOf(
     config,
     { ...ports, ...services },
@@ -108,13 +108,13 @@ async function serve(
   );
   const inbound = inboundOf(config, { ...ports, ...services }, options);
   // Owners may have changed while the gateway was not running.
-  disowning.run();
+  formerOwners.run();
   for (const turn of store.turns.unanswered()) replies.finish(turn.turnId);
   agents.resume();
   void platform.keys?.refresh();
   const stop = async () => {
     owners.close();
-    disowning.close();
+    formerOwners.close();
     stopWatch();
     inbound.close();
     await agents.close();
@@ -149,7 +149,7 @@ interface TurnServices {
   readonly owners: Owners;
   readonly replies: Replies;
   readonly agents: ReturnType<typeof createAgents>;
-  readonly disowning: Disowning;
+  readonly formerOwners: FormerOwnerCleanup;
 }
 
 function createTurnServices(
@@ -168,7 +168,7 @@ function createTurnServices(
     agents: config.agents,
     path: config.agentsFile,
     onChange: (orphaned) => {
-      disowning.run();
+      formerOwners.run();
       endSessions(registry, orphaned, ports.log);
     },
   });
@@ -193,8 +193,13 @@ function createTurnServices(
         gone: (owner, agent) => owners.gone(owner, agent),
       }, hooks),
   });
-  const disowning = createDisowning({ ...ports, registry, replies, owners: owners.map });
-  return { metrics, platform, registry, owners, replies, agents, disowning };
+  const formerOwners = createFormerOwnerCleanup({
+    ...ports,
+    registry,
+    replies,
+    owners: owners.map,
+  });
+  return { metrics, platform, registry, owners, replies, agents, formerOwners };
 }
 
 /**
@@ -328,14 +333,14 @@ function takeDepsOf(
 /** Current facts for the health report. */
 function stateOf(
   config: TeamchatConfig,
-  { store, clock, platform, owners, disowning, registry }: Served & TurnServices,
+  { store, clock, platform, owners, formerOwners, registry }: Served & TurnServices,
 ) {
   return {
     mode: config.mode.kind,
     owners: owners.map,
     isOwnersWatched: config.agentsFile !== undefined,
     isOwnersDamaged: owners.isDamaged(),
-    isFormerOwnerCleanupBehind: disowning.isBehind(),
+    isFormerOwnerCleanupBehind: formerOwners.isBehind(),
     agentsConnected: registry.all().length,
     turnsOpen: store.turns.openCount(),
     keysAgeMs: config.isReceiverSeparate ? "elsewhere" as const : platform.keys?.ageMs(),

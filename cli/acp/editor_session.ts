@@ -13,11 +13,11 @@ import {
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
-import { ApprovalDesk } from "cli/acp/turn_approvals.ts";
+import { TurnApprovals } from "cli/acp/turn_approvals.ts";
 import type { AskedQuestion, FormAbilities, PersonAnswer } from "cli/acp/elicitation_form.ts";
 import type { AskedCall, Decision } from "cli/acp/permission.ts";
 import { promptText } from "cli/acp/prompt_text.ts";
-import { QuestionDesk } from "cli/acp/turn_questions.ts";
+import { TurnQuestions } from "cli/acp/turn_questions.ts";
 import { stopReason } from "cli/acp/turn_end.ts";
 import { createTurnView, type NoteWeight } from "cli/acp/turn_view.ts";
 import type { EndedTurn, TurnWatcher } from "cli/ask_turn.ts";
@@ -134,13 +134,13 @@ export class EditorSession {
       send: (update: SessionUpdate) => sendSoon([update]),
       note,
     };
-    const approvals = new ApprovalDesk({
+    const approvals = new TurnApprovals({
       ...shared,
       openCall: (call) => view.openCall(call),
       requestPermission: (request, signal) =>
         client.request(methods.client.session.requestPermission, request, until(signal)),
     });
-    const questions = new QuestionDesk({
+    const questions = new TurnQuestions({
       ...shared,
       elicit: (request, signal) =>
         client.request(methods.client.elicitation.create, request, until(signal)),

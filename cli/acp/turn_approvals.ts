@@ -24,8 +24,8 @@ import {
 import type { TurnUpdate } from "cli/ask_turn.ts";
 import type { Result } from "core/result.ts";
 
-/** What the desk needs. */
-export interface ApprovalDeskDeps extends RequestDeps {
+/** Dependencies of `TurnApprovals`. */
+export interface TurnApprovalsDeps extends RequestDeps {
   readonly sessionId: string;
   /** Whether the caller of this program may decide. */
   readonly mayDecide: boolean;
@@ -50,12 +50,12 @@ interface ShownCall {
 }
 
 /** Handles the approvals of one turn. */
-export class ApprovalDesk {
-  readonly #deps: ApprovalDeskDeps;
+export class TurnApprovals {
+  readonly #deps: TurnApprovalsDeps;
   readonly #pending: PendingRequests;
   readonly #calls = new Map<string, ShownCall>();
 
-  constructor(deps: ApprovalDeskDeps) {
+  constructor(deps: TurnApprovalsDeps) {
     this.#deps = deps;
     this.#pending = new PendingRequests(deps);
   }

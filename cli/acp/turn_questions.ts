@@ -19,8 +19,8 @@ import { PendingRequests, type RequestDeps, type SendDecision } from "cli/acp/pe
 import type { TurnUpdate } from "cli/ask_turn.ts";
 import type { Result } from "core/result.ts";
 
-/** What the desk needs. */
-export interface QuestionDeskDeps extends RequestDeps, FormAbilities {
+/** Dependencies of `TurnQuestions`. */
+export interface TurnQuestionsDeps extends RequestDeps, FormAbilities {
   readonly sessionId: string;
   /** Name of the agent. */
   readonly name: string;
@@ -41,11 +41,11 @@ export interface QuestionDeskDeps extends RequestDeps, FormAbilities {
 const TRIES = 3;
 
 /** Handles the questions of one turn. */
-export class QuestionDesk {
-  readonly #deps: QuestionDeskDeps;
+export class TurnQuestions {
+  readonly #deps: TurnQuestionsDeps;
   readonly #pending: PendingRequests;
 
-  constructor(deps: QuestionDeskDeps) {
+  constructor(deps: TurnQuestionsDeps) {
     this.#deps = deps;
     this.#pending = new PendingRequests(deps);
   }

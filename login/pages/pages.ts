@@ -62,7 +62,7 @@ export function logoutPage(): Response {
   return page({
     title: "Log out · fleetctl",
     main: html`<h1>Log out?</h1>
-<p>Another page has led you here. Nothing has happened yet.</p>
+<p>You are still logged in. A link on another page may have brought you here.</p>
 <form method="post" action="/auth/logout"><button type="submit">Log out</button></form>
 <p><a href="/">Back to the cockpit</a></p>`,
   });
@@ -99,7 +99,7 @@ export function insecureOriginPage(at: {
     main: html`
       <h1>You cannot log in at this address</h1>
       <p>You have opened <code>http://${at
-        .host}</code>. Over plain http your browser keeps no login, and
+        .host}</code>. Over plain http your browser does not stay logged in, and
       an attacker on the network could read your password. It works over https, and on
       <code>localhost</code>.</p>
       ${other}

@@ -16,7 +16,7 @@ import type { UpgradeAnswer } from "core/ports/sockets.ts";
 import { refusalText } from "core/teamchat/refused_registration.ts";
 import type { Metrics } from "teamchat/metrics.ts";
 import { type AgentConnectionDeps, serveAgent } from "teamchat/register/connection.ts";
-import { type GateDeps, judgeRegistration } from "teamchat/register/check_registration.ts";
+import { judgeRegistration, type RegistrationDeps } from "teamchat/register/check_registration.ts";
 
 /** Handles upgrades. */
 export interface RegisterEndpoint {
@@ -27,7 +27,7 @@ export interface RegisterEndpoint {
 
 /** Dependencies of the endpoint. */
 export interface RegisterDeps extends AgentConnectionDeps {
-  readonly gate: GateDeps;
+  readonly gate: RegistrationDeps;
   readonly registry: SessionRegistry;
   readonly metrics: Metrics;
   readonly isOwnName: IsOwnName;

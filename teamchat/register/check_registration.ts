@@ -42,7 +42,7 @@ export type RegistrationRefusal =
   | "token-used";
 
 /** Dependencies of the registration check. */
-export interface GateDeps {
+export interface RegistrationDeps {
   readonly agents: ReadonlyMap<ObjectId, AgentName>;
   readonly sharedToken: string | undefined;
   readonly isOwnName: IsOwnName;
@@ -53,15 +53,15 @@ export interface GateDeps {
 }
 
 /** The decision. */
-export type GateDecision =
+export type RegistrationDecision =
   | { readonly ok: true; readonly value: RegistrationPass }
   | { readonly ok: false; readonly why: RegistrationRefusal; readonly agent: string };
 
 /** Decides about the header of one upgrade. */
 export async function judgeRegistration(
   authorization: string | null,
-  deps: GateDeps,
-): Promise<GateDecision> {
+  deps: RegistrationDeps,
+): Promise<RegistrationDecision> {
   const token = /^Bearer ([\x21-\x2b\x2d-\x7e]+)$/i.exec(authorization ?? "")?.[1];
   if (token === undefined) return no("token-absent");
   if (deps.sharedToken !== undefined && await isSame(token, deps.sharedToken)) {
@@ -85,7 +85,7 @@ export async function judgeRegistration(
   return { ok: true, value: { kind: "agent", agent: owned, owner: ownerId, key } };
 }
 
-function no(why: RegistrationRefusal, agent = ""): GateDecision {
+function no(why: RegistrationRefusal, agent = ""): RegistrationDecision {
   return { ok: false, why, agent };
 }
 
