@@ -31,7 +31,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   "model-unreachable": 422,
   "model-overloaded": 422,
   "model-quota-exhausted": 422,
-  "model-desk-busy": 429,
+  "model-change-running": 429,
   "turn-queue-full": 429,
   "too-many-streams": 429,
   "internal-fault": 500,

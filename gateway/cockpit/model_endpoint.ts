@@ -97,7 +97,10 @@ function away({ what }: VerbCall): Refusal {
 }
 
 function busy({ what }: VerbCall): Refusal {
-  return refusal("model-desk-busy", `Cannot ${what}: another change is running and must end first`);
+  return refusal(
+    "model-change-running",
+    `Cannot ${what}: another change is running and must end first`,
+  );
 }
 
 function unreadable({ what }: VerbCall): Refusal {

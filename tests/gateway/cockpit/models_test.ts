@@ -164,7 +164,7 @@ Deno.test({
         while (calls.length === 0) await new Promise((go) => setTimeout(go, 5));
         const second = await post(body);
         assert.equal(second.status, 429);
-        assert.equal((await second.json() as { code: string }).code, "model-desk-busy");
+        assert.equal((await second.json() as { code: string }).code, "model-change-running");
         gate.resolve();
         await (await first).body?.cancel();
         const agent = await connectBare(running.dialUrl);

@@ -223,7 +223,7 @@ Deno.test("a job without an answer times out, and says that it may continue", as
   const registry = createSessionRegistry(clock);
   const sent: unknown[] = [];
   const published: unknown[] = [];
-  const desk = createHostRegistry({
+  const hosts = createHostRegistry({
     registry,
     clock,
     log: recordingLog(),
@@ -232,19 +232,19 @@ Deno.test("a job without an answer times out, and says that it may continue", as
     hub: { publish: (items) => published.push(...items) },
     agents: { attach: () => {}, detach: () => {}, receive: () => {} },
   });
-  desk.router.attach(
+  hosts.router.attach(
     {
       agent: "host:atlas",
       send: (frame: unknown) => sent.push(frame) > 0,
     } as unknown as DialSession,
     undefined,
   );
-  const begun = desk.begin("atlas", { job: "apply", by: "ada@example.org" });
+  const begun = hosts.begin("atlas", { job: "apply", by: "ada@example.org" });
   assert.ok(begun.ok);
   await clock.advance(DIAL_LIMITS.jobSeconds * 1000 - 1);
-  assert.equal(desk.jobs("atlas")[0]?.ended, null);
+  assert.equal(hosts.jobs("atlas")[0]?.ended, null);
   await clock.advance(1);
-  const [job] = desk.jobs("atlas");
+  const [job] = hosts.jobs("atlas");
   assert.deepEqual([job?.id, job?.code, job?.exit], [begun.value.id, "host-late", null]);
   assert.match(job?.message ?? "", /no answer within 600 s; the job may still be running there/);
   assert.equal(sent.length, 1);
