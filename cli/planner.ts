@@ -40,6 +40,8 @@ import { vendorAll } from "units/reconcile/vendor_all.ts";
 export interface PlanOptions {
   readonly dryRun: boolean;
   readonly restartAgents: boolean;
+  /** Whether a new version replaces agents during their turns, too. */
+  readonly replaceNow?: boolean;
   /** The part of the host to reconcile; the whole host when absent. */
   readonly scope?: Scope;
   /** Agents whose accounts a dry run assumes to exist. */
@@ -164,7 +166,9 @@ export async function reconcileFacts(
 }
 
 /** Returns the function that shows each step of a reconcile as progress. */
-function stepReporter({ ports, progress, terminal }: VerbContext): (step: StepProgress) => void {
+export function stepReporter(
+  { ports, progress, terminal }: VerbContext,
+): (step: StepProgress) => void {
   let begun = 0;
   return (step) => {
     if (step.state === "begin") begun = ports.clock.monotonic();

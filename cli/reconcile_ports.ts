@@ -10,6 +10,7 @@ import { vendorEntry } from "core/catalog/vendor.ts";
 import { readRegistryEnv } from "core/catalog/registry_env.ts";
 import type { ServiceManager } from "units/manager/service_manager.ts";
 import { ok } from "core/result.ts";
+import { dialUnits } from "units/reconcile/dial_units.ts";
 import { openHomeHelper } from "units/reconcile/home_helper.ts";
 import type { ReconcilePorts, Vendor } from "units/reconcile/run.ts";
 
@@ -18,6 +19,7 @@ export function reconcilePorts(context: VerbContext, services: ServiceManager): 
   return {
     ...context.ports,
     services,
+    dials: dialUnits(context.ports, context.paths),
     vendor: vendorOf(context),
     openHomes: (homeMsMax) => openHomeHelper(context.ports, homeMsMax),
   };

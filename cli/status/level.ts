@@ -22,6 +22,7 @@ const ATTENTION: ReadonlySet<string> = new Set([
   "disk-entries-nearly-gone",
   "disk-nearly-full",
   "host-differs",
+  "old-version-runs",
   "restart-pending",
   "runtime-memory-low",
 ]);

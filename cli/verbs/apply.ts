@@ -1,6 +1,7 @@
 /**
  * `fleetctl apply [self]`: reconciles this host with its ledger, and restarts local agents whose
- * own input changed. `self` covers the calling agent only.
+ * own input changed. `self` covers the calling agent only. An agent with a turn waits for the end
+ * of that turn, at most 30 minutes, if only the version of its programs changed.
  *
  * @module
  */
@@ -21,7 +22,9 @@ import {
 } from "cli/planner.ts";
 import { keepReserve } from "cli/reserve.ts";
 import { checkSpoolEmpty } from "cli/teams_gateway/join.ts";
+import { replaceUntilNoneWaits } from "cli/replace_waiting.ts";
 import { defined } from "core/defined.ts";
+import { refusal } from "core/errors.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
@@ -33,6 +36,10 @@ import { scopeOf } from "units/reconcile/scope.ts";
 /** Options of `fleetctl apply`. The context's target is its scope. */
 export interface Options {
   readonly isDryRun: boolean;
+  /** New versions do not wait for the end of turns. */
+  readonly isNow: boolean;
+  /** Only agents that wait for the end of their turn. */
+  readonly isWaiting: boolean;
 }
 
 /** Printed once, when the store is created. After that only `secret list` prints it. */
@@ -43,12 +50,19 @@ const RECOVERY_KEY_HINT = [
 
 /** Parses the switches. */
 export function parseOptions(invocation: Invocation): Result<Options> {
-  return ok({ isDryRun: invocation.switches.has("dry-run") });
+  const { switches } = invocation;
+  const isWaiting = switches.has("waiting");
+  const other = ["now", "dry-run"].find((name) => switches.has(name));
+  if (isWaiting && other !== undefined) return err(notWith(`--${other}`));
+  return ok({ isDryRun: switches.has("dry-run"), isNow: switches.has("now"), isWaiting });
 }
 
 /** Reconciles the whole host, or the target agent. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { target } = context;
+  if (options.isWaiting) {
+    return target.kind === "agent" ? err(notWith(`"self"`)) : await replaceUntilNoneWaits(context);
+  }
   if (target.kind !== "agent") return await underVerbLock(context, () => apply(context, options));
   const { agent } = target;
   const trees = options.isDryRun ? ok(undefined) : await installFirst(context, agent);
@@ -57,6 +71,14 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   return await underAgentLock(
     context,
     (awaitLater) => apply(context, options, { agent, awaitLater, ...defined({ vendor }) }),
+  );
+}
+
+function notWith(other: string) {
+  return refusal(
+    "options-invalid",
+    `Cannot apply: --waiting is about agents that wait, cannot be combined with ${other}`,
+    { kind: "usage", hints: ["fleetctl apply --waiting"] },
   );
 }
 
@@ -69,7 +91,7 @@ interface OwnRun {
 
 async function apply(
   context: VerbContext,
-  { isDryRun }: Options,
+  { isDryRun, isNow }: Options,
   own?: OwnRun,
 ): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
@@ -95,6 +117,7 @@ async function apply(
   const report = await reconcileFacts(context, gathered.value, {
     dryRun: isDryRun,
     restartAgents: true,
+    replaceNow: isNow,
     ...how,
     ...(agent === undefined ? {} : { scope: scopeOf(gathered.value.facts, agent) }),
   });

@@ -13,6 +13,7 @@ import { type Connection, connectionsOf } from "cli/connection.ts";
 import type { VerbContext } from "cli/context.ts";
 import { diskProblems } from "cli/disk_room.ts";
 import type { Gathered } from "cli/facts.ts";
+import { oldVersionRuns } from "cli/status/old_version.ts";
 import { withLocalHints } from "core/hints/local_hints.ts";
 import { type WiredMcp, wiredMcpsOf } from "cli/verbs/mcp/wired.ts";
 import type { Block, Cell, VerbReport } from "cli/output.ts";
@@ -184,12 +185,13 @@ async function planProblems(context: VerbContext, gathered: Gathered): Promise<r
   const quiet = { ...context, progress: { step() {}, note() {}, clear() {} } };
   const report = await reconcileFacts(quiet, gathered, { dryRun: true, restartAgents: false });
   if (!report.ok) return [report.error];
-  const { files, units, vendored, faults, found } = report.value;
+  const { files, units, vendored, faults, found, waiting } = report.value;
   const count = files.filter((file) => file.change !== "unchanged").length + units.length +
     vendored.length;
   return [
     ...found,
     ...faults,
+    ...waiting.map(oldVersionRuns),
     ...(count === 0 ? [] : [refusal(
       "host-differs",
       `This host differs from its ledger: ${count} changes are pending`,

@@ -237,6 +237,16 @@ export const localRequest = z.discriminatedUnion("type", [
   }),
   ...CONVERSATION_REQUESTS,
   /**
+   * From root, or from the owner of a root other than `/`, before it restarts this unit for a new
+   * version. The unit starts no further turn for a minute. With `is_due` it is restarted even
+   * during a turn, and tells the turn's owner.
+   */
+  z.object({
+    type: z.literal("replace"),
+    agent: z.string().min(1).max(64),
+    is_due: z.boolean(),
+  }),
+  /**
    * From fleetctl's MCP proxy: the program has listed the tools of this MCP. Valid while the
    * connection is open.
    */
@@ -298,6 +308,8 @@ export const localAnswer = z.union([
   }),
   z.object({ type: z.literal("ceiling_result"), agent: z.string(), ceiling: ceilingView }),
   ...CONVERSATION_ANSWERS,
+  /** Whether a turn runs, or a program waits for a person. */
+  z.object({ type: z.literal("replace_result"), is_busy: z.boolean() }),
   z.object({ type: z.literal("questions_result"), questions: z.array(questionView) }),
   z.object({ type: z.literal("question_result"), question: questionView }),
   /** The bytes of the file before `next` are stored. */

@@ -65,8 +65,14 @@ export const HOST_VERBS: readonly Verb[] = [
       name: "dry-run",
       summary: "Print the diff of units, client config and env, never the value of a key",
     }, {
+      name: "now",
+      summary: "Replace agents by a new version at once, also during a turn",
+    }, {
       name: "steps",
       summary: "Print each long step on stderr as it begins, also with --json",
+    }, {
+      name: "waiting",
+      summary: "Only replace agents that wait for the end of their turn; ends when none waits",
     }],
     scope: "self_or_host",
     target: { from: "argument", name: "agent", absent: "host" },

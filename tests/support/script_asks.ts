@@ -178,6 +178,7 @@ class AsksOfRoot implements ScriptAsks {
       },
       mcps: { listed: () => () => {} },
       ownerFiles: { offer: noGateway },
+      replacement: { prepare: async () => ({ isBusy: false }) },
       isRootless: true,
       turns: { begin: echo, preview: () => {} },
       openTurnFiles: memoryTurnFiles(),

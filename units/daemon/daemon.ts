@@ -15,6 +15,7 @@ import type { Host } from "core/ports/host.ts";
 import type { PeerStream } from "core/ports/sockets.ts";
 import type { Refusal } from "core/errors.ts";
 import { readsInput, type Tokenize } from "core/verbs/invocation.ts";
+import { requestText } from "core/verbs/daemon_frames.ts";
 import { type Audit, auditedCaller, auditedWords, auditFile, openAudit } from "core/verbs/audit.ts";
 import {
   connectionsMaxOf,
@@ -26,6 +27,7 @@ import { judge, type Judged } from "units/daemon/decide.ts";
 import { execute } from "units/daemon/execute.ts";
 import { createFrameWriter, type FrameWriter } from "units/daemon/frame_writer.ts";
 import { readRequestLine } from "units/daemon/request_line.ts";
+import { followReplacements } from "units/daemon/replacements.ts";
 import { createVerbQueue, type VerbQueue } from "units/daemon/verb_queue.ts";
 
 /** Dependencies of the daemon. */
@@ -60,6 +62,11 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   const queue = createVerbQueue(host.clock);
   const running: Running = { ...deps, audit, limits: createUidLimits(), queue };
   const open = new Set<Promise<void>>();
+  const replacements = followReplacements({
+    ...host,
+    paths,
+    run: (argv, signal) => runOwn(argv, signal, running),
+  });
   const listener = await host.sockets.serveUnix(paths.daemonSocket, SOCKET_MODE, (stream) => {
     const work = handleConnection(stream, running).finally(() => open.delete(work));
     open.add(work);
@@ -67,9 +74,10 @@ export async function startDaemon(deps: DaemonDeps): Promise<Daemon> {
   return {
     async close() {
       const closed = listener.close();
+      const unfollowed = replacements.close();
       queue.close();
       await Promise.all(open);
-      await closed;
+      await Promise.all([closed, unfollowed]);
       audit.close();
     },
   };
@@ -172,6 +180,38 @@ async function runJudged(
   }
 }
 
+/**
+ * Runs a verb that this daemon starts by itself, as its own user. It is judged and recorded like
+ * any other one, but takes no place in the queue of those who send requests.
+ */
+async function runOwn(
+  argv: readonly string[],
+  signal: AbortSignal,
+  running: Running,
+): Promise<void> {
+  const { host, paths, tokenize } = running;
+  const ownUid = host.users.currentUid();
+  // No process has the number 0: no client sent this request.
+  const peer = { uid: ownUid, gid: ownUid, pid: 0 };
+  const line = new TextEncoder().encode(requestText({ argv }));
+  const judged = await judge(line, peer, { ports: host, paths, tokenize, ownUid });
+  const id = record(judged, { peer }, running);
+  if (id === undefined || judged.allowed !== true) return;
+  const { request, caller } = judged;
+  const writer: FrameWriter = {
+    send: async (frame) => {
+      if (frame.type !== "err") return;
+      host.log.info("verb of the daemon", { id, text: frame.text.trimEnd() });
+    },
+    isGone: () => false,
+  };
+  const outcome = await execute({ request, caller }, { paths, writer, isKept: true, signal }, {
+    ...host,
+    ownUid,
+  });
+  recordEnd(id, outcome.ok ? String(outcome.value) : outcome.error.code, running);
+}
+
 /** Records one audit row and one log line for a flood. The request itself has not been read. */
 function recordLimit(why: LimitReason, stream: PeerStream, running: Running): void {
   const { uid } = stream.peer;
@@ -183,7 +223,11 @@ function recordLimit(why: LimitReason, stream: PeerStream, running: Running): vo
 /**
  * Writes the decision to the log and to the audit log. Returns undefined when the audit log failed.
  */
-function record(judged: Judged, { peer }: PeerStream, running: Running): number | undefined {
+function record(
+  judged: Judged,
+  { peer }: Pick<PeerStream, "peer">,
+  running: Running,
+): number | undefined {
   const { host, audit } = running;
   const target = judged.addressed === undefined
     ? { verb: "", target: "", words: "" }

@@ -45,6 +45,8 @@ export async function execute(
     readonly isKept: boolean;
     /** What the client sends to a verb that serves it. */
     readonly input?: ReadableStream<Uint8Array>;
+    /** Ends the verb early. */
+    readonly signal?: AbortSignal;
   },
   ports: ExecutePorts,
 ): Promise<Result<number>> {
@@ -66,6 +68,8 @@ export async function execute(
   } catch (thrown) {
     return err(failed(errorText(thrown), to.paths));
   }
+  const end = () => child.kill("SIGTERM");
+  to.signal?.addEventListener("abort", end, { once: true });
   const stopProbe = to.isKept ? () => {} : endWhenUnread(child, to.writer, ports.clock);
   const [, , , exit] = await Promise.all([
     feed(child, printEnvelope({ ...subject, grant }), to.input),
@@ -73,6 +77,7 @@ export async function execute(
     passOn(child, "err", to),
     child.exited.finally(stopProbe),
   ]);
+  to.signal?.removeEventListener("abort", end);
   return exit.code === undefined
     ? err(failed(`it ended by ${exit.signal}`, to.paths))
     : ok(exit.code);

@@ -43,6 +43,7 @@ import { superviseRuntime } from "units/dial/runtime.ts";
 import type { DialStore } from "units/dial/store.ts";
 import { openTurnFolder, type TurnFolder } from "units/dial/turn_folder.ts";
 import { registration } from "units/dial/registration.ts";
+import { createReplacement } from "units/dial/replacement.ts";
 import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 import { createUsageReader, type StoreName } from "units/dial/usage_reader.ts";
 
@@ -89,6 +90,8 @@ interface UnitContext extends DialPorts {
   readonly folder: string;
   readonly turnFolder: TurnFolder;
   readonly key: DialKey;
+  /** Runs one turn at a time, across all gateways. */
+  readonly exclusive: (job: () => Promise<void>) => Promise<void>;
   /** Ends the connections to all gateways. */
   readonly signal: AbortSignal;
   /** Components that callbacks use. Each is undefined until it is open. */
@@ -114,17 +117,12 @@ export async function startDialUnit(
   const key = await loadDialKey(files, `${folder}/key.json`);
   if (!key.ok) return err(key.error);
   const stop = new AbortController();
-  const unit: UnitContext = {
-    ...ports,
-    log,
-    config,
+  const unit = createContext(config, { ...ports, log }, {
     options,
     folder,
-    turnFolder: openTurnFolder({ files, folder: `${folder}/files`, log }),
     key: key.value,
     signal: stop.signal,
-    open: { usage: new Map() },
-  };
+  });
   const states = createStates({ ...unit, recorder: () => unit.open.cockpit?.recorder });
   const outgoing = createOutgoing(unit);
   const own = await openConnections(unit, states, outgoing);
@@ -150,13 +148,16 @@ export async function startDialUnit(
   const handlers = { runtime, ceilings: spending.ceilings, cuts, ...pending.handlers };
   const journals = await startConnections(unit, connections, handlers);
   const conversations = createConversations({ ...unit, connections, runtime });
-  const served = { ...outgoing, ...spending, approvals, personQuestions, turns, conversations };
+  const replacement = createReplacement({ ...unit, connections, isWaiting: states.isWaiting });
+  const asked = { approvals, personQuestions, replacement };
+  const served = { ...outgoing, ...spending, ...asked, turns, conversations };
   const local = await openSocket(unit, served);
   return ok({
     isConnected: () => connections.some(({ link }) => link.isRegistered()),
     close: async () => {
       states.report("stopping");
       const idle = Promise.all(connections.map((connection) => connection.idle()));
+      replacement.release();
       await runtime.close(RUNTIME_GRACE_MS);
       await idle;
       spending.ceilings?.close();
@@ -170,6 +171,25 @@ export async function startDialUnit(
       stop.abort();
     },
   });
+}
+
+function createContext(
+  config: DialConfig,
+  ports: DialPorts,
+  parts: Pick<UnitContext, "options" | "folder" | "key" | "signal">,
+): UnitContext {
+  const { files, log } = ports;
+  const runOne = createKeyedQueue((_name, thrown) =>
+    log.error("turn failed", { error: errorText(thrown) })
+  );
+  return {
+    ...ports,
+    ...parts,
+    config,
+    turnFolder: openTurnFolder({ files, folder: `${parts.folder}/files`, log }),
+    exclusive: (job) => runOne("runtime", job),
+    open: { usage: new Map() },
+  };
 }
 
 /** Starts running turns; keeps only the journals of running ones. */
@@ -257,9 +277,6 @@ async function openConnections(
   { questions, ownerFiles }: Outgoing,
 ): Promise<GatewayConnection> {
   const { config, options, databases, sockets, clock, random, log, folder, key } = unit;
-  const runOne = createKeyedQueue((_name, thrown) =>
-    log.error("turn failed", { error: errorText(thrown) })
-  );
   const shared = {
     databases,
     sockets,
@@ -268,7 +285,7 @@ async function openConnections(
     log,
     signal: unit.signal,
     turnFolder: unit.turnFolder,
-    exclusive: (job: () => Promise<void>) => runOne("runtime", job),
+    exclusive: unit.exclusive,
     onPreview: (event: PreviewEvent) => unit.open.turns?.preview(event),
     onBusy: states.busy,
     onAnswer: (frame: AnswerFrame) =>

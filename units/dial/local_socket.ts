@@ -34,6 +34,7 @@ import type { McpStates } from "units/dial/mcp_states.ts";
 import type { GatewayQuestions } from "units/dial/messages.ts";
 import type { OwnerFiles } from "units/dial/owner_files.ts";
 import type { PersonQuestions } from "units/dial/person_questions.ts";
+import { answerReplacement, type Replacement } from "units/dial/replacement.ts";
 import { answerUsage, type UsageReader } from "units/dial/usage_reader.ts";
 
 /** MCPs whose proxies each keep a connection open. */
@@ -69,6 +70,7 @@ export interface LocalSocketDeps {
   /** Absent for an agent without a ceiling. */
   readonly ceilings?: Ceilings | undefined;
   readonly conversations: Conversations;
+  readonly replacement: Pick<Replacement, "prepare">;
   readonly mcps: Pick<McpStates, "listed">;
   /** True under a root other than `/`, where the agent's uid is the operator's. */
   readonly isRootless: boolean;
@@ -210,6 +212,8 @@ async function handle(
     case "questions":
     case "question_answer":
       return answerQuestions(request, personQuestions, rights);
+    case "replace":
+      return await answerReplacement(request, deps.replacement, rights);
     case "approval_use":
     case "approval_withdraw":
       return invalid("this connection has no open question");

@@ -32,6 +32,8 @@ const PARALLEL_MAX: Readonly<Partial<Record<Step["kind"], number>>> = {
   client: 8,
   start: 8,
   restart: 8,
+  // Each start takes processor time from the agents that work.
+  replace: 4,
 };
 /** Maximum number of units per call, so that people see progress. */
 const UNITS_PER_CALL_MAX = 200;
@@ -101,6 +103,7 @@ function verbsOf(step: Step): readonly UnitVerb[] | undefined {
       // The stop also ends the servers of the old tree (`PartOf=`).
       return ["stop", "start"];
     case "restart":
+    case "replace":
       return undefined;
   }
 }

@@ -14,8 +14,10 @@ import type { AgentRecord } from "core/ledger/agent.ts";
 import type { AgentName } from "core/names.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
+import { shippedDefinitions } from "core/runtimes/definitions.ts";
 import { mcpEntriesPath } from "core/runtimes/mcp_entries.ts";
 import { parseEnvFile } from "core/text/env_file.ts";
+import { rightsOf } from "units/reconcile/agent_rights.ts";
 import type {
   DesiredFolder,
   DesiredPart,
@@ -59,10 +61,11 @@ export function desiredAgents(
   const launchers = renderLaunchers(facts.shape, facts.paths)
     .filter((file) => DIAL_PROGRAMS.some((name) => file.path === facts.paths.program(name)))
     .map((file) => file.content);
+  const shipped = shippedDefinitions();
   for (const agent of facts.agents) {
     if (facts.held?.agents?.includes(agent.name)) continue;
     const manifests = usable.get(agent.name) ?? [];
-    const part = desiredAgent(agent, { manifests, launchers, facts });
+    const part = desiredAgent(agent, { manifests, launchers, shipped, facts });
     if (!part.ok) {
       faults.set(part.error, [{ agent: agent.name }]);
       heldAgents.add(agent.name);
@@ -90,6 +93,7 @@ function desiredAgent(
     readonly manifests: readonly Manifest[];
     /** Texts of the launchers of programs that run as the agent. */
     readonly launchers: readonly string[];
+    readonly shipped: ReadonlyMap<string, RuntimeDefinition>;
     readonly facts: Facts;
   },
 ): Result<AgentPart> {
@@ -99,14 +103,14 @@ function desiredAgent(
   if (runtime === undefined) return err(runtimeUnknown(agent, facts));
   const workspace = workspaceOf(agent, facts);
   if (!workspace.ok) return workspace;
+  const rights = rightsOf(agent, { ...from, runtime, workspace: workspace.value });
   const registerUrl = facts.roles.dial?.registerUrl;
   const env = renderAgentEnv(agent, secretEnv(facts, paths.agentEnv(agent.name)), {
     paths,
     registerUrl,
   });
   if (!env.ok) return env;
-  const values = parseEnvFile(env.value.content);
-  const secrets = values.ok ? values.value : new Map<string, string>();
+  const secrets = valuesOf(env.value);
   const client = clientConfig(agent, runtime, { manifests, facts });
   const permissions = renderAgentPermissions(agent, {
     facts,
@@ -145,12 +149,18 @@ function desiredAgent(
         ...launchers,
       ],
       softInputs: [env.value.content],
+      origin: { build: launchers, rights },
       programs: DIAL_PROGRAMS,
       links: [],
       wantedBy: wantedBy(dial),
       isStopped: agent.stopped !== undefined,
     }],
   });
+}
+
+function valuesOf({ content }: RenderedFile): ReadonlyMap<string, string> {
+  const values = parseEnvFile(content);
+  return values.ok ? values.value : new Map();
 }
 
 /** Programs of an agent's session: the dial unit and the built-in runtime under it. */

@@ -53,6 +53,8 @@ export interface DesiredUnit extends Tag {
   readonly programs: readonly string[];
   /** Links whose targets count as inputs: the current vendored tree. */
   readonly links: readonly string[];
+  /** Of a unit whose replacement may wait: the texts of an `Origin`, programs excepted. */
+  readonly origin?: { readonly build: readonly string[]; readonly rights: readonly string[] };
   /** Stopped on purpose: its file exists, but it is neither enabled nor running. */
   readonly isStopped?: boolean;
   /** The socket on which it serves while it is active. */

@@ -18,6 +18,7 @@ import { ServiceFault, type ServiceManager } from "units/manager/service_manager
 import { err, ok, type Result } from "core/result.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { printRecord, recordPath } from "units/reconcile/record.ts";
+import type { DialUnits } from "units/reconcile/ports.ts";
 import type { UnitLine } from "units/reconcile/report.ts";
 import { type Batch, batchesOf, type IndexedStep } from "units/reconcile/batches.ts";
 import { type Step, stepSubject, type UnitStep } from "units/reconcile/step.ts";
@@ -26,6 +27,7 @@ import { type Step, stepSubject, type UnitStep } from "units/reconcile/step.ts";
 export interface ExecutePorts {
   readonly files: Files;
   readonly services: ServiceManager;
+  readonly dials: DialUnits;
   homeOf(agent: AgentName): HomeFiles | undefined;
 }
 
@@ -37,6 +39,8 @@ export interface Executed {
   readonly failed: ReadonlySet<string>;
   /** Units whose step had not finished when the run continued. */
   readonly late: ReadonlySet<string>;
+  /** Units that were not replaced because their agent has a turn. */
+  readonly busy: ReadonlySet<string>;
 }
 
 /** Receives work in progress; the promise resolves with its refusal, if any, and never rejects. */
@@ -53,6 +57,7 @@ export interface UnitPatience {
 const UNIT_CHANGES = {
   start: "started",
   restart: "restarted",
+  replace: "restarted",
   bounce: "bounced",
   stop: "stopped",
 } as const;
@@ -82,6 +87,7 @@ class Execution {
   readonly #faults: Refusal[] = [];
   readonly #failed = new Set<string>();
   readonly #late = new Set<string>();
+  readonly #busy = new Set<string>();
 
   constructor(ports: ExecutePorts, context: ExecuteContext) {
     this.#ports = ports;
@@ -104,6 +110,7 @@ class Execution {
       faults: this.#faults,
       failed: this.#failed,
       late: this.#late,
+      busy: this.#busy,
     });
   }
 
@@ -112,6 +119,10 @@ class Execution {
     const { onStep, paths } = this.#context;
     onStep(step, index, "begin");
     try {
+      if (step.kind === "replace" && !await this.#mayReplace(step)) {
+        onStep(step, index, "done");
+        return undefined;
+      }
       const work = act(step, this.#ports, paths);
       if (!("unit" in step)) await work;
       else if (!await this.#isInTime(work)) this.#finishLater(step, work);
@@ -124,6 +135,13 @@ class Execution {
       this.#fail(step, thrown as ServiceFault | FileFault);
       return undefined;
     }
+  }
+
+  async #mayReplace(step: Step & { readonly kind: "replace" }): Promise<boolean> {
+    const { agent, isDue, unit } = step;
+    if (await this.#ports.dials.isIdle(agent, { isDue }) || isDue) return true;
+    this.#busy.add(unit);
+    return false;
   }
 
   async #runCombined(batch: Batch & { readonly how: "combined" }): Promise<void> {
@@ -232,6 +250,8 @@ async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void>
     case "start":
     case "restart":
       return await services[step.kind](step.unit);
+    case "replace":
+      return await services.restart(step.unit);
     default:
       throw new Error(`"${step.kind}" is done for many units at once`);
   }

@@ -40,6 +40,10 @@ export function finalRecord(planned: Plan, executed: Executed, before: RenderRec
     const unit = planned.units.recorded.get(name);
     if (unit !== undefined) units[name] = { ...unit, unready: true };
   }
+  for (const name of executed.busy) {
+    const unit = planned.units.ifBusy.get(name)?.recorded;
+    if (unit !== undefined) units[name] = unit;
+  }
   const unremoved = before.files.filter((file) =>
     executed.failed.has(file.path.split("/").at(-1) ?? "")
   );

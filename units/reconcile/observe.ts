@@ -17,6 +17,7 @@ import type { DesiredUnit } from "units/reconcile/desired_part.ts";
 import type { HomeFiles } from "units/reconcile/home_files.ts";
 import { observeSockets, type WantedSocket } from "units/reconcile/observe_sockets.ts";
 import type { RenderRecord } from "units/reconcile/record.ts";
+import type { Origin } from "units/reconcile/replacement.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
 /** The state of a file or folder. */
@@ -45,6 +46,7 @@ export interface ObservedClient {
 export interface InputHashes {
   readonly inputs: string;
   readonly softInputs: string;
+  readonly origin?: Origin;
 }
 
 /** Everything that the plan compares. */
@@ -248,9 +250,16 @@ async function hashInputs(
 ): Promise<InputHashes> {
   const text = (parts: readonly string[]) => new TextEncoder().encode(JSON.stringify(parts));
   const used = unit.programs.map((name) => programs.get(name) ?? "");
+  const { origin } = unit;
   return {
     inputs: await sha256(text([...unit.inputs, ...used, ...links.map((link) => link ?? "")])),
     softInputs: await sha256(text(unit.softInputs)),
+    ...(origin === undefined ? {} : {
+      origin: {
+        build: await sha256(text([...origin.build, ...used])),
+        rights: await sha256(text(origin.rights)),
+      },
+    }),
   };
 }
 

@@ -28,6 +28,10 @@ export interface PlanContext {
   readonly paths: Paths;
   readonly record: RenderRecord;
   readonly restartAgents: boolean;
+  /** Whether new versions are not to wait for the end of turns. */
+  readonly replaceNow: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
   readonly keepDaemon: boolean;
   readonly withDiffs: boolean;
   /** Undefined means the whole host. */

@@ -6,26 +6,28 @@
  * | MCP socket | start                | bounce: servers of the old tree or key are ended     |
  * | gateway  | start                  | restart; agents stay up and reconnect                |
  * | login    | start                  | restart; sessions stay, open streams reconnect       |
- * | dial     | start (see below)      | restart with `restartAgents`, else listed as pending |
+ * | dial     | start (see below)      | restart (see below) with `restartAgents`, else pending |
  * | daemon   | start                  | restart as the last step, or reported (its child)    |
  *
  * A dial unit that was stopped on purpose (`agents stop`) is always stopped and disabled. One that
  * was stopped by other means is started by `apply` and `up`, and when it is new. An `mcp add` does
- * not start it.
+ * not start it. A new version of the programs may wait for the end of a turn (`replacement.ts`).
  *
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { AgentName } from "core/names.ts";
 import type { Desired } from "units/reconcile/desired.ts";
 import type { DesiredUnit } from "units/reconcile/desired_part.ts";
-import type { Observed } from "units/reconcile/observe.ts";
+import type { InputHashes, Observed } from "units/reconcile/observe.ts";
 import {
   isSameRun,
   type ProcessIdentity,
   type RecordedUnit,
   type RenderRecord,
 } from "units/reconcile/record.ts";
+import { decideReplacement, type Origin, type Replacement } from "units/reconcile/replacement.ts";
 import type { UnitStep } from "units/reconcile/step.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
@@ -38,8 +40,19 @@ export interface UnitPlan {
   readonly recorded: ReadonlyMap<string, RecordedUnit>;
   /** Agents that keep running with inputs older than those on disk. */
   readonly restartPending: readonly AgentName[];
+  /** Agents that wait for the end of a turn; this run does not try to replace them. */
+  readonly waiting: readonly WaitingAgent[];
+  /** By unit of a step `replace`: what holds if its agent has a turn. */
+  readonly ifBusy: ReadonlyMap<string, WaitingAgent & { readonly recorded: RecordedUnit }>;
   /** The daemon keeps running with older inputs, because it must outlive this run. */
   readonly isDaemonStale: boolean;
+}
+
+/** An agent whose old version runs until the end of its turn. */
+export interface WaitingAgent {
+  readonly agent: AgentName;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
 }
 
 /**
@@ -64,6 +77,8 @@ export function planUnits(
   context: {
     readonly record: RenderRecord;
     readonly restartAgents: boolean;
+    readonly replaceNow: boolean;
+    readonly now: number;
     readonly keepDaemon: boolean;
     readonly created: ReadonlySet<string>;
     /** Agents whose client configs could not be edited: a restart would have no use. */
@@ -76,20 +91,16 @@ export function planUnits(
   const steps: UnitStep[] = [];
   const recorded = new Map<string, RecordedUnit>();
   const restartPending: AgentName[] = [];
+  const waiting: WaitingAgent[] = [];
+  const ifBusy = new Map<string, WaitingAgent & { readonly recorded: RecordedUnit }>();
   let isDaemonStale = false;
-  const units = [...desired.units].sort((a, b) =>
-    START_ORDER[a.kind] - START_ORDER[b.kind] || (a.name < b.name ? -1 : 1)
-  );
-  for (const unit of units) {
+  for (const unit of inStartOrder(desired.units)) {
     if (!observed.isManagerRunning) continue;
     if (unit.isStopped === true) {
-      if (!isDown(unit, observed)) {
-        stops.push({ kind: "stop", unit: unit.name, isIndependent: true });
-      }
-      // A boot starts enabled units.
-      if (observed.enabled.has(unit.name)) links.push({ kind: "disable", unit: unit.name });
-      const stopped = stateOf(unit, observed, context.record);
-      recorded.set(unit.name, recordOf(stopped, { isFresh: true, before: undefined, changed: [] }));
+      const off = stopUnit(unit, observed, context.record);
+      stops.push(...off.stops);
+      links.push(...off.links);
+      recorded.set(unit.name, off.recorded);
       continue;
     }
     if (!observed.enabled.has(unit.name)) links.push({ kind: "enable", unit: unit.name });
@@ -100,9 +111,7 @@ export function planUnits(
       ...context,
       restartAgents: context.restartAgents && !(isUnsettled && state.isRunning),
     });
-    if (act !== undefined) {
-      steps.push({ kind: act, unit: unit.name, isIndependent: unit.kind === "dial" });
-    }
+    if (act !== undefined) steps.push(stepOf(unit, act));
     const isFresh = act !== undefined || !state.isRunning;
     const before = context.record.units[unit.name];
     const changed = unit.kind === "dial" && unit.agent !== undefined
@@ -111,22 +120,64 @@ export function planUnits(
     if (!isUnsettled) recorded.set(unit.name, recordOf(state, { isFresh, before, changed }));
     else if (before !== undefined) recorded.set(unit.name, before);
     if (unit.kind === "daemon" && !isFresh && state.isHardStale) isDaemonStale = true;
-    if (unit.agent !== undefined && unit.kind === "dial" && !isFresh && state.isStale) {
-      restartPending.push(unit.agent);
-    }
+    if (unit.agent === undefined || unit.kind !== "dial") continue;
+    const wait = { agent: unit.agent, since: state.waitsSince ?? context.now };
+    if (act === "replace") {
+      const kept = { ...state, waitsSince: wait.since };
+      const busy = recordOf(kept, { isFresh: false, before, changed });
+      ifBusy.set(unit.name, { ...wait, recorded: busy });
+    } else if (!isFresh && state.isHardStale && state.waitsSince !== undefined) waiting.push(wait);
+    else if (!isFresh && state.isStale) restartPending.push(unit.agent);
   }
   return {
     enabling: [...stops, ...byKind(links)],
     steps,
     recorded,
     restartPending,
+    waiting,
+    ifBusy,
     isDaemonStale,
   };
+}
+
+/** What is done to a unit; `replace-due` restarts a dial unit during a turn, too. */
+type Act = "start" | "restart" | "bounce" | "replace" | "replace-due";
+
+function stepOf(unit: DesiredUnit, act: Act): UnitStep {
+  const { name, agent, kind } = unit;
+  if (act !== "replace" && act !== "replace-due") {
+    return { kind: act, unit: name, isIndependent: kind === "dial" };
+  }
+  if (agent === undefined) throw new Error(`unit ${name} belongs to no agent`);
+  const isDue = act === "replace-due";
+  return { kind: "replace", unit: name, agent, isDue, isIndependent: true };
 }
 
 /** Consecutive steps of one kind become one call. */
 function byKind(steps: readonly UnitStep[]): readonly UnitStep[] {
   return [...steps].sort((a, b) => a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0);
+}
+
+function inStartOrder(units: readonly DesiredUnit[]): readonly DesiredUnit[] {
+  return units.toSorted((a, b) =>
+    START_ORDER[a.kind] - START_ORDER[b.kind] || (a.name < b.name ? -1 : 1)
+  );
+}
+
+/** Plans a unit that is stopped on purpose. */
+function stopUnit(unit: DesiredUnit, observed: Observed, record: RenderRecord) {
+  const step = (kind: "stop" | "disable"): UnitStep => ({
+    kind,
+    unit: unit.name,
+    ...(kind === "stop" ? { isIndependent: true } : {}),
+  });
+  const state = stateOf(unit, observed, record);
+  return {
+    stops: isDown(unit, observed) ? [] : [step("stop")],
+    // A boot starts enabled units.
+    links: observed.enabled.has(unit.name) ? [step("disable")] : [],
+    recorded: recordOf(state, { isFresh: true, before: undefined, changed: [] }),
+  };
 }
 
 function isDown(unit: DesiredUnit, observed: Observed): boolean {
@@ -138,7 +189,13 @@ function isDown(unit: DesiredUnit, observed: Observed): boolean {
 interface UnitState {
   readonly isRunning: boolean;
   readonly run: ProcessIdentity;
-  readonly hashes: { readonly inputs: string; readonly softInputs: string };
+  readonly hashes: InputHashes;
+  /** What its process was started with; undefined if that is unknown. */
+  readonly ran: Origin | undefined;
+  /** Since when its process waits for the end of a turn. */
+  readonly waitsSince: number | undefined;
+  /** It is ready to serve turns. */
+  readonly isServing: boolean;
   /** Its process was started with other inputs. */
   readonly isHardStale: boolean;
   readonly isSoftStale: boolean;
@@ -162,7 +219,19 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   const isSoftStale = isRunning &&
     (before?.softInputs !== hashes.softInputs || isSameRun(before.softStale, run));
   const isStale = isHardStale || isSoftStale;
-  return { isRunning, run, hashes, isHardStale, isSoftStale, isStale, isUnready };
+  const isKnownStale = isSameRun(before?.stale, run);
+  return {
+    isRunning,
+    run,
+    hashes,
+    ran: isKnownStale ? before?.ran : before?.origin,
+    waitsSince: isKnownStale ? before?.waitsSince : undefined,
+    isServing: status?.active === "active" && !isUnready && !isSocketBroken,
+    isHardStale,
+    isSoftStale,
+    isStale,
+    isUnready,
+  };
 }
 
 /** A unit that waits for its automatic restart counts as running: it must not be started twice. */
@@ -170,15 +239,23 @@ function isUp(status: UnitStatus | undefined): boolean {
   return status !== undefined && (status.active === "active" || status.active === "activating");
 }
 
+const REPLACEMENT_ACTS: Readonly<Record<Replacement, Act>> = {
+  "at-once": "restart",
+  "when-idle": "replace",
+  "during-turn": "replace-due",
+};
+
 function decideAct(
   unit: DesiredUnit,
   state: UnitState,
   context: {
     readonly restartAgents: boolean;
+    readonly replaceNow: boolean;
+    readonly now: number;
     readonly keepDaemon: boolean;
     readonly created: ReadonlySet<string>;
   },
-): "start" | "restart" | "bounce" | undefined {
+): Act | undefined {
   if (!state.isRunning) {
     const mayStart = unit.kind !== "dial" || context.restartAgents ||
       context.created.has(unit.name);
@@ -188,7 +265,16 @@ function decideAct(
     case "mcp":
       return state.isHardStale ? "bounce" : undefined;
     case "dial":
-      return state.isHardStale && context.restartAgents ? "restart" : undefined;
+      return state.isHardStale && context.restartAgents
+        ? REPLACEMENT_ACTS[
+          decideReplacement({
+            ...state,
+            wanted: state.hashes.origin,
+            now: context.now,
+            isWantedNow: context.replaceNow,
+          })
+        ]
+        : undefined;
     case "gateway":
     case "login":
     case "teamchat":
@@ -209,7 +295,8 @@ function recordOf(
     readonly changed: readonly string[];
   },
 ): RecordedUnit {
-  const { inputs, softInputs } = state.hashes;
+  const { inputs, softInputs, origin } = state.hashes;
+  const { ran, waitsSince } = state;
   const { isFresh, before, changed } = of;
   const isStill = isSameRun(before?.stale, state.run);
   // The changed entries are known, unless a run stopped between the edit and its record.
@@ -222,7 +309,8 @@ function recordOf(
   return {
     inputs,
     softInputs,
-    ...(!isFresh && state.isHardStale ? { stale: state.run } : {}),
+    ...defined({ origin }),
+    ...(!isFresh && state.isHardStale ? { stale: state.run, ...defined({ ran, waitsSince }) } : {}),
     ...(!isFresh && state.isHardStale && unread !== undefined ? { unread } : {}),
     ...(!isFresh && state.isSoftStale ? { softStale: state.run } : {}),
     ...(!isFresh && state.isUnready ? { unready: true } : {}),

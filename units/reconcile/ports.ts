@@ -5,6 +5,7 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
+import type { AgentName } from "core/names.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Users } from "core/ports/users.ts";
@@ -17,9 +18,20 @@ export interface Vendor {
   ensure(manifest: Manifest): Promise<Result<{ readonly changed: boolean }>>;
 }
 
+/** Asks dial units to let themselves be replaced. */
+export interface DialUnits {
+  /**
+   * Returns whether the agent has no turn; its dial unit then starts none for a minute. A busy one
+   * starts no further turn for that time. With `isDue` it tells the owner of a running turn. A unit
+   * that does not answer counts as busy. The answer is the agent's, so it may only delay.
+   */
+  isIdle(agent: AgentName, of: { readonly isDue: boolean }): Promise<boolean>;
+}
+
 /** Ports of a reconcile. */
 export interface ReconcilePorts {
-  readonly clock: Pick<Clock, "after" | "monotonic">;
+  readonly clock: Pick<Clock, "after" | "monotonic" | "now">;
+  readonly dials: DialUnits;
   readonly files: Files;
   readonly users: Users;
   /**
@@ -40,6 +52,7 @@ export interface StepProgress {
     | "remove"
     | "start"
     | "restart"
+    | "replace"
     | "bounce"
     | "stop"
     | "reload"

@@ -9,6 +9,7 @@
 
 import type { Paths } from "core/paths.ts";
 import type { ClientConfigShape } from "core/runtimes/definition.ts";
+import type { Origin } from "units/reconcile/replacement.ts";
 
 /** One rendered file and its owner. */
 export interface RecordedFile {
@@ -33,8 +34,14 @@ export interface RecordedUnit {
   /** SHA-256 of its inputs. */
   readonly inputs: string;
   readonly softInputs: string;
+  /** For a dial unit: what `inputs` came from. */
+  readonly origin?: Origin;
   /** The process that still runs with older inputs; any other process of the unit is current. */
   readonly stale?: ProcessIdentity;
+  /** What the stale process was started with; absent when it is unknown. */
+  readonly ran?: Origin;
+  /** Since when the stale process waits for the end of a turn, in milliseconds since the epoch. */
+  readonly waitsSince?: number;
   /**
    * For a dial unit: client entries that the stale process has not read. Absent when they are
    * unknown; then it may be any entry.

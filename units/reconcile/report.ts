@@ -7,6 +7,7 @@
  */
 
 import type { Refusal } from "core/errors.ts";
+import { REPLACEMENT_MS_MAX } from "units/reconcile/replacement.ts";
 
 /** What happened to one file. */
 export type FileChange = "unchanged" | "created" | "updated" | "removed";
@@ -25,6 +26,22 @@ export interface UnitLine {
   readonly change: "started" | "restarted" | "bounced" | "stopped";
 }
 
+/** An agent that runs an old version; times are ISO 8601 UTC. */
+export interface WaitingLine {
+  readonly agent: string;
+  readonly since: string;
+  /** When it is replaced at the latest. */
+  readonly until: string;
+}
+
+/** Returns the line of an agent that waits since a time in milliseconds. */
+export function waitingLine(
+  { agent, since }: { readonly agent: string; readonly since: number },
+): WaitingLine {
+  const iso = (time: number) => new Date(time).toISOString();
+  return { agent, since: iso(since), until: iso(since + REPLACEMENT_MS_MAX) };
+}
+
 /** The outcome of one reconcile. */
 export interface Report {
   readonly dryRun: boolean;
@@ -34,6 +51,8 @@ export interface Report {
   readonly vendored: readonly string[];
   /** Agents that run with inputs older than those on disk: changes take effect after a restart. */
   readonly restartPending: readonly string[];
+  /** Agents that run an old version until the end of their turn. */
+  readonly waiting: readonly WaitingLine[];
   /** What could not be done; everything else was done. */
   readonly faults: readonly Refusal[];
   readonly warnings: readonly string[];
@@ -72,6 +91,12 @@ export function printReport(report: Report): readonly string[] {
       `takes effect only after agent "${agent}" restarts: fleetctl agents restart ${agent}`,
     );
   }
+  for (const { agent, until } of report.waiting) {
+    lines.push(
+      `agent "${agent}" runs the old version until its turn ends, at the latest until ${until}: ` +
+        "fleetctl apply --now",
+    );
+  }
   return lines;
 }
 
@@ -83,6 +108,7 @@ export function reportJson(report: Report): Readonly<Record<string, unknown>> {
     units: report.units,
     vendored: report.vendored,
     restart_pending: report.restartPending,
+    waiting: report.waiting,
     faults: report.faults,
     warnings: report.warnings,
     found: report.found,

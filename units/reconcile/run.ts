@@ -29,7 +29,7 @@ import {
   recordPath,
   type RenderRecord,
 } from "units/reconcile/record.ts";
-import type { Report, UnitLine } from "units/reconcile/report.ts";
+import { type Report, type UnitLine, waitingLine } from "units/reconcile/report.ts";
 import { narrow, narrowRecord, type Scope } from "units/reconcile/scope.ts";
 import { unitOwners } from "units/reconcile/server_claims.ts";
 import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
@@ -50,6 +50,8 @@ export interface ReconcileOptions {
    * Default false.
    */
   readonly restartAgents?: boolean;
+  /** Whether a new version replaces agents during their turns, too (`apply --now`). */
+  readonly replaceNow?: boolean;
   /**
    * This run is a child of the daemon, which must outlive it: the daemon is reported, not
    * restarted.
@@ -138,6 +140,7 @@ async function reconcileLocked(
   const machine: ExecutePorts & ObservePorts = {
     files: ports.files,
     services: ports.services,
+    dials: ports.dials,
     homeOf: homeOf(facts, ports.files, homes, owners.value),
   };
   const observed = await observe(desired, narrowRecord(record, options.scope), {
@@ -150,6 +153,8 @@ async function reconcileLocked(
     paths,
     record,
     restartAgents: options.restartAgents === true,
+    replaceNow: options.replaceNow === true,
+    now: ports.clock.now(),
     keepDaemon: options.keepDaemon === true,
     withDiffs: isDry,
     scope: options.scope,
@@ -229,13 +234,17 @@ interface Done {
 /** Returns the files and units of the report. */
 function changesOf(
   { planned, executed }: Done,
-): Pick<Report, "files" | "units" | "restartPending" | "found"> {
+): Pick<Report, "files" | "units" | "restartPending" | "waiting" | "found"> {
   return {
     files: planned.files.filter(({ path, change }) =>
       change !== "removed" || !executed.failed.has(path.split("/").at(-1) ?? "")
     ),
     units: executed.units,
     restartPending: planned.units.restartPending,
+    waiting: [
+      ...planned.units.waiting,
+      ...[...planned.units.ifBusy].flatMap(([unit, wait]) => executed.busy.has(unit) ? [wait] : []),
+    ].map(waitingLine),
     found: planned.found,
   };
 }
@@ -267,6 +276,7 @@ function simulated(planned: Plan): Executed {
   const changes: Partial<Record<Step["kind"], UnitLine["change"]>> = {
     start: "started",
     restart: "restarted",
+    replace: "restarted",
     bounce: "bounced",
     stop: "stopped",
   };
@@ -274,7 +284,7 @@ function simulated(planned: Plan): Executed {
     const change = changes[step.kind];
     return "unit" in step && change !== undefined ? [{ unit: step.unit, change }] : [];
   });
-  return { units, faults: [], failed: new Set(), late: new Set() };
+  return { units, faults: [], failed: new Set(), late: new Set(), busy: new Set() };
 }
 
 async function writeRecord(

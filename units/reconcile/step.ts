@@ -43,6 +43,15 @@ export type Step =
     readonly unit: string;
     /** May run in parallel with neighbours of its kind: dial units do not depend on each other. */
     readonly isIndependent?: boolean;
+  }
+  /** Restarts a dial unit whose agent has no turn. */
+  | {
+    readonly kind: "replace";
+    readonly unit: string;
+    readonly agent: AgentName;
+    /** Restart it during a turn, too. */
+    readonly isDue: boolean;
+    readonly isIndependent: true;
   };
 
 /** A step that acts on a unit. */
@@ -64,6 +73,7 @@ export function progressKind(step: Step): StepProgress["kind"] {
     case "remove":
     case "start":
     case "restart":
+    case "replace":
     case "bounce":
     case "stop":
     case "reload":

@@ -23,7 +23,7 @@ _fleetctl_at() {
     "agents show") next=""; options="--json --as --help" ;;
     "agents start") next=""; options="--json --as --help" ;;
     "agents stop") next=""; options="--json --as --help" ;;
-    "apply") next="self"; options="--dry-run --steps --json --as --help" ;;
+    "apply") next="self"; options="--dry-run --now --steps --waiting --json --as --help" ;;
     "approvals") next="approve deny list show"; options="--json --as --help" ;;
     "approvals approve") next=""; options="--reason --json --as --help" ;;
     "approvals deny") next=""; options="--reason --json --as --help" ;;

@@ -98,9 +98,12 @@ function textOf(frames: readonly DaemonFrame[], type: "out" | "err"): string {
   return frames.map((frame) => frame.type === type ? frame.text : "").join("");
 }
 
-/** Resolves when `count` connections are waiting for their request line. */
+/**
+ * Resolves when `count` connections are waiting for their request line. One more timer is that of
+ * the next look for agents that wait.
+ */
 async function untilTimers({ clock }: MemoryHost, count: number): Promise<void> {
-  while (clock.pending() < count) await new Promise((resolve) => setTimeout(resolve));
+  while (clock.pending() < count + 1) await new Promise((resolve) => setTimeout(resolve));
 }
 
 async function auditRows({ host, paths }: World) {

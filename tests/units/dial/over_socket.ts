@@ -40,6 +40,7 @@ export async function overSocket(
     ownerFiles: absent,
     approvals: absent,
     personQuestions: absent,
+    replacement: absent,
     agent: "mia",
     isRootless: false,
     log: recordingLog(),

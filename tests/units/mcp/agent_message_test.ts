@@ -65,6 +65,7 @@ async function withServer(
       list: () => Promise.reject(new Error("not asked here")),
       remove: () => Promise.reject(new Error("not asked here")),
     },
+    replacement: { prepare: () => Promise.reject(new Error("not asked here")) },
     usage: { sum: () => Promise.reject(new Error("not asked here")) },
     questions: {
       sendMessage: (message) => {

@@ -9,7 +9,7 @@ import type { Manifest } from "core/catalog/manifest.ts";
 import { refusal } from "core/errors.ts";
 import type { User } from "core/ports/users.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { fakeClock } from "tests/fakes/clock.ts";
+import { type FakeClock, fakeClock } from "tests/fakes/clock.ts";
 import { type MemoryFiles, memoryFiles } from "tests/fakes/files.ts";
 import { memoryHomes } from "tests/units/reconcile/memory_homes.ts";
 import { type MemoryServices, memoryServices } from "tests/fakes/services.ts";
@@ -23,6 +23,11 @@ export interface Rig {
   readonly files: MemoryFiles;
   readonly services: MemoryServices;
   readonly ports: ReconcilePorts;
+  /** Agents with a running turn. */
+  readonly busy: Set<string>;
+  /** Requests to dial units, in order, such as `ada` or `ada due`. */
+  readonly asked: string[];
+  readonly clock: FakeClock;
   /** MCPs whose vendoring fails from now on. */
   readonly broken: Set<string>;
   /** MCPs whose trees move to another version at their next vendoring. */
@@ -50,9 +55,18 @@ export function createRig(
     isRunning: options.isManagerRunning ?? true,
   });
   const broken = new Set<string>();
+  const busy = new Set<string>();
+  const asked: string[] = [];
+  const clock = fakeClock();
   const upgrade = new Set<string>();
   const ports: ReconcilePorts = {
-    clock: fakeClock(),
+    clock,
+    dials: {
+      isIdle: async (agent, { isDue }) => {
+        asked.push(isDue ? `${agent} due` : agent);
+        return !busy.has(agent);
+      },
+    },
     files,
     services,
     users: memoryUsers(options.users),
@@ -65,6 +79,9 @@ export function createRig(
     services,
     ports,
     broken,
+    busy,
+    asked,
+    clock,
     upgrade,
     run,
     done: async (facts, given) => {
