@@ -24,7 +24,7 @@ import type { Refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Result } from "core/result.ts";
 
-/** What the agent needs. */
+/** Dependencies of `createEditorAgent`. */
 export interface EditorAgentDeps extends SessionDeps {
   readonly host: string;
   readonly version: string;

@@ -33,7 +33,7 @@ export interface PromptedTurn {
   readonly conversation?: string;
 }
 
-/** What a thread needs of this host. */
+/** What a thread uses of this host. */
 export interface SessionDeps {
   /** Name of the agent. */
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
- * The messages between an editor and this program, one JSON value per line. Lines of the editor
- * that are not message, or too long, are answered and skipped: the connection continues.
+ * The messages between an editor and this program, one JSON value per line. Lines from the
+ * editor that are no messages, or are too long, are answered and skipped: the connection continues.
  *
  * @module
  */

@@ -30,8 +30,8 @@ export interface CodeDiff {
 }
 
 /**
- * Patterns of code that reaches outside JavaScript. Deno denies a program that `run` does not name
- * without an audit entry, so a try does not show it; the source text does.
+ * Patterns of code that reaches outside JavaScript. Deno denies each program that `run` does not
+ * name, but writes no audit entry. So a try does not show it; the source text does.
  */
 const POWERS: readonly (readonly [rule: RegExp, what: string])[] = [
   [/["'`](node:)?child_process["'`]|\bDeno\.Command\b/, "starts programs"],

@@ -74,7 +74,7 @@ export interface TargetRule {
   /**
    * - `required`: parsing fails.
    * - `host`: the whole host.
-   * - `caller`: the calling agent; a caller that is no agent (root) must name one.
+   * - `caller`: the calling agent; a caller that is not an agent (root) must name one.
    * - `caller_or_host`: the calling agent; for a caller that is no agent (root), the whole host.
    * - `agent_or_host`: the calling agent; for root and for an admin agent, the whole host.
    */
