@@ -108,7 +108,7 @@ function evidence(call: AskedCall): readonly string[] {
     // One line each, so that a name cannot add another line.
     `tool         ${cleanLine(approvedTool({ ...call, mcp: call.mcp ?? "" }))}`,
     `origin       ${cleanLine(call.origin)}`,
-    `may destroy  ${call.isDestructive ? "yes" : "no, by the tool's own word"}`,
+    `may destroy  ${call.isDestructive ? "yes" : "no, as its server declares"}`,
     `expires      ${new Date(call.expires).toISOString()}`,
     ...argumentLines(call.arguments),
   ];

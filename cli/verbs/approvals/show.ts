@@ -37,7 +37,7 @@ function approvalLines(of: ApprovalView): readonly string[] {
     ["agent", of.agent],
     ["tool", approvedTool(of)],
     ["origin", of.origin],
-    ["may destroy", of.is_destructive ? "yes" : "no, by the tool's own word"],
+    ["may destroy", of.is_destructive ? "yes" : "no, as its server declares"],
     ["turn", of.turn_id],
     ["asked", new Date(of.asked).toISOString()],
     ["expires", new Date(of.expires).toISOString()],
