@@ -14,7 +14,12 @@ import { systemProcesses } from "core/os/processes.ts";
 import { systemRandom } from "core/os/random.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import { shippedDefinitions } from "core/runtimes/definitions.ts";
-import type { RuntimeSession, RuntimeUpdate, TurnOutcome } from "units/dial/runtimes/driver.ts";
+import type {
+  Prompt,
+  RuntimeSession,
+  RuntimeUpdate,
+  TurnOutcome,
+} from "units/dial/runtimes/driver.ts";
 import { type RecordingLog, recordingLog } from "tests/fakes/log.ts";
 
 const TREE = fileURLToPath(new URL("../../", import.meta.url));
@@ -31,7 +36,7 @@ export interface RuntimeProcess {
    * continues it.
    */
   turn(
-    text: string,
+    message: string | Omit<Prompt, "turnId">,
     on?: (update: RuntimeUpdate) => void,
     turnId?: string,
   ): Promise<TurnRecord>;
@@ -125,9 +130,10 @@ export async function startRuntime(
     session,
     child,
     log,
-    async turn(text, on, turnId = crypto.randomUUID()) {
+    async turn(message, on, turnId = crypto.randomUUID()) {
+      const prompt = typeof message === "string" ? { text: message } : message;
       const updates: RuntimeUpdate[] = [];
-      const outcome = await session.prompt({ turnId, text }, (update) => {
+      const outcome = await session.prompt({ turnId, ...prompt }, (update) => {
         updates.push(update);
         on?.(update);
         return Promise.resolve();

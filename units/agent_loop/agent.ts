@@ -18,6 +18,7 @@ import {
   RequestError,
 } from "@agentclientprotocol/sdk";
 import type { Result } from "core/result.ts";
+import { promptImages } from "units/agent_loop/media/prompt_images.ts";
 import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
 import { createSessions, type SessionContext, type Sessions } from "units/agent_loop/sessions.ts";
@@ -51,7 +52,7 @@ export function createAgent(deps: AgentDeps): RuntimeAgent {
       agentCapabilities: {
         loadSession: true,
         sessionCapabilities: { resume: {}, close: {} },
-        promptCapabilities: { embeddedContext: true },
+        promptCapabilities: { embeddedContext: true, image: true },
         // A prompt with the id of a turn that an earlier runtime began continues it.
         _meta: { fleetctl: { continues_turns: true } },
       },
@@ -111,6 +112,7 @@ async function answerPrompt(
   const end = unwrap(
     await context.sessions.run(params.sessionId, {
       text: params.prompt.map(promptText).filter((text) => text !== "").join("\n"),
+      images: unwrap(promptImages(params.prompt)),
       turnId: turnIdOf(params._meta),
       sink,
       signal: context.signal,

@@ -22,6 +22,7 @@ import { parseClientConfig, type ServerFault } from "units/agent_loop/mcp/config
 import { type McpPool, mcpPool } from "units/agent_loop/mcp/pool.ts";
 import { mcpServer } from "units/agent_loop/mcp/server.ts";
 import { toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
+import { createMediaStore } from "units/agent_loop/media/store.ts";
 import { type LoadedModel, loadModel } from "units/agent_loop/model/provider.ts";
 import { readRuntimeSettings, type RuntimeSettings } from "units/agent_loop/settings.ts";
 import { createSpendCheck } from "units/agent_loop/spend_check.ts";
@@ -97,6 +98,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     home: options.home,
     sessionsDir: `${options.home}/.runtime-b/agent/sessions`,
     model: source.model,
+    media: createMediaStore(`${options.home}/.runtime-b/agent/media`, host),
     prepareTools: (signal, report) => pool.prepare(signal, report),
     journals: createJournals(paths.journals(options.agent), options.agent, host),
     approvals: approvalReader({ socket: paths.dialSocket(options.agent), ...host }),

@@ -17,6 +17,8 @@ import {
   createConversation,
   openConversation,
 } from "units/agent_loop/conversation/store.ts";
+import { MediaMemory } from "units/agent_loop/media/refusal.ts";
+import type { MediaStore } from "units/agent_loop/media/store.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import { createGuidance } from "units/agent_loop/prompt/system_prompt.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
@@ -31,6 +33,7 @@ export interface SessionContext {
   readonly sessionsDir: string;
   readonly model: ModelSource;
   readonly prepareTools: McpPool["prepare"];
+  readonly media: MediaStore;
   readonly journals: TurnContext["journals"];
   readonly approvals: TurnContext["approvals"];
   /**
@@ -52,6 +55,8 @@ export interface SessionContext {
 export interface TurnRequest {
   readonly turnId: string | undefined;
   readonly text: string;
+  /** Images of the message in base64, each within the limits. */
+  readonly images: readonly string[];
   readonly sink: TurnSink;
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
@@ -143,6 +148,8 @@ function turnContext(
     conversation,
     prompt: guidance.prompt,
     model: context.model,
+    media: context.media,
+    mediaMemory: new MediaMemory(),
     prepareTools: context.prepareTools,
     tools: () => context.toolsFor(cwd, guidance.tools()),
     journals: context.journals,
@@ -159,6 +166,7 @@ async function runInSession(session: Session, request: TurnRequest): Promise<Tur
   const turn = runTurn(session.turns, {
     turnId: request.turnId,
     text: request.text,
+    images: request.images,
     sink: request.sink,
     signal: abort.signal,
     isEnding: () => session.isEnding || request.signal.aborted,

@@ -9,12 +9,30 @@
  * @module
  */
 
+import type { MediaKind } from "units/agent_loop/media/media.ts";
 import { ASK_MODES, type AskMode } from "core/ledger/agent.ts";
 import { type Env, optional, readSettings, type SettingValues } from "core/settings/settings.ts";
 import { integer, oneOf, text, url } from "core/settings/setting_types.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Result } from "core/result.ts";
 import { MODEL_PROVIDERS, type ModelProvider } from "core/runtimes/model_choice.ts";
+
+/** What a model can accept. */
+const MODEL_INPUTS = ["text", "images"] as const;
+type ModelInput = typeof MODEL_INPUTS[number];
+
+const ACCEPTS: Readonly<Record<ModelInput, readonly MediaKind[]>> = {
+  text: [],
+  images: ["image"],
+};
+
+/** A model that accepts less refuses the first image, and the runtime sends a text instead. */
+const INPUT: Readonly<Record<ModelProvider, ModelInput>> = {
+  anthropic: "images",
+  openai: "images",
+  "openai-compatible": "images",
+  demo: "text",
+};
 
 /** The settings by name; `fleetctl-runtime --help` prints them. */
 export const RUNTIME_SETTINGS = {
@@ -45,6 +63,9 @@ export const RUNTIME_SETTINGS = {
   outputTokens: optional("FLEETCTL_OUTPUT_TOKENS", integer(256, 1_000_000), {
     doc: "Maximum length of an answer, in tokens.",
   }),
+  input: optional("FLEETCTL_MODEL_INPUT", oneOf(MODEL_INPUTS), {
+    doc: "What the model accepts besides text, if not the default of the provider.",
+  }),
   workspace: optional("FLEETCTL_WORKSPACE", text(), {
     doc: "Folder that the agent works in; its home when not set.",
   }),
@@ -72,6 +93,8 @@ export interface ModelSettings {
   readonly keyName: string;
   readonly contextTokens: number;
   readonly outputTokens: number | undefined;
+  /** Media that the model accepts, as far as it is known. */
+  readonly accepts: readonly MediaKind[];
 }
 
 /** Settings of one runtime process. */
@@ -120,6 +143,7 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
         keyName: KEY_NAMES[provider],
         contextTokens: values.contextTokens ?? CONTEXT_TOKENS[provider],
         outputTokens: values.outputTokens,
+        accepts: ACCEPTS[values.input ?? INPUT[provider]],
       },
     },
   };

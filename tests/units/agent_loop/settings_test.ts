@@ -43,6 +43,7 @@ for (const [env, provider, key] of GOOD) {
     assert.ok(read.ok);
     assert.equal(read.value.model.provider, provider);
     assert.equal(read.value.model.key, key);
+    assert.deepEqual(read.value.model.accepts, provider === "demo" ? [] : ["image"]);
   });
 }
 

@@ -7,6 +7,8 @@
  */
 
 import * as z from "zod";
+import { defined } from "core/defined.ts";
+import { type MediaRef, mediaRefs } from "units/agent_loop/media/media.ts";
 
 /** Data that a provider attached to a part; it must be sent back unchanged. */
 const providerOptions = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
@@ -54,6 +56,7 @@ export const sessionRecord = z.discriminatedUnion("type", [
     at: z.number(),
     turn_id: z.string().optional(),
     text: z.string(),
+    media: mediaRefs,
   }),
   z.object({
     type: z.literal("assistant"),
@@ -73,6 +76,7 @@ export const sessionRecord = z.discriminatedUnion("type", [
     tool: z.string(),
     status: z.enum(RESULT_STATUSES),
     text: z.string(),
+    media: mediaRefs,
     duration_ms: z.number().optional(),
   }),
   z.object({
@@ -107,7 +111,7 @@ export type CallPart = Extract<AssistantPart, { type: "call" }>;
 
 /** A message as a model sees it. */
 export type Message =
-  | { readonly role: "user"; readonly text: string }
+  | { readonly role: "user"; readonly text: string; readonly media?: readonly MediaRef[] }
   | { readonly role: "assistant"; readonly parts: readonly AssistantPart[] }
   | {
     readonly role: "tool";
@@ -115,6 +119,7 @@ export type Message =
     readonly tool: string;
     readonly status: ResultStatus;
     readonly text: string;
+    readonly media?: readonly MediaRef[];
   };
 
 /** Result text that a model reads when a crash lost the real result. */
@@ -159,7 +164,7 @@ export function messagesOf(records: readonly SessionRecord[]): readonly Message[
       case "user":
         settle();
         closeTurn(messages, "the runtime ended before an answer was complete");
-        messages.push({ role: "user", text: record.text });
+        messages.push({ role: "user", text: record.text, ...defined({ media: record.media }) });
         break;
       case "assistant": {
         settle();
@@ -177,6 +182,7 @@ export function messagesOf(records: readonly SessionRecord[]): readonly Message[
           tool: call.tool,
           status: record.status,
           text: record.text,
+          ...defined({ media: record.media }),
         });
         break;
       }

@@ -14,6 +14,7 @@ import {
   type SessionRecord,
   type SummaryRecord,
 } from "units/agent_loop/conversation/message.ts";
+import { hideAllMedia, hideForTokens } from "units/agent_loop/media/shown.ts";
 import { historyTokens, messageTokens, textTokens } from "units/agent_loop/conversation/window.ts";
 
 /** Longest summary that is stored, in bytes. */
@@ -74,7 +75,9 @@ export function turnStart(records: readonly SessionRecord[], at: number): number
 /** Returns what a summary should replace now; undefined while none is due. */
 export function planSummary(state: SummaryState, budgetTokens: number): SummaryPlan | undefined {
   const { records, from, summary } = state;
-  const size = historyTokens(messagesFrom(records, from)) + textTokens(summary?.text ?? "");
+  // Old images are hidden before a summary is due.
+  const messages = hideForTokens(messagesFrom(records, from), Infinity);
+  const size = historyTokens(messages) + textTokens(summary?.text ?? "");
   if (size <= budgetTokens * DUE_AT_SHARE) return undefined;
   const plan = planBefore(state, newestPart(records, from, budgetTokens * KEEP_SHARE));
   return plan !== undefined && historyTokens(plan.older) >= budgetTokens * WORTH_SHARE
@@ -88,7 +91,7 @@ export function planBefore(
   end: number,
 ): SummaryPlan | undefined {
   if (end <= from) return undefined;
-  const older = messagesFrom(records.slice(0, end), from);
+  const older = hideAllMedia(messagesFrom(records.slice(0, end), from));
   return older.length === 0 && summary === undefined ? undefined : { from: end, older };
 }
 

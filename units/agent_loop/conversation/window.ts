@@ -2,11 +2,12 @@
  * Keeps a conversation within the model's window. Pure: messages in, messages out. The steps, in
  * order:
  *
- * 1. Shorten tool results of earlier turns.
- * 2. Leave out whole old turns, with a marker.
- * 3. Shorten tool results of the running turn, oldest first.
- * 4. Leave out its oldest steps, with a marker.
- * 5. Cut the remaining texts.
+ * 1. Replace old images by a text.
+ * 2. Shorten tool results of earlier turns.
+ * 3. Leave out whole old turns, with a marker.
+ * 4. Shorten tool results of the running turn, oldest first.
+ * 5. Leave out its oldest steps, with a marker.
+ * 6. Replace all images, then cut the remaining texts.
  *
  * The result never contains a tool result without its call, or a call without its result.
  *
@@ -19,6 +20,8 @@ import {
   callsOf,
   type Message,
 } from "units/agent_loop/conversation/message.ts";
+import { mediaTokens } from "units/agent_loop/media/media.ts";
+import { hideAllMedia, hideForTokens } from "units/agent_loop/media/shown.ts";
 
 /** The history as the model sees it. */
 export interface FittedHistory {
@@ -60,7 +63,10 @@ export function textTokens(text: string): number {
 
 /** Estimates the tokens of a message. */
 export function messageTokens(message: Message): number {
-  if (message.role !== "assistant") return MESSAGE_TOKENS + textTokens(message.text);
+  if (message.role !== "assistant") {
+    const media = (message.media ?? []).reduce((sum, ref) => sum + mediaTokens(ref), 0);
+    return MESSAGE_TOKENS + textTokens(message.text) + media;
+  }
   return message.parts.reduce((sum, part) => sum + partTokens(part), MESSAGE_TOKENS);
 }
 
@@ -96,9 +102,11 @@ function withSummary(messages: readonly Message[], summary: string): readonly Me
   return [{ ...first, text }, ...rest];
 }
 
-function fitMessages(messages: readonly Message[], options: FitOptions): FittedHistory {
+function fitMessages(given: readonly Message[], options: FitOptions): FittedHistory {
   const budget = options.budgetTokens;
   const forgotten = options.forgottenTurns ?? 0;
+  const needed = historyTokens(given) + MARKER_TOKENS;
+  const messages = needed > budget ? hideForTokens(given, needed - budget * DROP_TO_SHARE) : given;
   let turns = splitTurns(messages);
   let shortened = 0;
   const size = () => turns.reduce((sum, turn) => sum + historyTokens(turn), 0) + MARKER_TOKENS;
@@ -135,7 +143,7 @@ function markDropped(messages: readonly Message[], dropped: number): readonly Me
   if (first?.role !== "user") return messages;
   const turns = dropped === 1 ? "1 earlier turn was" : `${dropped} earlier turns were`;
   return [{
-    role: "user",
+    ...first,
     text: `[${turns} left out to fit the model's window]\n\n${first.text}`,
   }, ...rest];
 }
@@ -175,6 +183,7 @@ function fitTurn(
 ): { readonly messages: readonly Message[]; readonly count: number } {
   let { messages, count } = shortenOldResults(turn, budget);
   messages = dropOldSteps(messages, budget);
+  if (historyTokens(messages) > budget) messages = hideAllMedia(messages);
   for (const bytesMax of LAST_RESORT_BYTES) {
     if (historyTokens(messages) <= budget) break;
     messages = messages.map((message) => cutMessage(message, bytesMax));
@@ -220,7 +229,7 @@ function dropOldSteps(turn: readonly Message[], budget: number): readonly Messag
   const dropped = before - steps.length;
   if (dropped === 0) return turn;
   const marker = `\n\n[${dropped} earlier steps of this turn were left out to fit]`;
-  return [{ role: "user", text: first.text + marker }, ...steps.flat()];
+  return [{ ...first, text: first.text + marker }, ...steps.flat()];
 }
 
 function cutMessage(message: Message, bytesMax: number): Message {

@@ -26,6 +26,8 @@ export interface LoadedModel {
   readonly callOptions: ProviderOptions;
   /** Marks the end of a prompt's stable part, for providers that cache by marks. */
   readonly cacheMark: ProviderOptions | undefined;
+  /** Where the images of a tool result are: with it, or in a message of the user after it. */
+  readonly resultMedia: "with-result" | "after-results";
 }
 
 /** Address and key of the demo model, when it is in use. */
@@ -60,6 +62,7 @@ export async function loadModel(
         model: createAnthropic(transport)(settings.model),
         callOptions: {},
         cacheMark: { anthropic: { cacheControl: { type: "ephemeral" } } },
+        resultMedia: "with-result",
       };
     }
     case "openai": {
@@ -69,6 +72,7 @@ export async function loadModel(
         // Conversations are stored here and resumed for months; none is stored at the provider.
         callOptions: { openai: { store: false } },
         cacheMark: undefined,
+        resultMedia: "with-result",
       };
     }
     case "openai-compatible":
@@ -85,6 +89,8 @@ export async function loadModel(
         model: provider.chatModel(settings.provider === "demo" ? "demo" : settings.model),
         callOptions: {},
         cacheMark: undefined,
+        // The chat protocol has text only in tool results.
+        resultMedia: "after-results",
       };
     }
   }

@@ -33,6 +33,8 @@ export interface ToolDeclaration {
 export interface StepRequest {
   readonly instructions: string;
   readonly messages: readonly Message[];
+  /** The media of the messages by digest, in base64. */
+  readonly media: ReadonlyMap<string, string>;
   readonly tools: readonly ToolDeclaration[];
   readonly outputTokens: number | undefined;
   readonly signal: AbortSignal;
@@ -106,7 +108,7 @@ async function openStream(loaded: LoadedModel, request: StepRequest, signal: Abo
       content: request.instructions,
       ...(cacheMark === undefined ? {} : { providerOptions: cacheMark as never }),
     },
-    messages: toModelMessages(request.messages, cacheMark),
+    messages: toModelMessages(request.messages, request.media, loaded),
     tools,
     providerOptions: loaded.callOptions as never,
     ...defined({ maxOutputTokens: request.outputTokens }),

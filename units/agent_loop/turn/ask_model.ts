@@ -11,6 +11,10 @@ import { err, ok, type Result } from "core/result.ts";
 import type { AssistantPart } from "units/agent_loop/conversation/message.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
 import { fitHistory, textTokens } from "units/agent_loop/conversation/window.ts";
+import type { MediaRef } from "units/agent_loop/media/media.ts";
+import { type MediaMemory, mediaRefusal, refusalNotice } from "units/agent_loop/media/refusal.ts";
+import { hideLost, mediaOf, showMedia } from "units/agent_loop/media/shown.ts";
+import type { MediaStore } from "units/agent_loop/media/store.ts";
 import type { FaultContext, ModelFault } from "units/agent_loop/model/fault.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
 import { attemptsMax, decideRetry } from "units/agent_loop/model/retry.ts";
@@ -28,6 +32,8 @@ export interface Ask {
     Conversation,
     "messages" | "summary" | "forgottenTurns" | "forget"
   >;
+  readonly media: MediaStore;
+  readonly mediaMemory: MediaMemory;
   readonly instructions: string;
   readonly tools: readonly ToolDeclaration[];
   readonly sink: Pick<TurnSink, "text" | "notice">;
@@ -65,7 +71,8 @@ export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAn
   while (true) {
     attempt++;
     const streamed = { any: false };
-    const answer = await askOnce(ask, ports, { budget, streamed });
+    const sent: MediaRef[] = [];
+    const answer = await askOnce(ask, ports, { budget, streamed, sent });
     if (answer.ok) return answer;
     const { fault, partial } = answer.error;
     if (streamed.any) return err({ fault, partial });
@@ -73,6 +80,13 @@ export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAn
       tightenings++;
       budget = Math.max(BUDGET_TOKENS_MIN, Math.floor(budget * TIGHTEN_TO));
       await ask.sink.notice("info", `${fault.reason}; trying again with a shorter history`);
+      continue;
+    }
+    const refused = mediaRefusal(fault, sent);
+    if (refused !== undefined) {
+      // Without these media the endpoint cannot refuse them again, so this ends.
+      ask.mediaMemory.refuse(refused, sent);
+      await ask.sink.notice("warning", refusalNotice(refused, fault));
       continue;
     }
     const jitter = ports.random.fraction();
@@ -103,11 +117,17 @@ export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAn
 async function askOnce(
   ask: Ask,
   ports: AskPorts,
-  state: { readonly budget: number; readonly streamed: { any: boolean } },
+  state: {
+    readonly budget: number;
+    readonly streamed: { any: boolean };
+    /** Receives the media of the request. */
+    readonly sent: MediaRef[];
+  },
 ): Promise<Result<StepAnswer, AskFault>> {
   const { conversation, sink } = ask;
   const forgotten = conversation.forgottenTurns();
-  const fitted = fitHistory(conversation.messages(), {
+  const rules = ask.mediaMemory.rules(ask.settings.accepts);
+  const fitted = fitHistory(showMedia(conversation.messages(), rules), {
     budgetTokens: state.budget,
     forgottenTurns: forgotten,
     summary: conversation.summary()?.text,
@@ -118,6 +138,9 @@ async function askOnce(
     const turns = count === 1 ? "The oldest turn was" : `The oldest ${count} turns were`;
     await sink.notice("info", `${turns} left out so that the conversation fits the model's window`);
   }
+  const media = await ask.media.load(mediaOf(fitted.messages));
+  const messages = hideLost(fitted.messages, new Set(media.keys()));
+  state.sent.push(...mediaOf(messages));
   /** Text blocks of this answer; their ids are unique for the client. */
   const ids = new Map<string, string>();
   const context: Omit<FaultContext, "now" | "hasStarted"> = {
@@ -126,7 +149,8 @@ async function askOnce(
   };
   return await runStep(ask.loaded, {
     instructions: ask.instructions,
-    messages: fitted.messages,
+    messages,
+    media,
     tools: ask.tools,
     outputTokens: ask.settings.outputTokens,
     signal: ask.signal,

@@ -27,6 +27,7 @@ import {
   UNKNOWN_TEXT,
 } from "units/agent_loop/journal/plan.ts";
 import type { FoundJournal } from "units/agent_loop/journal/record.ts";
+import type { MediaStore } from "units/agent_loop/media/store.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import {
   type CallContext,
@@ -43,6 +44,7 @@ export interface BeginContext {
   /** Returns the current tools; a server that starts late is included from the next step. */
   readonly tools: () => readonly Tool[];
   readonly journals: Journals;
+  readonly media: MediaStore;
   /** Returns the approvals of the agent's calls; undefined when they cannot be read. */
   readonly approvals: () => Promise<readonly CallApproval[] | undefined>;
   readonly ports: { readonly clock: Pick<Clock, "now">; readonly log: Log };
@@ -52,6 +54,8 @@ export interface BeginContext {
 export interface BeginInput {
   readonly turnId: string | undefined;
   readonly text: string;
+  /** Images of the message in base64, each within the limits. */
+  readonly images: readonly string[];
   readonly sink: TurnSink;
 }
 
@@ -115,13 +119,18 @@ export async function beginTurn(
   return { kind: "open", journal: await journals.open(owner, journal), steps, resume };
 }
 
-async function beginNew({ conversation, ports }: BeginContext, input: BeginInput): Promise<void> {
+async function beginNew(
+  { conversation, media: store, ports }: BeginContext,
+  input: BeginInput,
+): Promise<void> {
   await conversation.closeOpenTurn();
+  const media = await store.keepImages(input.images);
   await conversation.append({
     type: "user",
     at: ports.clock.now(),
     text: input.text,
     ...defined({ turn_id: input.turnId }),
+    ...(media.length === 0 ? {} : { media: [...media] }),
   });
 }
 
@@ -154,7 +163,7 @@ async function finishStored(
   { sink }: BeginInput,
   plan: Extract<TurnPlan, { kind: "ended" | "answered" }>,
 ): Promise<TurnStop> {
-  await replaySteps(plan.steps, context.tools(), sink);
+  await replaySteps(plan.steps, { ...context, tools: context.tools() }, sink);
   if (plan.kind === "ended") return storedEnd(plan.end);
   const { finish } = plan.answer;
   const known = Object.entries(STOPS).find(([name]) => name === finish);
@@ -171,7 +180,7 @@ export async function resumeCalls(
   calls: Omit<CallContext, "step">,
 ): Promise<TurnStop | undefined> {
   const { sink, tools } = calls;
-  await replaySteps(plan.steps, tools, sink);
+  await replaySteps(plan.steps, calls, sink);
   const last = plan.steps.at(-1);
   if (last === undefined || plan.open.length === 0) return undefined;
   if (journal.state !== "usable") await sink.notice("warning", JOURNAL_LOST[journal.state]);
@@ -205,7 +214,7 @@ export async function resumeCalls(
 /** Reports stored answers and results. */
 async function replaySteps(
   steps: readonly Step[],
-  tools: readonly Tool[],
+  { tools, media }: { readonly tools: readonly Tool[]; readonly media: MediaStore },
   sink: TurnSink,
 ): Promise<void> {
   for (const [step, { answer, results }] of steps.entries()) {
@@ -217,7 +226,10 @@ async function replaySteps(
       if (result === undefined) continue;
       const call = reportedCall(part, tools);
       await sink.callStarted(call);
-      await sink.callEnded(call, result, result.duration_ms ?? 0);
+      const stored = await media.load(result.media ?? []);
+      const images = [...stored.values()];
+      const outcome = { ...result, ...(images.length === 0 ? {} : { images }) };
+      await sink.callEnded(call, outcome, result.duration_ms ?? 0);
     }
   }
 }

@@ -12,6 +12,7 @@ import type { Clock } from "core/ports/clock.ts";
 import type { CallPart } from "units/agent_loop/conversation/message.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
 import type { TurnJournal } from "units/agent_loop/journal/files.ts";
+import type { MediaStore } from "units/agent_loop/media/store.ts";
 import type { BadCall } from "units/agent_loop/model/answer.ts";
 import { failed, type Tool, type ToolOutcome } from "units/agent_loop/tools/tool.ts";
 import type { ReportedCall, TurnSink } from "units/agent_loop/turn/sink.ts";
@@ -24,6 +25,7 @@ export interface CallContext {
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly journal: TurnJournal;
+  readonly media: MediaStore;
   /** Number of the answer within the turn. */
   readonly step: number;
   /** Whether the abort of `signal` means that the runtime is ending. */
@@ -88,8 +90,12 @@ export async function finishCall(
   call: ReportedCall,
   outcome: ToolOutcome,
   durationMs: number,
-  { conversation, sink, clock }: Pick<CallContext, "conversation" | "sink" | "clock">,
+  { conversation, sink, clock, media: store }: Pick<
+    CallContext,
+    "conversation" | "sink" | "clock" | "media"
+  >,
 ): Promise<void> {
+  const media = await store.keepImages(outcome.images ?? []);
   await conversation.append({
     type: "result",
     at: clock.now(),
@@ -97,6 +103,7 @@ export async function finishCall(
     tool: call.name,
     status: outcome.status,
     text: outcome.text,
+    ...(media.length === 0 ? {} : { media: [...media] }),
     duration_ms: Math.round(durationMs),
   });
   await sink.callEnded(call, outcome, durationMs);

@@ -13,6 +13,7 @@ import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import { callsOf } from "units/agent_loop/conversation/message.ts";
+import type { MediaMemory } from "units/agent_loop/media/refusal.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
 import type { PromptSource } from "units/agent_loop/prompt/system_prompt.ts";
@@ -48,6 +49,8 @@ export interface TurnContext extends BeginContext {
   /** Returns the system prompt; it is read at the start of each turn. */
   readonly prompt: PromptSource;
   readonly model: ModelSource;
+  /** What the session learned about the media that the model accepts. */
+  readonly mediaMemory: MediaMemory;
   /** Prepares the MCP servers and reports their faults. */
   readonly prepareTools: McpPool["prepare"];
   /** Asks before each model call whether the agent may spend more; absent without a ceiling. */
@@ -98,7 +101,7 @@ async function runSteps(
     readonly begun: Extract<BegunTurn, { kind: "open" }>;
   },
 ): Promise<TurnStop> {
-  const { conversation, ports } = context;
+  const { conversation, media, ports } = context;
   const { signal, sink, isEnding } = input;
   const model = await prepare(context, input);
   if (!model.ok) return refused(model.error);
@@ -109,7 +112,7 @@ async function runSteps(
   const name = model.value.settings.model || DEMO_MODEL;
   tokens.use(name);
   const { journal } = begun;
-  const calls = { conversation, sink, signal, clock: ports.clock, journal, isEnding };
+  const calls = { conversation, media, sink, signal, clock: ports.clock, journal, isEnding };
   if (begun.resume !== undefined) {
     const end = await resumeCalls(context, begun.resume, { ...calls, tools: context.tools() });
     if (end !== undefined) return end;

@@ -20,6 +20,8 @@ import {
 } from "units/agent_loop/conversation/summary.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
 import { askModel, type AskPorts, historyBudget } from "units/agent_loop/turn/ask_model.ts";
+import type { MediaMemory } from "units/agent_loop/media/refusal.ts";
+import type { MediaStore } from "units/agent_loop/media/store.ts";
 import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
@@ -33,6 +35,8 @@ export interface SummaryContext {
   readonly settings: ModelSettings;
   readonly instructions: string;
   readonly conversation: Conversation;
+  readonly media: MediaStore;
+  readonly mediaMemory: MediaMemory;
   readonly sink: TurnSink;
   readonly signal: AbortSignal;
   readonly tokens: TokenSum;

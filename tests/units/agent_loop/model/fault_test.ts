@@ -25,6 +25,7 @@ const SETTINGS: ModelSettings = {
   keyName: "FLEETCTL_MODEL_KEY",
   contextTokens: 128_000,
   outputTokens: undefined,
+  accepts: [],
 };
 const CONTEXT: FaultContext = { settings: SETTINGS, agent: "ada", now: 0, hasStarted: false };
 
