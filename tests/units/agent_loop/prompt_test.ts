@@ -8,7 +8,9 @@
 import assert from "node:assert/strict";
 import { symlink } from "node:fs/promises";
 import type { FakeModel } from "tests/fakes/model_endpoint.ts";
-import { of, withRuntime } from "tests/support/runtime_scene.ts";
+import { memoryPath } from "units/agent_loop/memory/remember_tool.ts";
+import { startRuntime } from "tests/support/runtime_process.ts";
+import { GRACE_MS, of, withRuntime } from "tests/support/runtime_scene.ts";
 
 Deno.test("a turn gets the instruction file as it is now", async () => {
   await withRuntime(async ({ model, runtime, home }) => {
@@ -92,6 +94,57 @@ for (
     });
   });
 }
+
+Deno.test("what a turn remembers is in the prompt of all later turns", async () => {
+  await withRuntime(async ({ model, runtime, home, env }) => {
+    const text = "The owner prefers metric units.";
+    model.script(
+      { kind: "answer", calls: [{ tool: "remember", arguments: { text } }] },
+      ...answers(3),
+    );
+    const first = await runtime.turn("I prefer metric units");
+    assert.deepEqual(of(first.updates, "tool_result").map((result) => result.status), [
+      "completed",
+    ]);
+    await runtime.turn("next");
+    await runtime.session.close(GRACE_MS);
+    const path = memoryPath(home);
+    await Deno.writeTextFile(path, `# By hand\n${await Deno.readTextFile(path)}`);
+    const other = await startRuntime(home, env);
+    try {
+      await other.turn("and now");
+    } finally {
+      await other.session.close(GRACE_MS);
+    }
+    const [start, same, next, edited] = prompts(model);
+    assert.equal(same, start);
+    assert.equal(
+      next?.slice(start?.length),
+      `\n\n# Memory${MEMORY_WORDS}<memory path="${path}">\n- ${text}\n</memory>`,
+    );
+    assert.ok(edited?.includes(`>\n# By hand\n- ${text}\n`));
+  });
+});
+
+Deno.test("remember asks like any other write in a home", async () => {
+  for (
+    const [ask, status] of [["changes", "denied"], ["outside", "denied"], ["never", "completed"]]
+  ) {
+    await withRuntime(async ({ model, runtime }) => {
+      const call = { tool: "remember", arguments: { text: "a fact" } };
+      model.script({ kind: "answer", calls: [call] }, ...answers(1));
+      // Without a dial unit no person can be asked, so a call that asks is denied.
+      const { updates } = await runtime.turn("one");
+      assert.deepEqual(of(updates, "tool_result").map((result) => result.status), [status]);
+    }, { env: { FLEETCTL_ASK: ask ?? "" } });
+  }
+});
+
+/** What the prompt says about the memory. */
+const MEMORY_WORDS =
+  "\n\nWhat you kept with the tool remember in earlier conversations, and what " +
+  "your owner wrote there. It may be out of date: what you see now, and what your owner writes, " +
+  "wins over it.\n\n";
 
 function answers(count: number) {
   return Array.from({ length: count }, () => ({ kind: "answer" as const, text: "done" }));

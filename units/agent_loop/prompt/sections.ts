@@ -25,6 +25,19 @@ export function printInstructionFiles(texts: readonly TextHead[]): string | unde
   ].join("\n");
 }
 
+/** Returns the section of the memory; undefined while it is empty. */
+export function printMemory(memory: TextHead | undefined): string | undefined {
+  if (memory === undefined || memory.text.trim() === "") return undefined;
+  return [
+    "# Memory",
+    "",
+    "What you kept with the tool remember in earlier conversations, and what your owner wrote " +
+    "there. It may be out of date: what you see now, and what your owner writes, wins over it.",
+    "",
+    printText("memory", memory),
+  ].join("\n");
+}
+
 /** Returns the text between tags that name its path. */
 function printText(tag: string, { path, text, keptBytes, size }: TextHead): string {
   const cut = keptBytes < size

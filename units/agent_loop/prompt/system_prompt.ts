@@ -10,8 +10,18 @@ import {
   projectFolders,
   readInstructionFiles,
 } from "units/agent_loop/prompt/instruction_files.ts";
-import { printInstructionFiles, printSkills } from "units/agent_loop/prompt/sections.ts";
-import type { TextFault, TextHead } from "units/agent_loop/prompt/text_file.ts";
+import { MEMORY_BYTES_MAX } from "units/agent_loop/memory/memory.ts";
+import {
+  type MemoryFiles,
+  memoryPath,
+  rememberTool,
+} from "units/agent_loop/memory/remember_tool.ts";
+import {
+  printInstructionFiles,
+  printMemory,
+  printSkills,
+} from "units/agent_loop/prompt/sections.ts";
+import { readTextHead, type TextFault, type TextHead } from "units/agent_loop/prompt/text_file.ts";
 import {
   createSkillFinder,
   type Skill,
@@ -26,7 +36,7 @@ export interface PromptContext {
   readonly agent: string;
   readonly home: string;
   readonly cwd: string;
-  readonly ports: SkillPorts;
+  readonly ports: SkillPorts & { readonly files: MemoryFiles };
 }
 
 /** The system prompt of one turn. */
@@ -51,6 +61,8 @@ const INSTRUCTIONS_SHARE = 0.2;
 /** Share of the list of skills, and its limit in bytes. */
 const SKILLS_SHARE = 0.05;
 const SKILLS_BYTES_MAX = 16 * 1024;
+/** Share of the memory; its limit in bytes holds for the file. */
+const MEMORY_SHARE = 0.1;
 const FAULTS_SHOWN_MAX = 8;
 /** Bytes of a token, as in the estimate of the history's length. */
 const TOKEN_BYTES = 3;
@@ -75,14 +87,26 @@ export function createGuidance(context: PromptContext): Guidance {
       const found = await finder.find(home, project);
       skills = found.skills;
       const list = printSkills(skills, share(SKILLS_SHARE, SKILLS_BYTES_MAX));
+      const memory = await readTextHead(
+        memoryPath(home),
+        { bytesMax: share(MEMORY_SHARE, MEMORY_BYTES_MAX), within: home },
+        ports.files,
+      );
+      const noted = memory?.kind === "text" ? [memory] : [];
+      // The memory changes most often, so it comes last: what precedes it stays cached.
       const sections = [
         printInstructions({ agent, cwd, home }),
         printInstructionFiles(instructions.texts),
         list.text,
+        printMemory(noted[0]),
       ];
       const notices = [
-        ...instructions.texts.flatMap(cutNotice),
-        ...faultNotices([...instructions.faults, ...found.faults]),
+        ...[...instructions.texts, ...noted].flatMap(cutNotice),
+        ...faultNotices([
+          ...instructions.faults,
+          ...memory?.kind === "fault" ? [memory] : [],
+          ...found.faults,
+        ]),
         ...list.undescribed.length === 0 ? [] : [
           `The model gets ${list.undescribed.length} of ${skills.length} skills by name only: ` +
           "the list is too long",
@@ -95,7 +119,10 @@ export function createGuidance(context: PromptContext): Guidance {
         notices: fresh,
       };
     },
-    tools: () => skills.length === 0 ? [] : [skillTool(() => skills, ports.files)],
+    tools: () => [
+      ...skills.length === 0 ? [] : [skillTool(() => skills, ports.files)],
+      rememberTool(home, ports.files),
+    ],
   };
 }
 
