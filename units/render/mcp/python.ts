@@ -23,11 +23,9 @@
 import type { Manifest } from "core/catalog/manifest.ts";
 import { PACKAGES_FOLDER, PYTHON } from "core/catalog/python_install.ts";
 import { sandboxRoot } from "core/catalog/vendor.ts";
+import { BUBBLEWRAP, HOST_FILES } from "core/sandbox/host_files.ts";
 import type { UnitEntry } from "core/text/unit_file.ts";
 import { escapeSpecifiers } from "units/render/exec_line.ts";
-
-/** Builds a sandbox with the rights of its caller, without privileges. */
-const BUBBLEWRAP = "/usr/bin/bwrap";
 
 /** The process's view, besides programs of the host. Absolute paths. */
 export interface SandboxView {
@@ -43,28 +41,6 @@ export interface SandboxView {
 
 /** Maximum memory for files of its home, and for those of `/tmp`. */
 const HOME_BYTES_MAX = 256 * 1024 * 1024;
-
-/** Programs and the files that they need to start; no configuration that could contain a secret. */
-export const HOST_FILES = [
-  "/usr",
-  "/bin",
-  "/sbin",
-  "/lib",
-  "-/lib64",
-  "-/lib32",
-  "-/etc/ld.so.cache",
-  "-/etc/alternatives",
-  "-/etc/ssl",
-  "-/etc/ca-certificates",
-  "-/etc/passwd",
-  "-/etc/group",
-  "-/etc/nsswitch.conf",
-  "-/etc/hosts",
-  "-/etc/localtime",
-  "-/etc/resolv.conf",
-  "-/etc/gai.conf",
-  "-/etc/services",
-] as const;
 
 /**
  * Starts a script of the tree. It can import only the tree's packages and the standard library: not

@@ -15,9 +15,9 @@
  */
 
 import type { Manifest } from "core/catalog/manifest.ts";
+import { HOST_FILES } from "core/sandbox/host_files.ts";
 import type { UnitEntry } from "core/text/unit_file.ts";
 import { tryHardening } from "units/render/hardening.ts";
-import { HOST_FILES } from "units/render/mcp/python.ts";
 
 /** Input of one start. Paths are absolute. */
 export interface TryUnit {
