@@ -7,6 +7,7 @@
 
 import { cachedStatus } from "cli/cached_status.ts";
 import { programWarnings } from "cli/agents/program_warnings.ts";
+import { sandboxProblems } from "cli/agents/sandbox_problems.ts";
 import { storageProblem } from "cli/agent_storage.ts";
 import { agentStates, stateCell as agentStateCell, stateJson } from "cli/agents/states.ts";
 import { type Connection, connectionsOf } from "cli/connection.ts";
@@ -114,6 +115,7 @@ export async function observeHost(outer: VerbContext, gathered: Gathered): Promi
       agents.map((agent) => programWarnings(context.ports.files, gathered.facts, agent)),
     )).flat(),
     ...lines.flatMap((line) => isManaged ? agentProblem(line, problemContext) : []),
+    ...lines.flatMap(({ agent, state }) => sandboxProblems(agent, state, gathered.facts)),
     ...lines.flatMap((line) => isGatewayDown ? [] : connectionProblem(line, problemContext)),
     ...lines.flatMap(({ agent, connection: { storage } }) =>
       storage === undefined ? [] : storageProblem(context, { agent: agent.name, storage })

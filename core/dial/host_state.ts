@@ -18,7 +18,7 @@
 import { defined } from "core/defined.ts";
 import { AGENT_STATES, type AgentState } from "core/dial/event.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
-import { parseJsonObject } from "core/text/json_object.ts";
+import { isRecord, parseJsonObject } from "core/text/json_object.ts";
 
 /** Contents of a dial unit's state file. */
 export interface ReportedState {
@@ -27,6 +27,14 @@ export interface ReportedState {
   readonly state: AgentState;
   readonly sinceMs: number;
   readonly reason: string | undefined;
+  /** Absent from a dial unit that has no sandbox, or does not know of any. */
+  readonly sandbox?: ReportedSandbox;
+}
+
+/** Whether commands run in a sandbox, as the dial unit tried it at its start. */
+export interface ReportedSandbox {
+  /** Why it cannot be built; every command is then refused. */
+  readonly fault: string | undefined;
 }
 
 /** A state with its reason and start time. */
@@ -34,6 +42,8 @@ export interface HostState {
   readonly state: AgentState;
   readonly reason: string | undefined;
   readonly sinceMs: number | undefined;
+  /** The sandbox of the running dial unit; absent without one. */
+  readonly sandbox?: ReportedSandbox;
 }
 
 /** Name of the file in the folder of the dial unit. */
@@ -48,13 +58,16 @@ const CLOCK_SLACK_MS = 1_000;
 
 /** Prints the state file. */
 export function printReportedState(reported: ReportedState): string {
-  const { startedMs, state, sinceMs, reason } = reported;
+  const { startedMs, state, sinceMs, reason, sandbox } = reported;
   return `${
     JSON.stringify({
       started: startedMs,
       state,
       since: sinceMs,
-      ...defined({ reason: reason?.slice(0, REASON_LENGTH_MAX) }),
+      ...defined({
+        reason: reason?.slice(0, REASON_LENGTH_MAX),
+        sandbox: sandbox && defined({ fault: sandbox.fault?.slice(0, REASON_LENGTH_MAX) }),
+      }),
     })
   }\n`;
 }
@@ -74,7 +87,14 @@ export function parseReportedState(text: string): ReportedState | undefined {
     state: known,
     sinceMs: since,
     reason: reason?.slice(0, REASON_LENGTH_MAX),
+    ...defined({ sandbox: sandboxOf(reported.sandbox) }),
   };
+}
+
+function sandboxOf(value: unknown): ReportedSandbox | undefined {
+  if (!isRecord(value)) return undefined;
+  const { fault } = value;
+  return { fault: typeof fault === "string" ? fault.slice(0, REASON_LENGTH_MAX) : undefined };
 }
 
 function isMoment(value: unknown): value is number {
@@ -122,7 +142,8 @@ function ofActive(
   { reported, now }: { readonly reported: ReportedState | undefined; readonly now: number },
 ): HostState {
   if (reported !== undefined && isFromCurrentRun(reported.startedMs, unit)) {
-    return state(reported.state, reported.reason, reported.sinceMs);
+    const { state: name, reason, sinceMs, sandbox } = reported;
+    return { ...state(name, reason, sinceMs), ...defined({ sandbox }) };
   }
   const isNew = unit.since !== undefined && now - unit.since < FIRST_REPORT_MS;
   return isNew

@@ -6,6 +6,7 @@
  */
 
 import type { AgentLimits } from "core/limits/agent.ts";
+import type { SandboxNetwork } from "core/sandbox/command_sandbox.ts";
 import type { AgentName, Email, HostName, McpName, ObjectId } from "core/names.ts";
 
 /** The channels through which owners talk to their agents. */
@@ -20,6 +21,11 @@ export type Channel = typeof CHANNELS[number];
 export const ASK_MODES = ["changes", "outside", "never"] as const;
 /** One of `ASK_MODES`. */
 export type AskMode = typeof ASK_MODES[number];
+
+/** Whether commands of the built-in runtime run in a sandbox. */
+export const SANDBOX_MODES = ["on", "off"] as const;
+/** One of `SANDBOX_MODES`. */
+export type SandboxMode = typeof SANDBOX_MODES[number];
 
 /** A switch in an agent's record. */
 export const YES_OR_NO = ["yes", "no"] as const;
@@ -55,6 +61,10 @@ export interface AgentRecord {
   readonly setup?: string;
   /** How much it may spend, such as `day=5usd`; absent means without a ceiling. */
   readonly ceiling?: string;
+  /** Whether its commands run in a sandbox; absent means off. */
+  readonly sandbox?: SandboxMode;
+  /** The network of commands in the sandbox; absent means none. */
+  readonly sandboxNetwork?: SandboxNetwork;
   /** Root-equivalent on its host. */
   readonly isAdmin: boolean;
   readonly tools: ToolDeltas;

@@ -6,9 +6,10 @@
  * @module
  */
 
-import { type AgentRecord, ASK_MODES, YES_OR_NO } from "core/ledger/agent.ts";
+import { type AgentRecord, ASK_MODES, SANDBOX_MODES, YES_OR_NO } from "core/ledger/agent.ts";
 import { nameFault, parseEmail, parseHostName, parseObjectId } from "core/names.ts";
 import type { Result } from "core/result.ts";
+import { SANDBOX_NETWORKS } from "core/sandbox/command_sandbox.ts";
 import type { StringRule } from "core/text/field_reader.ts";
 import { setupRule, workspaceRule } from "core/workspace.ts";
 import { parseCeilings, printCeilings } from "core/usage/ceiling.ts";
@@ -51,6 +52,8 @@ export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
   worktrees: { key: "worktrees", rule: choiceRule(YES_OR_NO) },
   setup: { key: "setup", rule: setupRule },
   ceiling: { key: "ceiling", rule: ceilingRule, normal: normalCeiling },
+  sandbox: { key: "sandbox", rule: choiceRule(SANDBOX_MODES) },
+  sandboxNetwork: { key: "sandbox_network", rule: choiceRule(SANDBOX_NETWORKS) },
 };
 
 /** The names of `TEXT_FIELDS`. */

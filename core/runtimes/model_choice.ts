@@ -105,6 +105,8 @@ export const RUNTIME_VARIABLES: readonly string[] = [
   "FLEETCTL_WORKSPACE",
   "FLEETCTL_ASK",
   "FLEETCTL_CEILING",
+  "FLEETCTL_SANDBOX",
+  "FLEETCTL_SANDBOX_NETWORK",
   ...Object.values(OWN_KEYS),
 ];
 /** Marks "no key" in the agent's shard when the shared shard has a key for all agents. */

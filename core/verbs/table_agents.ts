@@ -42,6 +42,19 @@ const CEILING_OPTION: Option = {
   summary: "How much it may spend, such as day=5usd; day=5usd+2usd: its owner may allow 2 more",
 };
 
+const SANDBOX_OPTIONS: readonly Option[] = [
+  {
+    name: "sandbox",
+    value: "on|off",
+    summary: "Run its commands in a sandbox that sees only the workspace (default off)",
+  },
+  {
+    name: "sandbox-network",
+    value: "none|all",
+    summary: "Network of commands in the sandbox (default none)",
+  },
+];
+
 /** Resource limits in an agent's record; the host has a default for each. */
 const LIMIT_OPTIONS: readonly Option[] = [
   { name: "memory-max", value: "SIZE", summary: "Memory limit, such as 2G; at least 256M" },
@@ -72,6 +85,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       ASK_OPTION,
       ...WORKTREE_OPTIONS,
       CEILING_OPTION,
+      ...SANDBOX_OPTIONS,
       ...LIMIT_OPTIONS,
       { name: "dry-run", summary: "Print what would change" },
     ],
@@ -232,6 +246,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       { ...ASK_OPTION, summary: `${ASK_OPTION.summary}; empty for the runtime's default` },
       ...WORKTREE_OPTIONS,
       { ...CEILING_OPTION, summary: `${CEILING_OPTION.summary}; empty for none` },
+      ...SANDBOX_OPTIONS,
       ...LIMIT_OPTIONS.map((option) => ({
         ...option,
         summary: `${option.summary}; empty for the host's default`,

@@ -20,6 +20,7 @@ export const SLOW_FILES: Readonly<Record<string, number>> = {
   "tests/scripts/scripts_mcp_test.ts": 54,
   "tests/scripts/scripts_test.ts": 54,
   "tests/system/limits_test.ts": 52,
+  "tests/system/sandbox_test.ts": 60,
   "tests/e2e/acp_test.ts": 45,
   "tests/cli/mcp/uvx_faults_test.ts": 38,
   "tests/e2e/kill_mid_turn_test.ts": 37,

@@ -26,8 +26,7 @@ import { createMediaStore } from "units/agent_loop/media/store.ts";
 import { type LoadedModel, loadModel } from "units/agent_loop/model/provider.ts";
 import { readRuntimeSettings, type RuntimeSettings } from "units/agent_loop/settings.ts";
 import { createSpendCheck } from "units/agent_loop/spend_check.ts";
-import { bashTool } from "units/agent_loop/tools/bash.ts";
-import { fileTools } from "units/agent_loop/tools/files.ts";
+import { builtInTools } from "units/agent_loop/tools/sandbox.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { toolGate } from "units/agent_loop/tool_gate.ts";
 import { nameTools } from "units/agent_loop/tools/tool_set.ts";
@@ -90,7 +89,13 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
       })(call),
   });
   const source = modelSource(settings, options, host);
-  const toolEnv = without(options.env, MODEL_KEY_NAMES);
+  const builtIns = builtInTools({
+    ...options,
+    paths,
+    sandbox: settings.ok ? settings.value.sandbox : undefined,
+    env: without(options.env, MODEL_KEY_NAMES),
+    ports: host,
+  });
   const isDemo = settings.ok && settings.value.model.provider === "demo";
   const agent = createAgent({
     agent: options.agent,
@@ -113,8 +118,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
       const isInWorkspace = cwd === options.env.FLEETCTL_WORKSPACE;
       const workspace = isInWorkspace ? { folder: cwd, home: options.home } : undefined;
       return nameTools([
-        bashTool(folders, toolEnv, host),
-        ...fileTools(folders, host.files),
+        ...builtIns(folders),
         ...more,
         ...pool.tools(),
       ]).map((tool) => gated(tool, workspace));

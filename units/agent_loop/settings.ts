@@ -11,7 +11,14 @@
 
 import type { MediaKind } from "units/agent_loop/media/media.ts";
 import { ASK_MODES, type AskMode } from "core/ledger/agent.ts";
-import { type Env, optional, readSettings, type SettingValues } from "core/settings/settings.ts";
+import { SANDBOX_NETWORKS, type SandboxNetwork } from "core/sandbox/command_sandbox.ts";
+import {
+  defaulted,
+  type Env,
+  optional,
+  readSettings,
+  type SettingValues,
+} from "core/settings/settings.ts";
 import { integer, oneOf, text, url } from "core/settings/setting_types.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Result } from "core/result.ts";
@@ -78,6 +85,13 @@ export const RUNTIME_SETTINGS = {
   ceiling: optional("FLEETCTL_CEILING", text(), {
     doc: "Spend ceilings, which the dial unit checks before each model call; none when not set.",
   }),
+  sandbox: optional("FLEETCTL_SANDBOX", text(), {
+    doc: "The folder that commands may write in their sandbox; no sandbox when not set.",
+  }),
+  sandboxNetwork: defaulted("FLEETCTL_SANDBOX_NETWORK", oneOf(SANDBOX_NETWORKS), {
+    fallback: "none",
+    doc: "The network of commands in their sandbox.",
+  }),
 };
 
 type Values = SettingValues<typeof RUNTIME_SETTINGS>;
@@ -105,6 +119,8 @@ export interface RuntimeSettings {
   readonly ask: AskMode | undefined;
   /** Whether the dial unit must allow each model call. */
   readonly hasCeiling: boolean;
+  /** What commands may write and reach in their sandbox; undefined without one. */
+  readonly sandbox: { readonly folder: string; readonly network: SandboxNetwork } | undefined;
 }
 
 /** Windows by provider: all current models of the provider have at least this one. */
@@ -135,6 +151,9 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
       project: values.project,
       ask: values.ask,
       hasCeiling: values.ceiling !== undefined,
+      sandbox: values.sandbox === undefined
+        ? undefined
+        : { folder: values.sandbox, network: values.sandboxNetwork },
       model: {
         provider,
         model: values.model ?? "",

@@ -6,6 +6,7 @@
 
 import { defined } from "core/defined.ts";
 import { type AgentState, ASLEEP } from "core/dial/event.ts";
+import type { ReportedSandbox } from "core/dial/host_state.ts";
 import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
@@ -35,13 +36,16 @@ export interface StateDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly folder: string;
+  /** What the state file says about the sandbox of commands. */
+  readonly sandbox?: ReportedSandbox | undefined;
   /** Records events for the cockpit; undefined without one, or before it is open. */
   readonly recorder: () => Recorder | undefined;
 }
 
 /** Creates the reports of one agent; `folder` must exist. */
-export function createStates({ files, clock, log, folder, recorder }: StateDeps): States {
-  const stateFile = createStateFile({ files, clock, log, folder });
+export function createStates(deps: StateDeps): States {
+  const { clock, log, recorder } = deps;
+  const stateFile = createStateFile(deps);
   let isBusy = false;
   const waits = { approval: false, question: false };
   let isAsleep = false;

@@ -11,6 +11,7 @@ import type { AgentState, PreviewEvent } from "core/dial/event.ts";
 import type { DialKey } from "core/dial/proof.ts";
 import { errorText } from "core/errors.ts";
 import { createKeyedQueue } from "core/concurrency/keyed_queue.ts";
+import type { ReportedSandbox } from "core/dial/host_state.ts";
 import type { Host } from "core/ports/host.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
@@ -68,6 +69,8 @@ export interface DialOptions {
   readonly asks?: QuestionEndpoint;
   /** Called when the runtime's program sleeps: this process then waits, maybe for days. */
   readonly releaseMemory?: () => void;
+  /** Whether the sandbox of commands can be built; absent without one. */
+  readonly sandbox?: ReportedSandbox;
   readonly hostname: string;
   readonly version: string;
 }
@@ -123,7 +126,7 @@ export async function startDialUnit(
     key: key.value,
     signal: stop.signal,
   });
-  const states = createStates({ ...unit, recorder: () => unit.open.cockpit?.recorder });
+  const states = createStates({ ...unit, ...options, recorder: () => unit.open.cockpit?.recorder });
   const outgoing = createOutgoing(unit);
   const own = await openConnections(unit, states, outgoing);
   const { teams } = unit.open;

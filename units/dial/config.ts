@@ -20,6 +20,7 @@ import { err, ok, type Result } from "core/result.ts";
 import { integer, oneOf, parsed, type SettingType, text } from "core/settings/setting_types.ts";
 import { type Ceiling, parseCeilings } from "core/usage/ceiling.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
+import { SANDBOX_NETWORKS, type SandboxNetwork } from "core/sandbox/command_sandbox.ts";
 import { setupRule } from "core/workspace.ts";
 
 /** A path inside the repository. */
@@ -63,6 +64,13 @@ export const DIAL_SETTINGS = {
   ceilings: optional("FLEETCTL_CEILING", parsed(parseCeilings), {
     doc: "How much the agent may spend, such as day=5usd; no ceiling when not set.",
   }),
+  sandbox: optional("FLEETCTL_SANDBOX", text(), {
+    doc: "The folder that commands may write in their sandbox; no sandbox when not set.",
+  }),
+  sandboxNetwork: defaulted("FLEETCTL_SANDBOX_NETWORK", oneOf(SANDBOX_NETWORKS), {
+    fallback: "none",
+    doc: "The network of commands in their sandbox.",
+  }),
   workdir: optional("FLEETCTL_WORKSPACE", text(), { doc: "Folder in which the runtime works." }),
   worktrees: defaulted("FLEETCTL_WORKTREES", oneOf(YES_OR_NO), {
     fallback: "no",
@@ -93,15 +101,21 @@ export interface DialConfig {
   readonly askSeconds?: number | undefined;
   /** How much the agent may spend; absent for no ceiling. */
   readonly ceilings: readonly Ceiling[] | undefined;
+  /** The sandbox of commands; absent without one. */
+  readonly sandbox?:
+    | { readonly folder: string; readonly network: SandboxNetwork }
+    | undefined;
 }
 
 /** Reads the settings; every fault is in the details of the refusal. */
 export function readDialConfig(env: Env): Result<DialConfig> {
   const read = readSettings(DIAL_SETTINGS, env);
   if (!read.ok) return read;
-  const { root, teamchatUrl, owner, ...rest } = read.value;
+  const { root, teamchatUrl, owner, sandbox: folder, sandboxNetwork: network, ...rest } =
+    read.value;
+  const sandbox = folder === undefined ? undefined : { folder, network };
   const teamchat = teamchatUrl === undefined || owner === undefined
     ? undefined
     : { url: teamchatUrl, owner };
-  return ok({ paths: pathsUnder(root), ...rest, teamchat });
+  return ok({ paths: pathsUnder(root), ...rest, teamchat, sandbox });
 }

@@ -13,7 +13,7 @@ import { openHost } from "core/os/host.ts";
 import { helpOrRefuse, serveUntilStopped, usableOrExit } from "core/os/role.ts";
 import { createDriver } from "units/dial/runtimes/create_driver.ts";
 import type { RuntimeDriver } from "units/dial/runtimes/driver.ts";
-import { idleSecondsOf } from "core/runtimes/definition.ts";
+import { idleSecondsOf, isBuiltIn } from "core/runtimes/definition.ts";
 import { findDefinition, readDefinitions } from "core/runtimes/definitions.ts";
 import type { Result } from "core/result.ts";
 import { defaultAskMode } from "core/risk/builtin_tools.ts";
@@ -30,6 +30,7 @@ import { startHostUnit } from "units/dial/host_unit.ts";
 import { releaseMemory } from "units/dial/os/release_memory.ts";
 import { createMcpStates } from "units/dial/mcp_states.ts";
 import { createPermissionEndpoint } from "units/dial/permission.ts";
+import { sandboxOf, worktreePrograms } from "units/dial/sandbox.ts";
 import { createQuestionEndpoint } from "units/dial/question_endpoint.ts";
 import { setupEnv } from "units/dial/worktrees/setup.ts";
 import { openWorktrees } from "units/dial/worktrees/worktrees.ts";
@@ -99,6 +100,7 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     ...defined({ workdir, ask }),
   });
   const idleSeconds = idleSecondsOf(definition.value);
+  const confined = isBuiltIn(definition.value) ? await sandboxOf(config, host.processes, env) : {};
   const unit = await startDialUnit(config, host, {
     driver: folders.within(shared),
     mcps,
@@ -107,6 +109,7 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
     asks,
     releaseMemory,
     ...defined({ worktrees: folders.worktrees }),
+    ...confined,
     hostname: Deno.hostname(),
     version: VERSION,
   });
@@ -119,9 +122,11 @@ async function serveAgent(config: DialConfig): Promise<() => Promise<void>> {
 }
 
 /** The folders in which the agent's programs work. */
-async function openFolders({ agent, paths, workdir, worktrees, setup }: DialConfig) {
+async function openFolders(config: DialConfig) {
+  const { agent, paths, workdir, worktrees, setup } = config;
   const opened = workdir === undefined ? undefined : await openWorktrees({
     ...host,
+    processes: worktreePrograms(config, host.processes),
     agent,
     workspace: workdir,
     isOn: worktrees === "yes",

@@ -5,8 +5,9 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import type { AgentState } from "core/dial/event.ts";
-import { printReportedState, STATE_FILE } from "core/dial/host_state.ts";
+import { printReportedState, type ReportedSandbox, STATE_FILE } from "core/dial/host_state.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
@@ -27,14 +28,18 @@ export function createStateFile(
     readonly clock: Clock;
     readonly log: Log;
     readonly folder: string;
+    readonly sandbox?: ReportedSandbox | undefined;
   },
 ): StateFile {
   const { files, clock, log } = deps;
+  const sandbox = defined({ sandbox: deps.sandbox });
   const startedMs = clock.now();
   const file = createNewestFile({ files, log, path: `${deps.folder}/${STATE_FILE}` });
   return {
     write: (state, reason) =>
-      file.write(printReportedState({ startedMs, state, sinceMs: clock.now(), reason })),
+      file.write(
+        printReportedState({ startedMs, state, sinceMs: clock.now(), reason, ...sandbox }),
+      ),
     settled: file.settled,
   };
 }

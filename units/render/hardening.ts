@@ -139,9 +139,16 @@ export function roleHardening(): readonly UnitEntry[] {
 /**
  * Returns the block of an agent's dial unit. The agent works on this host with its own tools, so
  * the file system stays as its Unix user sees it. The block only prevents it from gaining
- * privileges.
+ * privileges. With `buildsSandbox` its commands mount their own `/proc`.
  */
-export function agentHardening(): readonly UnitEntry[] {
+export function agentHardening(
+  { buildsSandbox }: { readonly buildsSandbox: boolean },
+): readonly UnitEntry[] {
+  const all = agentEntries();
+  return buildsSandbox ? all.filter(({ key }) => !COVERS_PROC.includes(key)) : all;
+}
+
+function agentEntries(): readonly UnitEntry[] {
   return [
     ...COMMON,
     {

@@ -15,6 +15,7 @@ import { type RenderedFile, ROOT_OWNER } from "core/files/rendered_file.ts";
 import { providerHosts } from "core/login/provider_hosts.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { fillPlaceholders, type RuntimeDefinition } from "core/runtimes/definition.ts";
+import { BUBBLEWRAP } from "core/sandbox/host_files.ts";
 import type { CloudHosts } from "core/teamchat/cloud.ts";
 import { isReceiverSeparate } from "core/teamchat/separate_receiver.ts";
 import type { LauncherShape } from "units/render/launchers.ts";
@@ -203,7 +204,8 @@ export function renderAgentPermissions(
     teamchat_host: teamchat === undefined ? [] : [teamchat],
     runtime_command: fillPlaceholders(context.runtime.command, placeholders),
     workspace: context.workspace,
-    worktree_programs: agent.worktrees === "yes" ? WORKTREE_PROGRAMS : [],
+    worktree_programs: agent.worktrees === "yes" && agent.sandbox !== "on" ? WORKTREE_PROGRAMS : [],
+    sandbox_program: agent.sandbox === "on" ? [BUBBLEWRAP] : [],
     client_config: fillPlaceholders(context.runtime.clientConfig.path, placeholders),
     model_hosts: modelHosts(agent, context),
     mcp_sockets: sockets,

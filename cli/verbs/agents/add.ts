@@ -8,6 +8,7 @@
 import { readLimitOptions, withEdit } from "cli/agents/limit_options.ts";
 import { ownerWarnings } from "cli/agents/owner_warnings.ts";
 import { programWarnings } from "cli/agents/program_warnings.ts";
+import { sandboxWarnings } from "cli/agents/sandbox_problems.ts";
 import { readTextOptions, type TextFields, textOption } from "cli/agents/text_options.ts";
 import { checkWorkspace } from "cli/agents/workspace_option.ts";
 import type { VerbContext } from "cli/context.ts";
@@ -134,7 +135,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     });
     const { files } = context.ports;
     const { facts } = gathered.value;
-    const warnings = [...ownerWarnings(record), ...await programWarnings(files, facts, record)];
+    const warnings = [
+      ...ownerWarnings(record),
+      ...await programWarnings(files, facts, record),
+      ...await sandboxWarnings(files, facts, record),
+    ];
     return ok({ ...plan, warnings: [...plan.warnings ?? [], ...warnings] });
   });
 }

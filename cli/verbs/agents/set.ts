@@ -10,6 +10,7 @@ import { commandOn } from "cli/agent_here.ts";
 import { readLimitOptions, withEdit } from "cli/agents/limit_options.ts";
 import { ownerWarnings } from "cli/agents/owner_warnings.ts";
 import { programWarnings } from "cli/agents/program_warnings.ts";
+import { sandboxWarnings } from "cli/agents/sandbox_problems.ts";
 import { readTextOptions } from "cli/agents/text_options.ts";
 import { checkWorkspace } from "cli/agents/workspace_option.ts";
 import type { VerbContext } from "cli/context.ts";
@@ -109,9 +110,11 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     const { gathered, report } = followed.value;
     const isSame = recorded.value.changed.length === 0;
     const record = gathered.ledger.agents.get(name);
-    const warnings = record === undefined
-      ? []
-      : [...ownerWarnings(record), ...await programWarnings(ports.files, gathered.facts, record)];
+    const warnings = record === undefined ? [] : [
+      ...ownerWarnings(record),
+      ...await programWarnings(ports.files, gathered.facts, record),
+      ...await sandboxWarnings(ports.files, gathered.facts, record),
+    ];
     const plan = planReport(report, gathered, {
       json: { agent: name, changed: isSame ? [] : changed },
       last: [

@@ -99,6 +99,7 @@ function rowsOf(
     ["asks", agent.ask ?? (ask === undefined ? undefined : `${ask} (default of its runtime)`)],
     ["worktrees", worktreesText(agent)],
     ["ceiling", agent.ceiling],
+    ["sandbox", sandboxText(agent, state)],
     ["limits", limitsText(agent.limits, limits)],
     ["created", agent.created],
     ["dial keys", agent.dialKeys === undefined ? "none yet" : String(agent.dialKeys.length)],
@@ -114,6 +115,15 @@ function worktreesText({ worktrees, setup }: AgentRecord): string | undefined {
   return setup === undefined ? "yes" : `yes, prepared by ${setup}`;
 }
 
+/** What is in force: the record says what should be. */
+function sandboxText({ sandbox, sandboxNetwork }: AgentRecord, state: HostState) {
+  const running = state.sandbox;
+  if (sandbox !== "on") return running === undefined ? sandbox : "on until the agent restarts";
+  if (running === undefined) return `on, not in force (the agent is ${state.state})`;
+  if (running.fault !== undefined) return `not possible, commands are refused: ${running.fault}`;
+  return sandboxNetwork === "all" ? "on, with the network" : "on, without a network";
+}
+
 function connectionText(connection: Connection): string {
   return connection.state === "not connected" ? `offline: ${connection.reason}` : connection.state;
 }
@@ -127,6 +137,8 @@ function shownJson({ agent, state, connection, mcps, secrets, limits, workspace,
     ...recordJson(agent),
     workspace_folder: workspace,
     ask_in_force: ask ?? null,
+    sandbox_in_force: state.sandbox !== undefined && state.sandbox.fault === undefined,
+    sandbox_fault: state.sandbox?.fault ?? null,
     limits_in_force: limitsJson(agent.limits, limits),
     tools: agent.tools,
     created: agent.created ?? null,

@@ -35,6 +35,8 @@ ask: outside
 worktrees: yes
 setup: bin/setup
 ceiling: day=5usd
+sandbox: on
+sandbox_network: all
 admin: true
 tools:
   add: [git, notes]
@@ -58,6 +60,8 @@ dial_keys: [${KEY}]
       worktrees: "yes",
       setup: "bin/setup",
       ceiling: "day=5usd",
+      sandbox: "on",
+      sandboxNetwork: "all",
       isAdmin: true,
       tools: { add: ["git", "notes"], remove: ["browser"] },
       limits: {
@@ -115,6 +119,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
       "owner_email, runtime, provider, model, run_on, workspace, ask, worktrees, setup, ceiling, " +
+      "sandbox, sandbox_network, " +
       "admin, tools, limits, created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],

@@ -14,7 +14,7 @@ import { serverCommand } from "units/render/mcp/command.ts";
 import { renderMcpService } from "units/render/mcp/service.ts";
 import { renderMcpSocket } from "units/render/mcp/socket.ts";
 import { renderDial } from "units/render/roles/dial.ts";
-import { ASK_MODES } from "core/ledger/agent.ts";
+import { type AgentRecord, ASK_MODES } from "core/ledger/agent.ts";
 import type { AgentName, McpName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 
@@ -44,6 +44,8 @@ const EXPOSURE: Readonly<Record<string, number>> = {
   // Runs whole verbs as root: it needs files of every owner, and must switch to an agent's uid.
   "fleetctl-daemon.service": 3.4,
 };
+/** The dial unit of an agent whose commands mount their own `/proc`. */
+const EXPOSURE_WITH_SANDBOX = 3.7;
 const EXPOSURE_MAX = 4;
 
 async function analyze(folder: string, ...args: readonly string[]) {
@@ -114,6 +116,23 @@ Deno.test({
         const score = await exposureOf(folder, unit);
         assert.ok(score <= EXPOSURE_MAX, `${unit}: ${score} is more than ${EXPOSURE_MAX}`);
       }
+    }),
+});
+
+Deno.test({
+  name: "systemd-analyze security finds a unit with a sandbox no more exposed than recorded",
+  ignore: !hasAnalyze,
+  fn: () =>
+    withUnits(async (folder) => {
+      const unit = renderDial(agent("ada", { sandbox: "on" }), {
+        paths,
+        registerUrl: "ws://127.0.0.1:8735",
+        workspace: "/srv/project",
+        settings: {},
+      });
+      await Deno.writeTextFile(`${folder}/${unit.name}`, printUnit(unit));
+      const found = await exposureOf(folder, unit.name);
+      assert.ok(found <= EXPOSURE_WITH_SANDBOX, `${found} is more than ${EXPOSURE_WITH_SANDBOX}`);
     }),
 });
 
@@ -364,6 +383,30 @@ for (const ask of [...ASK_MODES, undefined]) {
     assert.deepEqual(modes, ask === undefined ? [] : [`FLEETCTL_ASK=${ask}`]);
   });
 }
+
+Deno.test("the unit of an agent with a sandbox covers no part of /proc", () => {
+  const unitOf = (of: Partial<AgentRecord>) =>
+    renderDial(agent("ada", of), {
+      paths,
+      registerUrl: "ws://127.0.0.1:8735",
+      workspace: "/srv/project",
+      settings: {},
+    });
+  const covers = ["ProtectKernelLogs", "ProtectKernelTunables", "ProtectHostname"];
+  const keysOf = (unit: ReturnType<typeof unitOf>) =>
+    covers.filter((key) => unitValues(unit, "Service", key).length > 0);
+  const sandboxOf = (unit: ReturnType<typeof unitOf>) =>
+    unitValues(unit, "Service", "Environment").filter((value) => value.includes("SANDBOX"));
+  const on = unitOf({ sandbox: "on", sandboxNetwork: "all" });
+  assert.deepEqual(keysOf(on), []);
+  assert.deepEqual(sandboxOf(on), [
+    "FLEETCTL_SANDBOX=/srv/project",
+    "FLEETCTL_SANDBOX_NETWORK=all",
+  ]);
+  const off = unitOf({ sandbox: "off", sandboxNetwork: "all" });
+  assert.deepEqual(keysOf(off), covers);
+  assert.deepEqual(sandboxOf(off), []);
+});
 
 Deno.test("the unit of an agent with a ceiling passes it on", () => {
   const unit = renderDial(agent("ada", { ceiling: "day=5usd+2usd,month=50usd" }), {

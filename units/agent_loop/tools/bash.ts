@@ -2,13 +2,14 @@
  * The tool `bash`: one command in a separate process group, with limits on time and output. The
  * group ends with the command, a cancel, the time limit, and the runtime. This includes a killed
  * runtime: a watcher in the group reads the runtime's end of a pipe. The environment is the agent's
- * without the keys of the model, because no tool needs them.
+ * without the keys of the model, because no tool needs them. With a sandbox (ADR 0038), a command
+ * sees only the folders of its view and none of the agent's keys.
  *
  * @module
  */
 
 import * as z from "zod";
-import { errorText } from "core/errors.ts";
+import { errorText, type Refusal } from "core/errors.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Child, Processes } from "core/ports/processes.ts";
@@ -46,6 +47,15 @@ exec 3<&-
 exec ${BASH} -c "$1"
 `;
 
+/**
+ * The same in a sandbox, whose words follow the command. bubblewrap ends with this shell and, with
+ * it, every process inside. The runtime cannot be its parent, because that rule is about threads.
+ */
+const SANDBOXED = WRAPPER.replace(
+  `exec ${BASH} -c "$1"`,
+  `command=$1; shift; "$@" ${BASH} -c "$command"; exit $?`,
+);
+
 const input = z.object({
   command: z.string().min(1).max(COMMAND_LENGTH_MAX),
   timeout_seconds: z.number().positive().max(RUNTIME_LIMITS.bashSeconds).optional(),
@@ -58,11 +68,20 @@ export interface BashPorts {
   readonly clock: Clock;
 }
 
-/** Creates the tool `bash`. */
+/** The confinement of commands. */
+export interface BashSandbox {
+  /** Returns why no sandbox can be built; undefined when it can. */
+  check(): Promise<Refusal | undefined>;
+  /** Returns the words that precede a command in a working folder. */
+  words(cwd: string): readonly string[];
+}
+
+/** Creates the tool `bash`; without a sandbox, a command has the rights of the agent's user. */
 export function bashTool(
   folders: ToolFolders,
   env: Readonly<Record<string, string>>,
   ports: BashPorts,
+  sandbox?: BashSandbox,
 ): Tool {
   return {
     name: "bash",
@@ -72,7 +91,9 @@ export function bashTool(
     isConcurrent: false,
     description: "Runs a command with bash and returns its output and exit code. " +
       `Output past ${RUNTIME_LIMITS.bashOutputBytesMax} bytes is left out in the middle. ` +
-      "Processes left in the background end with the command; setsid keeps one alive.",
+      (sandbox === undefined
+        ? "Processes left in the background end with the command; setsid keeps one alive."
+        : SANDBOX_TEXT),
     inputSchema: {
       type: "object",
       properties: {
@@ -92,13 +113,18 @@ export function bashTool(
       if (!checked.ok) return failed(checked.error);
       const { command, timeout_seconds, cwd } = checked.value;
       if (signal.aborted) return { status: "stopped", text: "[cancelled before it began]" };
+      const refused = await sandbox?.check();
+      if (refused !== undefined) return failed(refusalText(refused));
+      const folder = cwd === undefined ? folders.cwd : resolvePath(cwd, folders);
       let child: Child;
       try {
         child = await ports.processes.spawn({
           command: BASH,
-          args: ["-c", WRAPPER, "bash", command],
+          args: sandbox === undefined
+            ? ["-c", WRAPPER, "bash", command]
+            : ["-c", SANDBOXED, "bash", command, ...sandbox.words(folder)],
           env,
-          cwd: cwd === undefined ? folders.cwd : resolvePath(cwd, folders),
+          cwd: sandbox === undefined ? folder : "/",
           group: true,
         });
       } catch (error) {
@@ -111,6 +137,14 @@ export function bashTool(
       });
     },
   };
+}
+
+const SANDBOX_TEXT =
+  "It runs in a sandbox: it sees /usr, an empty home, a private /tmp, and the workspace, " +
+  "which is the only folder that keeps files. All its processes end with the command.";
+
+function refusalText({ code, message, hints }: Refusal): string {
+  return [`${message} (${code})`, ...hints.map((hint) => `hint: ${hint}`)].join("\n");
 }
 
 async function runCommand(

@@ -61,6 +61,14 @@ export function worktreesFolder(workspace: string): string {
   return `${workspace}/.fleetctl/worktrees`;
 }
 
+/** Git writes temporary indexes here: a folder that contains nothing else. */
+const INDEX_FOLDER = "index";
+
+/** Returns the folder of temporary indexes. */
+export function indexFolder(stateDir: string): string {
+  return `${stateDir}/worktrees/${INDEX_FOLDER}`;
+}
+
 /** Reads the records in `folder`. An unreadable one is logged and counts as absent. */
 export async function openRecords(
   files: Files,
@@ -95,6 +103,6 @@ export async function openRecords(
       await files.remove(pathOf(conversation));
       records.delete(conversation);
     },
-    indexOf: (conversation) => `${folder}/${conversation}.index`,
+    indexOf: (conversation) => `${folder}/${INDEX_FOLDER}/${conversation}`,
   };
 }

@@ -13,7 +13,7 @@ import { type Git, type GitFault, isDiskFull } from "units/dial/worktrees/git.ts
 /** The worktree, and what names its snapshot. */
 export interface SnapshotContext {
   readonly git: Git;
-  readonly files: Pick<Files, "stat" | "remove">;
+  readonly files: Pick<Files, "stat" | "remove" | "ensureDir">;
   readonly conversation: string;
   readonly folder: string;
   /** Path of a temporary index. */
@@ -32,6 +32,7 @@ export async function takeSnapshot(context: SnapshotContext): Promise<Result<str
     await files.remove(index);
     await files.remove(`${index}.lock`);
   };
+  await files.ensureDir(index.slice(0, index.lastIndexOf("/")), { mode: 0o700 });
   await clear();
   try {
     return await snapshotWith(context);

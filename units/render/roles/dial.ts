@@ -44,6 +44,12 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
     ["FLEETCTL_WORKTREES", agent.worktrees],
     ["FLEETCTL_SETUP", agent.setup],
     ["FLEETCTL_CEILING", agent.ceiling],
+    ...(agent.sandbox === "on"
+      ? [
+        ["FLEETCTL_SANDBOX", context.workspace] as const,
+        ["FLEETCTL_SANDBOX_NETWORK", agent.sandboxNetwork] as const,
+      ]
+      : []),
     ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
@@ -85,7 +91,7 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
             why: "A tool that runs out of memory must not end the agent",
           },
           ...agentSliceEntries(agent.name),
-          ...agentHardening(),
+          ...agentHardening({ buildsSandbox: agent.sandbox === "on" }),
         ],
       },
       { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },

@@ -46,7 +46,9 @@ Deno.test("a removed worktree leaves its branch and a complete snapshot", async 
     assert.equal(await scene.git("rev-parse fleetctl/trip"), tip, "the branch did not move");
     assert.equal(await scene.git(`rev-parse ${snapshot}^`), tip);
     assert.equal(await scene.git("worktree list | wc -l"), "1");
-    assert.deepEqual([...Deno.readDirSync(`${scene.stateDir}/worktrees`)], []);
+    const left = [...Deno.readDirSync(`${scene.stateDir}/worktrees`)].map(({ name }) => name);
+    assert.deepEqual(left, ["index"]);
+    assert.deepEqual([...Deno.readDirSync(`${scene.stateDir}/worktrees/index`)], []);
     await scene.git(`worktree add --quiet --detach ${folder} ${snapshot}`);
     await holdsTrip(scene, folder);
     await assert.rejects(Deno.stat(`${folder}/ignored`));
