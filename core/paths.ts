@@ -60,6 +60,8 @@ function settingPaths(at: At) {
     runtimesDir: at("/etc/fleetctl/runtimes.d"),
     /** This host's prices of models, for `fleetctl usage`; written by a person. */
     pricesFile: at("/etc/fleetctl/prices.yaml"),
+    /** Spend ceilings of this host; written by `ceilings host set`. */
+    ceilingsFile: at("/etc/fleetctl/ceilings.yaml"),
     dialKeys: at("/etc/fleetctl/dial-keys.json"),
     /** Dial key of the host's own unit, 0600 root:root; the unit gets a copy as a credential. */
     hostDialKey: at("/etc/fleetctl/host-dial.key"),
@@ -104,6 +106,9 @@ function statePaths(at: At) {
     /** Trial installs of server versions: one folder per trial, removed at its end. */
     tries: at("/var/lib/fleetctl/tries"),
     locks: at("/var/lib/fleetctl/locks"),
+    /** What the agents of this host have spent, by agent, 0600; and their sums, for dial units. */
+    hostSpending: at("/var/lib/fleetctl/host-spending.json"),
+    hostCeilings: at("/var/lib/fleetctl/host-ceilings.json"),
     /** Disk space held in reserve for a full disk; `gc` frees it first. */
     reserve: at("/var/lib/fleetctl/reserve"),
     /** Unfinished `agents remove` operations, and the homes that they archived. */

@@ -23,6 +23,9 @@ export const CEILING_COLUMNS = [
   "until (UTC)",
 ];
 
+/** What the row of a ceiling of the host has in the place of an agent's name. */
+export const HOST_ROW = "(all agents)";
+
 const TONES: Readonly<Record<Level, Tone>> = {
   below: "good",
   near: "warn",

@@ -21,6 +21,7 @@ const ATTENTION: ReadonlySet<string> = new Set([
   "certificate-ends-soon",
   "disk-entries-nearly-gone",
   "disk-nearly-full",
+  "host-ceiling-near",
   "host-differs",
   "old-version-runs",
   "restart-pending",

@@ -59,9 +59,9 @@ export async function readUsage(
 export async function usageOf(
   target: QueryTarget,
   agent: string,
-  { since, until }: Period,
+  period: Period & { readonly with_running?: boolean },
 ): Promise<Result<AgentUsage>> {
-  const request = { type: "usage", agent, since, until } as const;
+  const request = { type: "usage", agent, ...period } as const;
   const answer = await query(target, request, USAGE_LIMITS.answerBytesMax);
   if (!answer.ok) return answer;
   // A program at the socket could pass on the figures of another agent's dial unit.

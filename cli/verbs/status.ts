@@ -27,6 +27,7 @@ import { callerAgent, seesHost } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { type Cause, findCauses } from "cli/status/causes.ts";
 import { frontProblems } from "cli/status/front_certificate.ts";
+import { hostCeilingProblems } from "cli/status/host_ceilings.ts";
 import { exitOf, problemJson } from "cli/status/level.ts";
 import {
   type AgentLine,
@@ -107,6 +108,7 @@ export async function observeHost(outer: VerbContext, gathered: Gathered): Promi
     ...(isHost
       ? [...await diskProblems(context), ...await stateProblems(context), ...gathered.faults]
       : []),
+    ...(isHost ? await hostCeilingProblems(context) : []),
     ...pending,
     ...roles.flatMap((line) => roleProblem(line, problemContext)),
     ...(isHost ? hostKeyProblem(context, gathered) : []),

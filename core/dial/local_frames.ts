@@ -78,7 +78,7 @@ const usageOfDay = z.object({
 export type UsageOfDay = z.infer<typeof usageOfDay>;
 
 /** A spend ceiling in its current period. */
-const ceilingView = z.object({
+export const ceilingView = z.object({
   period: z.enum(PERIODS),
   unit: z.enum(SPEND_UNITS),
   /** As in the agent's record. */
@@ -164,6 +164,8 @@ export const localRequest = z.discriminatedUnion("type", [
     agent: z.string().min(1).max(64),
     since: z.number().int().nonnegative(),
     until: z.number().int().nonnegative(),
+    /** Also counts what the running turn has reported; for the ceilings of a host. */
+    with_running: z.boolean().optional(),
   }),
   /**
    * From the built-in runtime, before a model call: what the running turn has used so far. The

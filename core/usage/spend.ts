@@ -111,7 +111,11 @@ export function stoppingCeiling(states: readonly CeilingState[]): CeilingState |
  * Returns how much more to allow, so that the agent can work on: half the ceiling, and twice what
  * exceeds the limit, rounded up to 1, 2 or 5 times a power of ten.
  */
-export function suggestedMore({ ceiling, spent, limit }: CeilingState): number {
+export function suggestedMore(
+  { ceiling, spent, limit }: Pick<CeilingState, "spent" | "limit"> & {
+    readonly ceiling: Pick<Ceiling, "unit" | "limit">;
+  },
+): number {
   const least = ceiling.unit === "usd" ? CENT : 1;
   return rounded(Math.max(ceiling.limit / 2, 2 * (spent - limit), least));
 }

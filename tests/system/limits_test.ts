@@ -187,6 +187,39 @@ async function checkOwnerCard(scene: PackagedHost): Promise<void> {
   assert.notEqual(level, "reached");
 }
 
+const UNTIL_OTHER_SUMS =
+  'while [ "$old" = "$(cat /var/lib/fleetctl/host-ceilings.json)" ]; do sleep 0.5; done';
+
+/** At the ceiling of the host every agent pauses, until an operator allows more. */
+async function checkHostCeiling(scene: PackagedHost): Promise<void> {
+  await setCeiling(scene, "");
+  const set = await scene.must("fleetctl", "ceilings", "host", "set", "day=1-tokens");
+  assert.match(set, /\(all agents\) +day .* 1 token +- +reached/);
+  const before = await hostTurn(scene);
+  assert.notEqual(before.code, 0, before.text);
+  assert.match(before.text, /all agents of this host have spent .* of the 1 token that they may/);
+  const hint = /fleetctl ceilings host allow day=\S+-tokens/.exec(before.text)?.[0];
+  assert.ok(hint !== undefined, before.text);
+  const status = await scene.host.exec(["fleetctl", "status"]);
+  assert.match(status.out, /paused: ceiling of the host/);
+  assert.match(status.out, /The agents have spent .* All pause until/);
+  const own = await scene.host.exec([...hint.split(" ")], { user: "ada" });
+  assert.equal(own.code, 4, own.out + own.err);
+  await scene.must("fleetctl", "ceilings", "host", "allow", "day=9m-tokens");
+  const after = await hostTurn(scene);
+  assert.equal(after.code, 0, after.text);
+  // The daemon takes the next sum; an agent cannot write it.
+  const sums = "/var/lib/fleetctl/host-ceilings.json";
+  await scene.must("timeout", "90", "sh", "-c", `old=$(cat ${sums}); ${UNTIL_OTHER_SUMS}`);
+  const bad = await scene.host.exec(["sh", "-c", `echo x >${sums}`], { user: "ada" });
+  assert.notEqual(bad.code, 0);
+  const hidden = await scene.host.exec(["cat", "/var/lib/fleetctl/host-spending.json"], {
+    user: "ada",
+  });
+  assert.notEqual(hidden.code, 0);
+  assert.match(await scene.must("fleetctl", "ceilings", "host", "set", ""), /no spend ceiling/);
+}
+
 /** The dial unit reads the host's prices: an unusable file pauses a ceiling in dollars. */
 async function checkPrices(scene: PackagedHost): Promise<void> {
   await setCeiling(scene, "day=5usd");
@@ -217,6 +250,7 @@ Deno.test("one command of an agent stops neither the host nor the agent", async 
       () => checkCeiling(scene),
     );
     await step("the owner's card at a ceiling lets the turn go on", () => checkOwnerCard(scene));
+    await step("the ceiling of the host pauses all agents", () => checkHostCeiling(scene));
     await step("a ceiling in dollars follows the host's prices", () => checkPrices(scene));
     await step("removing an agent removes its limits", async () => {
       await scene.must("fleetctl", "agents", "remove", "ada", "--yes");

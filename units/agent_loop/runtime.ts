@@ -107,12 +107,13 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     prepareTools: (signal, report) => pool.prepare(signal, report),
     journals: createJournals(paths.journals(options.agent), options.agent, host),
     approvals: approvalReader({ socket: paths.dialSocket(options.agent), ...host }),
-    checkSpend: settings.ok && settings.value.hasCeiling
-      ? createSpendCheck({
-        socket: paths.dialSocket(options.agent),
-        connect: (path) => host.sockets.connectUnix(path),
-      })
-      : undefined,
+    checkSpend: createSpendCheck({
+      socket: paths.dialSocket(options.agent),
+      connect: (path) => host.sockets.connectUnix(path),
+      isLimited: async () =>
+        (settings.ok && settings.value.hasCeiling) ||
+        await host.files.stat(paths.hostCeilings) !== undefined,
+    }),
     toolsFor(cwd, more): readonly Tool[] {
       const folders = { cwd, home: options.home };
       const isInWorkspace = cwd === options.env.FLEETCTL_WORKSPACE;

@@ -33,8 +33,11 @@ export function createSpendCheck(deps: {
   /** The dial unit's local socket. */
   readonly socket: string;
   connect(path: string): Promise<ByteStream>;
+  /** Whether the agent or its host has a ceiling. */
+  isLimited(): Promise<boolean>;
 }): SpendCheck {
   return async (model, used, signal) => {
+    if (!await deps.isLimited()) return { notices: [] };
     const connection = await connectLocal(deps.socket, deps.connect, LINE_BYTES_MAX);
     if (!connection.ok) return unchecked(connection.error);
     const close = () => connection.value.close();

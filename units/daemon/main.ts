@@ -11,6 +11,7 @@ import { helpOrRefuse, readEnv, serveUntilStopped, usableOrExit } from "core/os/
 import { pathsUnder } from "core/paths.ts";
 import { readSettings } from "core/settings/settings.ts";
 import { DAEMON_SETTINGS } from "units/daemon/settings.ts";
+import { keepHostSums } from "units/daemon/host_sums.ts";
 import { startDaemon } from "units/daemon/daemon.ts";
 
 const PROGRAM = "fleetctld";
@@ -27,6 +28,9 @@ const { root } = await usableOrExit(
 const paths = pathsUnder(root);
 await serveUntilStopped(host.log.with({ socket: paths.daemonSocket }), async () => {
   const daemon = await startDaemon({ host, paths, tokenize: splitArguments });
+  const stopSums = keepHostSums(host, paths);
   host.log.info("ready", { socket: paths.daemonSocket });
-  return () => daemon.close();
+  return async () => {
+    await Promise.all([daemon.close(), stopSums()]);
+  };
 });

@@ -163,7 +163,7 @@ export async function startDialUnit(
       replacement.release();
       await runtime.close(RUNTIME_GRACE_MS);
       await idle;
-      spending.ceilings?.close();
+      spending.ceilings.close();
       personQuestions.withdrawAll();
       states.report("stopped");
       await local?.close();
@@ -218,6 +218,7 @@ async function startConnections(
       worktrees: options.worktrees,
       onEnded: (turnId) => {
         handlers.onEnded(turnId);
+        handlers.ceilings?.turnEnded();
         void journals.tidy();
       },
     });
@@ -225,7 +226,7 @@ async function startConnections(
   return journals;
 }
 
-/** Opens what the agent has used, and its spend ceilings, if it has any. */
+/** Opens what the agent has used, its spend ceilings, and those of its host. */
 async function openSpending(unit: UnitContext, states: States, approvals: Approvals) {
   const { config, files, databases, folder, clock, log } = unit;
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { CeilingView } from "core/dial/local_frames.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { amountText, type Ceiling, printAmount } from "core/usage/ceiling.ts";
 import { type CeilingState, suggestedMore } from "core/usage/spend.ts";
@@ -36,11 +37,46 @@ function unpriced(agent: string, { ceiling: { period }, unpriced: models }: Ceil
   );
 }
 
+/** Returns the refusal of a turn at a ceiling of the host. */
+export function hostReached(of: CeilingView): Refusal {
+  const { period, unit, unpriced: models } = of;
+  if (of.level === "unpriced") {
+    const names = models.map((model) => JSON.stringify(model)).join(", ");
+    return refusal(
+      "host-ceiling-unpriced",
+      `Cannot use the model: this host has a ceiling in dollars for each ${period}, and ${names} ` +
+        "has no price, must have one in /etc/fleetctl/prices.yaml, or the ceiling must be in tokens",
+      { hints: ["fleetctl ceilings list"] },
+    );
+  }
+  const amount = (count: number) => amountText({ unit, count });
+  const more = suggestedMore({ ...of, ceiling: { unit, limit: of.ceiling } });
+  return refusal(
+    "host-ceiling-reached",
+    `Cannot use the model: all agents of this host have spent ${amount(of.spent)} of the ` +
+      `${amount(of.limit)} that they may spend this ${period}, must wait until ` +
+      `${timeText(of.until)}, or an operator must allow more`,
+    { hints: [`fleetctl ceilings host allow ${period}=${printAmount({ unit, count: more })}`] },
+  );
+}
+
+/** Returns the refusal of a turn while the host's ceilings cannot be compared. */
+export function hostUnchecked(why: string): Refusal {
+  return refusal(
+    "host-ceiling-unchecked",
+    `Cannot use the model: the spending of this host cannot be compared with its ceilings: ${why}`,
+    { hints: ["fleetctl ceilings host sum"] },
+  );
+}
+
 /** Returns the warning of a ceiling that is near. */
 export function nearText(state: CeilingState): string {
   return `The agent has spent ${spentText(state)}. At this limit it pauses until ` +
     timeText(state.stretch.until);
 }
+
+/** The reason that is shown while the host's ceilings pause the agent. */
+export const HOST_PAUSED = "paused: ceiling of the host";
 
 /** Returns the reason that is shown beside the state of a paused agent. */
 export function pausedText(state: CeilingState): string {

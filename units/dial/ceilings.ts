@@ -6,6 +6,7 @@
  * @module
  */
 
+import { HOST_SUM_SECONDS } from "core/dial/host_ceilings.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { DIRECT } from "core/mcp/call_origin.ts";
 import type { Paths } from "core/paths.ts";
@@ -37,10 +38,12 @@ import type { Approvals } from "units/dial/approvals.ts";
 import {
   cardArguments,
   ceilingRefusal,
+  HOST_PAUSED,
   nearText,
   noSuchCeiling,
   pausedText,
 } from "units/dial/ceiling_words.ts";
+import { type HostCeilings, openHostCeilings } from "units/dial/host_ceilings.ts";
 import type { UsageReader } from "units/dial/usage_reader.ts";
 import type { UsageSums } from "units/dial/usage_table.ts";
 
@@ -49,6 +52,9 @@ export interface RunningSpend {
   readonly model: string;
   readonly tokens: TokenCounts;
 }
+
+/** A turn that still runs, and the day on which it counts, as `YYYY-MM-DD` in UTC. */
+export type RunningTurn = RunningSpend & { readonly day: string };
 
 /** May the agent use its model? */
 export interface SpendAnswer {
@@ -63,6 +69,10 @@ export interface Ceilings {
   /** Answers at once, or when the owner has decided. Aborting `signal` withdraws the card. */
   check(running: RunningSpend | undefined, signal: AbortSignal): Promise<SpendAnswer>;
   states(): Promise<Result<readonly CeilingState[]>>;
+  /** What the running turn has used so far, as far as its runtime has reported it. */
+  running(): RunningTurn | undefined;
+  /** Forgets what the turn has used: its end has stored it. */
+  turnEnded(): void;
   /** Stops the timers. */
   close(): void;
   /** Allows more in the current period of a ceiling. */
@@ -75,6 +85,7 @@ export interface Ceilings {
 export interface CeilingDeps {
   readonly agent: string;
   readonly ceilings: readonly Ceiling[];
+  readonly host: HostCeilings;
   readonly usage: UsageReader;
   readonly readPrices: () => Promise<Result<PriceTable>>;
   readonly allowances: AllowanceFile;
@@ -88,20 +99,20 @@ export interface CeilingDeps {
 /** Version in the card's approval: fleetctl itself requests it, not an MCP. */
 const CARD_VERSION = "fleetctl";
 
-/** Opens the ceilings of an agent; undefined when it has none. */
+/** Opens the ceilings of an agent and those of its host. */
 export async function openCeilings(
-  ceilings: readonly Ceiling[] | undefined,
-  deps: Omit<CeilingDeps, "ceilings" | "readPrices" | "allowances"> & {
+  ceilings: readonly Ceiling[] = [],
+  deps: Omit<CeilingDeps, "ceilings" | "host" | "readPrices" | "allowances"> & {
     readonly files: Pick<Files, "readText" | "write">;
     readonly paths: Paths;
     readonly folder: string;
   },
-): Promise<Ceilings | undefined> {
-  if (ceilings === undefined) return undefined;
+): Promise<Ceilings> {
   const { files, paths, folder, log } = deps;
   return new AgentCeilings({
     ...deps,
     ceilings,
+    host: openHostCeilings({ ...deps, path: paths.hostCeilings }),
     readPrices: createPriceReader(files, paths),
     allowances: await openAllowanceFile({ files, log, path: `${folder}/allowances.json` }),
   });
@@ -110,6 +121,8 @@ export async function openCeilings(
 class AgentCeilings implements Ceilings {
   readonly #deps: CeilingDeps;
   #stopTimer = () => {};
+  /** What the running turn has used, as its last check reported it. */
+  #running: RunningSpend | undefined;
   /** Wakes the turns that wait, because a person allowed more. */
   #changed = Promise.withResolvers<void>();
 
@@ -118,11 +131,14 @@ class AgentCeilings implements Ceilings {
   }
 
   async check(running: RunningSpend | undefined, signal: AbortSignal): Promise<SpendAnswer> {
+    this.#running = running;
     while (!signal.aborted) {
       const states = await this.#statesWith(running);
       if (!states.ok) return { notices: [], stop: states.error };
       const stopping = stoppingCeiling(states.value);
       if (stopping === undefined) {
+        const stop = await this.#deps.host.check(signal);
+        if (stop !== undefined) return { notices: [], stop: this.#pauseForHost(stop) };
         this.#resume();
         return { notices: await this.#warn(states.value) };
       }
@@ -266,6 +282,38 @@ class AgentCeilings implements Ceilings {
     return why;
   }
 
+  /** Pauses the agent until the host's ceilings allow more. */
+  #pauseForHost(why: Refusal): Refusal {
+    const { clock, log, onPaused, host } = this.#deps;
+    log.warning("paused by a ceiling of the host", { code: why.code });
+    onPaused(HOST_PAUSED);
+    this.#stopTimer();
+    const again = () => {
+      let isStopped = false;
+      const stopWait = clock.after(HOST_SUM_SECONDS * 1_000, async () => {
+        const still = await host.look();
+        if (isStopped) return;
+        if (still === undefined) this.#resume();
+        else again();
+      });
+      this.#stopTimer = () => {
+        isStopped = true;
+        stopWait();
+      };
+    };
+    again();
+    return why;
+  }
+
+  running(): RunningTurn | undefined {
+    const day = dayOf(this.#deps.clock.now());
+    return this.#running === undefined ? undefined : { ...this.#running, day };
+  }
+
+  turnEnded(): void {
+    this.#running = undefined;
+  }
+
   close(): void {
     this.#stopTimer();
   }
@@ -308,9 +356,13 @@ function spendingOf({ days, models }: UsageSums, running: RunningSpend | undefin
   const isPartial = days.some((of) => of.unknown_turns + of.partial_turns > 0);
   if (running === undefined) return { models: ended, isPartial };
   const { model, tokens } = running;
-  const day = new Date(now).toISOString().slice(0, 10);
+  const day = dayOf(now);
   const largestInput = tokens.input + tokens.cachedRead + tokens.cachedWrite;
   return { models: [...ended, { model, day, tokens, largestInput }], isPartial };
+}
+
+function dayOf(now: number): string {
+  return new Date(now).toISOString().slice(0, 10);
 }
 
 function withdrawn() {

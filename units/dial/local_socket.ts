@@ -202,7 +202,10 @@ async function handle(
     case "approval_decide":
       return answerApprovals(request, approvals, rights);
     case "usage":
-      return await answerUsage(request, usage, rights.agent);
+      return await answerUsage(request, usage, {
+        agent: rights.agent,
+        running: ceilings?.running(),
+      });
     case "ceilings":
     case "ceiling_allow":
       return await answerCeilings(request, ceilings, rights);

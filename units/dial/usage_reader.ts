@@ -5,12 +5,13 @@
  * @module
  */
 
-import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
+import type { LocalAnswer, LocalRequest, UsageOfModel } from "core/dial/local_frames.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 import type { Databases } from "core/ports/databases.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
+import type { RunningTurn } from "units/dial/ceilings.ts";
 import { wrongAgent } from "units/dial/local_approvals.ts";
 import {
   openUsageTable,
@@ -85,13 +86,34 @@ async function sumOf(
 export async function answerUsage(
   request: Extract<LocalRequest, { type: "usage" }>,
   usage: UsageReader,
-  agent: string,
+  { agent, running }: {
+    readonly agent: string;
+    /** The running turn. */
+    readonly running?: RunningTurn | undefined;
+  },
 ): Promise<LocalAnswer> {
   if (request.agent !== agent) return errorLine(wrongAgent(request.agent, agent));
   const sums = await usage.sum(request);
   if (!sums.ok) return errorLine(sums.error);
   const { days, models } = sums.value;
-  return { type: "usage_result", agent, days: [...days], models: [...models] };
+  const open = request.with_running === true && running !== undefined ? [rowOf(running)] : [];
+  return { type: "usage_result", agent, days: [...days], models: [...models, ...open] };
+}
+
+/** Returns the row of a running turn, which counts as no turn yet. */
+function rowOf({ model, day, tokens }: RunningTurn): UsageOfModel {
+  const { input, output, cachedRead, cachedWrite } = tokens;
+  return {
+    day,
+    model,
+    turns: 0,
+    partial_turns: 0,
+    input_tokens: input,
+    output_tokens: output,
+    cached_read_tokens: cachedRead,
+    cached_write_tokens: cachedWrite,
+    largest_input_tokens: input + cachedRead + cachedWrite,
+  };
 }
 
 function errorLine({ code, message }: Refusal): LocalAnswer {

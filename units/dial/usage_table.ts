@@ -77,6 +77,9 @@ const NOT_PROMPTED: ReadonlySet<unknown> = new Set([
   "runtime-not-started",
   "ceiling-reached",
   "ceiling-unpriced",
+  "host-ceiling-reached",
+  "host-ceiling-unchecked",
+  "host-ceiling-unpriced",
 ]);
 
 type Row = Readonly<Record<string, SqlValue>>;

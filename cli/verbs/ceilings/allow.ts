@@ -6,6 +6,7 @@
  */
 
 import { agentHere } from "cli/agent_here.ts";
+import { type AllowedAmount, parseAllowedAmount } from "cli/ceilings/allowed_amount.ts";
 import { CEILING_COLUMNS, ceilingRow } from "cli/ceilings/rows.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
@@ -14,32 +15,17 @@ import { query, unexpected } from "core/dial/local_query.ts";
 import { refusal } from "core/errors.ts";
 import { readLedger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
-import { type Amount, parseCeilings, type Period } from "core/usage/ceiling.ts";
 import { callerAgent, callerText } from "core/verbs/caller.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 
 /** Options of `fleetctl ceilings allow`. */
-export interface Options {
-  readonly period: Period;
-  readonly amount: Amount;
-}
+export type Options = AllowedAmount;
 
 const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** Parses the amount, which has the form of one ceiling. */
+/** Parses the amount. */
 export function parseOptions({ args }: Invocation): Result<Options> {
-  const { more = "" } = args;
-  const parsed = parseCeilings(more);
-  const [first, second] = parsed.ok ? parsed.value : [];
-  if (first === undefined || second !== undefined || first.ownerMore > 0) {
-    return err(refusal(
-      "options-invalid",
-      `Cannot allow more: the amount is ${JSON.stringify(more)}, must be such as day=2usd`,
-      { kind: "usage", hints: ["fleetctl ceilings allow --help"] },
-    ));
-  }
-  const { period, unit, limit } = first;
-  return ok({ period, amount: { unit, count: limit } });
+  return parseAllowedAmount(args.more ?? "", "ceilings allow");
 }
 
 /** Sends the allowance to the agent's dial unit. */

@@ -5,14 +5,16 @@
  * @module
  */
 
-import { type AgentCeiling, CEILING_COLUMNS, ceilingRow } from "cli/ceilings/rows.ts";
+import { type AgentCeiling, CEILING_COLUMNS, ceilingRow, HOST_ROW } from "cli/ceilings/rows.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { VerbReport } from "cli/output.ts";
 import { queryUnits, type UnitAnswers } from "cli/waiting_units.ts";
+import { type HostCeilings, parseHostCeilings } from "core/dial/host_ceilings.ts";
 import { query, type QueryTarget, unexpected } from "core/dial/local_query.ts";
 import { refusal } from "core/errors.ts";
 import { readLedger } from "core/ledger/ledger.ts";
 import { err, ok, type Result } from "core/result.ts";
+import { seesHost } from "core/verbs/caller.ts";
 import type { Target } from "core/verbs/target.ts";
 
 /** Options of `fleetctl ceilings list`. */
@@ -34,17 +36,28 @@ export async function run(context: VerbContext, _options: Options): Promise<Resu
   const answers = await queryUnits(context, (target) => readCeilings(target));
   if (!answers.ok) return answers;
   const { found, unread } = answers.value;
+  const host = context.target.kind === "agent" ? undefined : await readSums(context);
   return ok({
-    json: { ceilings: found, unread: [...unread.keys()] },
+    json: { ceilings: found, host: host ?? null, unread: [...unread.keys()] },
     blocks: [{
       kind: "table",
       columns: CEILING_COLUMNS,
-      rows: found.map(ceilingRow),
+      rows: [
+        ...found.map(ceilingRow),
+        ...(host?.ceilings ?? []).map((each) => ceilingRow({ agent: HOST_ROW, ...each })),
+      ],
       empty: emptyText(context.target, answers.value),
     }],
     faults: [...unread].filter(([name]) => agents.get(name)?.ceiling !== undefined)
       .map(([name, state]) => unreadCeilings(name, state)),
   });
+}
+
+/** Returns the published ceilings of the host; `status` reports a file that cannot be read. */
+async function readSums({ ports, paths, caller }: VerbContext): Promise<HostCeilings | undefined> {
+  if (!seesHost(caller)) return undefined;
+  const text = await ports.files.readText(paths.hostCeilings);
+  return text === undefined ? undefined : parseHostCeilings(text);
 }
 
 function emptyText(target: Target, { queried, unread }: UnitAnswers<AgentCeiling>): string {

@@ -30,8 +30,12 @@ _fleetctl_at() {
     "approvals show") next=""; options="--json --as --help" ;;
     "audit") next="list"; options="--json --as --help" ;;
     "audit list") next=""; options="--caller --verb --denied --since --limit --json --as --help" ;;
-    "ceilings") next="allow list"; options="--json --as --help" ;;
+    "ceilings") next="allow host list"; options="--json --as --help" ;;
     "ceilings allow") next=""; options="--json --as --help" ;;
+    "ceilings host") next="allow set sum"; options="--json --as --help" ;;
+    "ceilings host allow") next=""; options="--json --as --help" ;;
+    "ceilings host set") next=""; options="--json --as --help" ;;
+    "ceilings host sum") next=""; options="--json --as --help" ;;
     "ceilings list") next=""; options="--json --as --help" ;;
     "completion") next="bash fish zsh"; options="--json --as --help" ;;
     "conversations") next="list remove"; options="--json --as --help" ;;

@@ -119,6 +119,17 @@ const HOST: readonly Effect[] = [
   // tests/system/limits_test.ts reaches a ceiling.
   { line: "ceilings list", says: /^eve .*200/m },
   { line: "ceilings allow eve day=100k-tokens", seen: ["fleetctl ceilings list", /^eve .*300/m] },
+  // tests/system/limits_test.ts reaches the ceiling of the host.
+  {
+    line: "ceilings host set day=9m-tokens",
+    seen: ["fleetctl ceilings list", /^\(all agents\) .*9,000,000 tokens/m],
+  },
+  {
+    line: "ceilings host allow day=1m-tokens",
+    seen: ["fleetctl ceilings list", /^\(all agents\) .*10,000,000 tokens/m],
+  },
+  { line: "ceilings host sum", says: /^\(all agents\) +day/m },
+  { line: "ceilings host set ''", says: /This host has no spend ceiling/ },
   // tests/system/claude_code_test.ts answers and declines real questions on a host.
   { line: "questions list", says: /No question waits for a person/ },
   { line: "questions show 0123abcd", code: 1 },

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import { printHostCeilings } from "core/dial/host_ceilings.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok } from "core/result.ts";
 import { parseCeilings } from "core/usage/ceiling.ts";
@@ -81,7 +82,6 @@ async function bench(text: string, host = memoryHost({ now: NOON })): Promise<Be
       paused = reason;
     },
   });
-  assert.ok(ceilings !== undefined);
   let cards = 0;
   let onCard = () => {};
   store.listen((drafts) => {
@@ -326,4 +326,54 @@ Deno.test("an allowance that the disk refuses does not count", async () => {
   host.files.write = write;
   assert.equal((await check()).stop?.code, "ceiling-reached");
   ceilings.close();
+});
+
+/** Publishes that all agents together have reached the ceiling of the host, or not. */
+async function publish({ files, clock }: MemoryHost, spent: number): Promise<void> {
+  const [since, until] = [NOON - 12 * HOUR, NOON + 12 * HOUR];
+  const level = spent < 50 ? "below" : "reached";
+  const amounts = { unit: "usd", ceiling: 50, limit: 50, spent, owner_left: 0 } as const;
+  await files.ensureDir(PATHS.state);
+  await files.write(
+    PATHS.hostCeilings,
+    printHostCeilings({
+      summed_at: clock.now(),
+      ceilings: [{
+        period: "day",
+        ...amounts,
+        level,
+        is_minimum: false,
+        unpriced: [],
+        since,
+        until,
+      }],
+    }),
+  );
+}
+
+Deno.test("the ceiling of the host pauses an agent until the host allows more", async () => {
+  const { check, paused, host, ceilings } = await bench("day=1000-tokens");
+  await publish(host, 50);
+  assert.equal((await check()).stop?.code, "host-ceiling-reached");
+  assert.equal(paused(), "paused: ceiling of the host");
+  await host.clock.advance(30_000);
+  assert.equal(paused(), "paused: ceiling of the host");
+  await publish(host, 10);
+  await host.clock.advance(30_000);
+  assert.equal(paused(), undefined);
+  assert.equal((await check()).stop, undefined);
+  ceilings.close();
+});
+
+Deno.test("the spending of a running turn is known until the turn ends", async () => {
+  const { check, ceilings } = await bench("day=1000-tokens");
+  assert.equal(ceilings.running(), undefined);
+  await check("m", 40);
+  assert.deepEqual(ceilings.running(), {
+    model: "m",
+    day: "2026-11-23",
+    tokens: { input: 40, output: 0, cachedRead: 0, cachedWrite: 0 },
+  });
+  ceilings.turnEnded();
+  assert.equal(ceilings.running(), undefined);
 });
