@@ -1,5 +1,6 @@
 /**
- * Problems of the host's spend ceilings: one that is near or reached, and sums that are missing or old.
+ * Problems of the host's spend ceilings: one that is near or reached, and sums that are
+ * missing or old.
  *
  * @module
  */

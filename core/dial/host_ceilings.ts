@@ -22,7 +22,7 @@ export type HostCeilings = z.infer<typeof published>;
 /** Time between two sums: a sum starts a program, so a shorter time costs a small host too much. */
 export const HOST_SUM_SECONDS = 30;
 /** Age from which sums no longer count: ten sums have then failed. */
-export const HOST_SUM_SECONDS_MAX = 300;
+const HOST_SUM_SECONDS_MAX = 300;
 
 /** Parses the published file; undefined for a damaged one. */
 export function parseHostCeilings(text: string): HostCeilings | undefined {

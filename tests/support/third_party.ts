@@ -47,6 +47,7 @@ export const THIRD_PARTY: Readonly<Record<string, readonly RegExp[]>> = {
   "ws": [/^core\/os\/websocket.*\.ts$/],
   "yaml": [/^core\/text\/yaml\.ts$/],
   "zod": [
+    /^cli\/ceilings\//,
     /^core\/dial\//,
     /^core\/teamchat\//,
     /^core\/access\//,

@@ -45,7 +45,8 @@ export function hostReached(of: CeilingView): Refusal {
     return refusal(
       "host-ceiling-unpriced",
       `Cannot use the model: this host has a ceiling in dollars for each ${period}, and ${names} ` +
-        "has no price, must have one in /etc/fleetctl/prices.yaml, or the ceiling must be in tokens",
+        "has no price, must have one in /etc/fleetctl/prices.yaml, or the ceiling must be in " +
+        "tokens",
       { hints: ["fleetctl ceilings list"] },
     );
   }

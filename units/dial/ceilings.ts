@@ -24,7 +24,7 @@ import {
   type Stretch,
   stretchOf,
 } from "core/usage/ceiling.ts";
-import { createPriceReader, type PriceTable, type TokenCounts } from "core/usage/prices.ts";
+import { createPriceReader, type PriceTable } from "core/usage/prices.ts";
 import {
   type CeilingState,
   type ModelSpend,
@@ -44,17 +44,9 @@ import {
   pausedText,
 } from "units/dial/ceiling_words.ts";
 import { type HostCeilings, openHostCeilings } from "units/dial/host_ceilings.ts";
+import type { RunningSpend, RunningTurn } from "units/dial/running_spend.ts";
 import type { UsageReader } from "units/dial/usage_reader.ts";
 import type { UsageSums } from "units/dial/usage_table.ts";
-
-/** Tokens of a turn that still runs. */
-export interface RunningSpend {
-  readonly model: string;
-  readonly tokens: TokenCounts;
-}
-
-/** A turn that still runs, and the day on which it counts, as `YYYY-MM-DD` in UTC. */
-export type RunningTurn = RunningSpend & { readonly day: string };
 
 /** May the agent use its model? */
 export interface SpendAnswer {

@@ -11,7 +11,7 @@ import { USAGE_LIMITS } from "core/limits/usage.ts";
 import type { Databases } from "core/ports/databases.ts";
 import { FileFault, type Files } from "core/ports/files.ts";
 import { err, ok, type Result } from "core/result.ts";
-import type { RunningTurn } from "units/dial/ceilings.ts";
+import type { RunningTurn } from "units/dial/running_spend.ts";
 import { wrongAgent } from "units/dial/local_approvals.ts";
 import {
   openUsageTable,

@@ -202,7 +202,8 @@ async function ownPaths(files: Files, paths: Paths): Promise<readonly OwnPath[]>
     ...[paths.hostKey, paths.hostOpKeys, paths.hostDialKey, paths.loginAccount].map(rootSecret),
     ...[paths.rolesFile, paths.hostFile, paths.defaultsFile, paths.teamsCloudFile, paths.dialKeys]
       .map(rootFile),
-    rootFile(paths.pricesFile),
+    ...[paths.pricesFile, paths.ceilingsFile, paths.hostCeilings].map(rootFile),
+    rootSecret(paths.hostSpending),
     ...await inside(paths.envDir, (path, name) => envFile(path, name)),
     ...await inside(paths.gates, rootFile),
     ...await inside(paths.permissionsDir, rootFile),
