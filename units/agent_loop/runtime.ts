@@ -10,7 +10,7 @@ import { errorText } from "core/errors.ts";
 import type { Host } from "core/ports/host.ts";
 import { DEFAULT_RUNTIME } from "core/ledger/shard.ts";
 import { localCommandsFor } from "core/hints/local_hints.ts";
-import { pathsUnder } from "core/paths.ts";
+import { type Paths, pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { MODEL_KEY_NAMES } from "core/runtimes/model_keys.ts";
 import { VERSION } from "core/version.ts";
@@ -110,9 +110,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     checkSpend: createSpendCheck({
       socket: paths.dialSocket(options.agent),
       connect: (path) => host.sockets.connectUnix(path),
-      isLimited: async () =>
-        (settings.ok && settings.value.hasCeiling) ||
-        await host.files.stat(paths.hostCeilings) !== undefined,
+      isLimited: () => isLimited(settings, paths, host),
     }),
     toolsFor(cwd, more): readonly Tool[] {
       const folders = { cwd, home: options.home };
@@ -173,6 +171,16 @@ async function readServers(options: RuntimeOptions, host: Host) {
   if (text === undefined || text.trim() === "") return { servers: [], faults: [] };
   const parsed = parseClientConfig(text, options.env, options.home);
   return parsed.ok ? parsed.value : unusable(parsed.error);
+}
+
+/** Whether the agent or its host has a spend ceiling. */
+async function isLimited(
+  settings: Result<RuntimeSettings>,
+  paths: Paths,
+  { files }: Host,
+): Promise<boolean> {
+  return (settings.ok && settings.value.hasCeiling) ||
+    await files.stat(paths.hostCeilings) !== undefined;
 }
 
 /**
