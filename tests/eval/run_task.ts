@@ -8,7 +8,7 @@
 import { fileURLToPath } from "node:url";
 import { systemClock } from "core/os/clock.ts";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
-import { type FakeModel, startFakeModel } from "tests/fakes/model_endpoint.ts";
+import { type FakeModel, hasNoTools, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import type { CallEnd, EvalTask, ScriptStep, TaskEnd } from "tests/eval/task.ts";
 import {
   inHome,
@@ -48,7 +48,8 @@ export async function runScripted(
   task: EvalTask,
   script: readonly ScriptStep[] = task.script,
 ): Promise<TaskResult> {
-  const model = await startFakeModel();
+  // The request for a summary declares no tools. It takes no step of the script.
+  const model = await startFakeModel(hasNoTools);
   try {
     model.script(...script);
     const env = {
