@@ -65,6 +65,10 @@ const SERVER_ENV = [
   "FLEETCTL_PERMISSIONS",
 ];
 
+const DEMO_GREETING =
+  "No model provider is configured, so the demo model answers: it understands " +
+  "a few phrases and calls real tools";
+
 /** Creates the runtime; reads the client config once. */
 export async function createRuntime(options: RuntimeOptions, host: Host): Promise<Runtime> {
   const settings = readRuntimeSettings(options.env);
@@ -122,10 +126,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
         ...pool.tools(),
       ]).map((tool) => gated(tool, workspace));
     },
-    greeting: isDemo
-      ? "No model provider is configured, so the demo model answers: it understands a few " +
-        "phrases and calls real tools"
-      : undefined,
+    greeting: isDemo ? DEMO_GREETING : undefined,
     ports: host,
   });
   return {
