@@ -9,7 +9,7 @@ import type { Processes } from "core/ports/processes.ts";
 import { type SandboxNetwork, type SandboxView, viewFault } from "core/sandbox/command_sandbox.ts";
 import { probeSandbox } from "core/sandbox/probe.ts";
 
-/** Returns the view: the workspace to write, and the files of turns to read. */
+/** Returns the view: the workspace to write, files of turns and skills to read. */
 export function agentView(
   of: {
     readonly agent: string;
@@ -22,8 +22,8 @@ export function agentView(
   return {
     home: of.home,
     writable: [of.folder],
-    // People attach them to turns, and the model gets their paths.
-    readable: [`${of.paths.dialState(of.agent)}/files`],
+    // Files that people attached to turns, and skills: the model gets their paths.
+    readable: [`${of.paths.dialState(of.agent)}/files`, `${of.home}/.agents/skills`],
     network: of.network,
   };
 }

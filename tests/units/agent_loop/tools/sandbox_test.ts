@@ -39,6 +39,8 @@ async function withTools(
     await Deno.mkdir(`${home}/.fleetctl/dial/files`, { recursive: true });
     await Deno.writeTextFile(`${home}/.fleetctl/dial/key.json`, "SECRET");
     await Deno.writeTextFile(`${home}/.fleetctl/dial/files/note.txt`, "attached");
+    await Deno.mkdir(`${home}/.agents/skills/sums`, { recursive: true });
+    await Deno.writeTextFile(`${home}/.agents/skills/sums/SKILL.md`, "a skill");
     const tools: readonly Tool[] = builtInTools({
       agent: "ada",
       home,
@@ -61,10 +63,12 @@ async function withTools(
 Deno.test("a sandboxed command sees its workspace, and none of the agent's keys", async () => {
   await withTools(async ({ call, home, project }) => {
     const command = "pwd; echo made > made.txt; cat ~/.fleetctl/dial/key.json; " +
-      "cat ~/.fleetctl/dial/files/note.txt; env; cat /proc/*/environ; ls -A ~";
+      "cat ~/.fleetctl/dial/files/note.txt; env; cat /proc/*/environ; " +
+      "cat ~/.agents/skills/sums/SKILL.md; echo x > ~/.agents/skills/sums/SKILL.md";
     const { text } = await call("bash", { command });
     assert.ok(text.startsWith(`${project}\n`), text);
     assert.match(text, /attached/);
+    assert.match(text, /a skill.*Read-only file system/s);
     assert.doesNotMatch(text, /SECRET/);
     assert.equal(await Deno.readTextFile(`${home}/project/made.txt`), "made\n");
   });
