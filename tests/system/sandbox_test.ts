@@ -147,12 +147,13 @@ async function leaveBehind(scene: PackagedHost): Promise<void> {
 
 /** git and the set-up script of the dial unit run what a command wrote: in the sandbox. */
 async function worktrees(scene: PackagedHost): Promise<void> {
-  const script = `env > seen.txt; cat ${HOME}/.fleetctl/dial/key.json >> seen.txt 2>&1`;
-  const filter = `${script}; cat`;
+  const key = `${HOME}/.fleetctl/dial/key.json`;
+  const script = `env > seen.txt; cat ${key} >> seen.txt 2>&1; true`;
+  const filter = `cat ${key} > ${PROJECT}/filtered.txt 2>&1; cat`;
   await bash(
     scene,
     `mkdir -p bin && echo '${script}' > bin/setup && echo '* filter=own' > .gitattributes && ` +
-      `git config filter.own.smudge '${filter.replaceAll("'", "")}' && ` +
+      `git config filter.own.smudge '${filter}' && ` +
       "git add -A && git commit -qm second && git status --short",
   );
   const words = ["--worktrees", "yes", "--setup", "bin/setup"];
@@ -162,9 +163,12 @@ async function worktrees(scene: PackagedHost): Promise<void> {
   assert.match(text, /worktrees\/trip/, text);
   assert.match(text, /fleetctl\/trip/, text);
   const seen = await scene.must("cat", `${PROJECT}/.fleetctl/worktrees/trip/seen.txt`);
+  const filtered = await scene.must("cat", `${PROJECT}/filtered.txt`);
   assert.match(seen, /FLEETCTL_CONVERSATION=trip/);
-  assert.match(seen, /No such file/);
-  assert.doesNotMatch(seen, new RegExp(`${SECRET}|pkcs8`));
+  for (const text of [seen, filtered]) {
+    assert.match(text, /No such file/);
+    assert.doesNotMatch(text, new RegExp(`${SECRET}|pkcs8`));
+  }
   await scene.must("fleetctl", "conversations", "remove", "ada", "trip");
   await scene.must("fleetctl", "agents", "set", "ada", "--worktrees", "no");
 }
