@@ -12,6 +12,7 @@ import { benchDaemon } from "tests/bench/daemon.ts";
 import { benchFirstToken } from "tests/bench/first_token.ts";
 import { benchHelp } from "tests/bench/help.ts";
 import { benchHosts } from "tests/bench/hosts.ts";
+import { benchJournal } from "tests/bench/journal.ts";
 import { readTicks, stolenPercent } from "tests/bench/measure.ts";
 import { benchPage } from "tests/bench/page.ts";
 import { benchSocket } from "tests/bench/socket.ts";
@@ -35,6 +36,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   "first-token": benchFirstToken,
   help: benchHelp,
   hosts: benchHosts,
+  journal: benchJournal,
   page: benchPage,
   socket: benchSocket,
   login: benchLogin,
