@@ -97,6 +97,10 @@ for (
   const [state, damage] of [
     ["missing", (path: string) => Deno.remove(path)],
     ["damaged", (path: string) => Deno.writeTextFile(path, "garbage\n")],
+    ["of another turn", async (path: string) => {
+      const text = await Deno.readTextFile(path);
+      await Deno.writeTextFile(path, text.replace('"turn":"turn-a"', '"turn":"turn-b"'));
+    }],
     ["written by another version", async (path: string) => {
       const text = await Deno.readTextFile(path);
       await Deno.writeTextFile(path, text.replace('"version":1', '"version":9'));

@@ -7,7 +7,9 @@
 
 import assert from "node:assert/strict";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
+import { policyDigest } from "core/risk/call.ts";
 import { memoryHost } from "tests/fakes/host.ts";
+import { BENCH_GATE } from "tests/support/mcp_proxy.ts";
 import { type Approvals, openApprovals, type Question } from "units/dial/approvals.ts";
 import { openDialStore } from "units/dial/store.ts";
 
@@ -18,7 +20,8 @@ const CALL = {
   arguments: { n: 1 },
   origin: { kind: "direct" },
 } as const;
-const OF = { policy: "p", isDestructive: true };
+const OF = { policy: await policyDigest(BENCH_GATE), isDestructive: true };
+const LOCK = new Map([["look", "0".repeat(64)]]);
 const YES = { decision: "approved", by: "the operator", surface: "cli" } as const;
 const MINUTE = 60_000;
 
@@ -103,6 +106,7 @@ Deno.test("two approvals that were decided while everything was down are found l
 for (
   const [what, over, of] of [
     ["policy", {}, { ...OF, policy: "q" }],
+    ["tool lock", {}, { ...OF, policy: await policyDigest({ ...BENCH_GATE, accepted: LOCK }) }],
     ["pin", { version: "2.0.0" }, OF],
   ] as const
 ) {

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import { toolHash } from "core/catalog/tool_lock.ts";
 import { listApprovals, sendDecision } from "core/dial/ask_human.ts";
 import { systemClock } from "core/os/clock.ts";
 import { connectUnix } from "core/os/connect_unix.ts";
@@ -177,6 +178,27 @@ Deno.test("a change of rules while a human decides voids the approval", SAFE, as
     assert.equal(code(await answer), want);
   }
   assert.equal(scene.executed.length, 0);
+});
+
+Deno.test("a changed tool lock voids the approval, and the next call asks again", SAFE, async () => {
+  await using scene = await approvalScene();
+  const accepted = new Map<string, string>();
+  for (const name of ["look", "wipe", "write"]) {
+    accepted.set(name, await toolHash({ name, inputSchema: { type: "object" } }));
+  }
+  scene.setGate({ ...SCENE_GATE, accepted });
+  const first = scene.call(1, "write", {});
+  const shown = (await scene.asked(1)).at(-1)!;
+  scene.setGate({ ...SCENE_GATE, accepted: new Map([...accepted, ["look", "0".repeat(64)]]) });
+  await scene.decide(shown, "approved");
+  assert.equal(code(await first), "approval-other-call");
+  await scene.cockpit.follow(ended(shown.approval_id, "superseded"));
+  const second = scene.call(2, "write", {});
+  const next = (await scene.asked(1)).at(-1)!;
+  assert.notEqual(next.approval_id, shown.approval_id);
+  await scene.decide(next, "approved");
+  assert.equal(code(await second), undefined);
+  assert.equal(scene.executed.length, 1);
 });
 
 Deno.test("the end of a turn ends its approvals", SAFE, async () => {

@@ -65,10 +65,13 @@ for (
     ["an empty file", "", "damaged", 0],
     ["a line that cannot be read", `${HEADER}garbage\n${MARK}`, "damaged", 1],
     ["no header", MARK, "damaged", 0],
+    ["a mark that is cut in the middle", HEADER + MARK.slice(0, 20) + MARK, "damaged", 0],
+    ["binary data", "\0\u0001\ufffd", "damaged", 0],
     ["a header only in part", HEADER.slice(0, 20), "damaged", 0],
     ["another turn", printHeader({ ...OWNER, turnId: "t2" }, 1) + MARK, "foreign", 0],
     ["another agent", printHeader({ ...OWNER, agent: "bob" }, 1) + MARK, "foreign", 0],
     ["another session", printHeader({ ...OWNER, session: "s2" }, 1) + MARK, "foreign", 1],
+    ["an older version", HEADER.replace('"version":1', '"version":0') + MARK, "other-version", 0],
     ["another version", HEADER.replace('"version":1', '"version":2') + MARK, "other-version", 0],
     ["too many bytes", HEADER + MARK.repeat(JOURNAL_BYTES_MAX / MARK.length + 1), "damaged", -1],
   ] as const
