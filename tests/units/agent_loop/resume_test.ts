@@ -95,19 +95,19 @@ Deno.test("a turn that was cut in an answer asks the model again", async () => {
 
 for (
   const [state, damage] of [
-    ["missing", (path: string) => Deno.remove(path)],
-    ["damaged", (path: string) => Deno.writeTextFile(path, "garbage\n")],
-    ["of another turn", async (path: string) => {
+    ["is missing", (path: string) => Deno.remove(path)],
+    ["is damaged", (path: string) => Deno.writeTextFile(path, "garbage\n")],
+    ["belongs to another turn", async (path: string) => {
       const text = await Deno.readTextFile(path);
-      await Deno.writeTextFile(path, text.replace('"turn":"turn-a"', '"turn":"turn-b"'));
+      await Deno.writeTextFile(path, text.replace('"turn_id":"turn-a"', '"turn_id":"turn-b"'));
     }],
-    ["written by another version", async (path: string) => {
+    ["was written by another version", async (path: string) => {
       const text = await Deno.readTextFile(path);
       await Deno.writeTextFile(path, text.replace('"version":1', '"version":9'));
     }],
   ] as const
 ) {
-  Deno.test(`a journal that is ${state}: open calls are unknown`, async () => {
+  Deno.test(`a journal that ${state}: open calls are unknown`, async () => {
     await withRuntime(async ({ model, runtime, home, env }) => {
       const alive = await lifeline(home);
       const command = `exec 9>${alive.path}; sleep 1000`;
@@ -171,5 +171,33 @@ Deno.test("a journal that cannot be written fails the turn before any call", asy
     assert.equal(outcome.code, "turn-not-stored");
     assert.equal(await ran(home), "");
     assert.equal(model.requests.length, 0);
+  });
+});
+
+Deno.test("a journal that was cut at a line: open calls are unknown", async () => {
+  await withRuntime(async ({ model, runtime, home, env }) => {
+    const alive = await lifeline(home);
+    const command = `echo sent >> ${home}/ran; exec 9>${alive.path}; sleep 1000`;
+    model.script({ kind: "answer", calls: [count(home, "first")] }, {
+      kind: "answer",
+      calls: [{ tool: "bash", arguments: { command } }],
+    });
+    const cut = runtime.turn("work", undefined, "turn-a");
+    await alive.begun;
+    Deno.kill(runtime.child.pid, "SIGKILL");
+    await cut;
+    const path = `${pathsUnder(home).journals("ada")}/turn-a.jsonl`;
+    const [header] = (await Deno.readTextFile(path)).split("\n");
+    await Deno.writeTextFile(path, `${header}\n`);
+    const again = await startRuntime(home, env);
+    try {
+      model.script({ kind: "answer", text: "I go on." });
+      const { updates } = await again.turn("work", undefined, "turn-a");
+      assert.equal(of(updates, "tool_result").at(-1)?.text, UNKNOWN_TEXT);
+      assert.match(of(updates, "notice")[0]?.text ?? "", /journal of the turn is damaged/);
+      assert.equal(await ran(home), "first\nsent\n");
+    } finally {
+      await again.session.close(GRACE_MS);
+    }
   });
 });

@@ -180,7 +180,7 @@ Deno.test("a change of rules while a human decides voids the approval", SAFE, as
   assert.equal(scene.executed.length, 0);
 });
 
-Deno.test("a changed tool lock voids the approval, and the next call asks again", SAFE, async () => {
+Deno.test("a changed tool lock voids the approval, and a new call asks again", SAFE, async () => {
   await using scene = await approvalScene();
   const accepted = new Map<string, string>();
   for (const name of ["look", "wipe", "write"]) {

@@ -55,22 +55,38 @@ export type TurnPlan =
     readonly open: readonly OpenCall[];
   };
 
+/**
+ * Returns the journal as damaged if it misses the mark of a call that was completed: what cut it
+ * may have cut the mark of an open call too.
+ */
+export function judgeJournal(
+  records: readonly SessionRecord[],
+  turnId: string,
+  journal: FoundJournal,
+): FoundJournal {
+  if (journal.state !== "usable") return journal;
+  const isMarked = (step: number, callId: string) =>
+    journal.marks.some((mark) => mark.step === step && mark.call_id === callId);
+  const isWhole = stepsOf(recordsOf(records, turnId) ?? []).every(({ results }, step) =>
+    [...results.values()].every(({ call_id, status }) =>
+      status !== "completed" || isMarked(step, call_id)
+    )
+  );
+  return isWhole ? journal : { ...journal, state: "damaged" };
+}
+
 /** Decides how the turn with this id continues. */
 export function planTurn(
   records: readonly SessionRecord[],
   turnId: string,
   journal: FoundJournal,
 ): TurnPlan {
-  const from = records.findLastIndex((record) =>
-    record.type === "user" && record.turn_id === turnId
-  );
-  if (from === -1) {
+  const own = recordsOf(records, turnId);
+  if (own === undefined) {
     const tools = [...new Set(journal.marks.map(({ tool }) => tool))];
     const wasSent = tools.length > 0 || journal.state === "damaged";
     return wasSent ? { kind: "lost", tools } : { kind: "begin" };
   }
-  const next = records.findIndex((record, at) => at > from && record.type === "user");
-  const own = records.slice(from + 1, next === -1 ? undefined : next);
   const steps = stepsOf(own);
   const end = own.findLast((record) => record.type === "end");
   if (end !== undefined) return { kind: "ended", steps, end };
@@ -85,6 +101,19 @@ export function planTurn(
   const open = calls.filter(({ call_id }) => !last.results.has(call_id))
     .map((part) => openCall(part, steps.length - 1, journal));
   return { kind: "continue", steps, open };
+}
+
+/** Returns the records after the message of a turn; undefined when it is not stored. */
+function recordsOf(
+  records: readonly SessionRecord[],
+  turnId: string,
+): readonly SessionRecord[] | undefined {
+  const from = records.findLastIndex((record) =>
+    record.type === "user" && record.turn_id === turnId
+  );
+  if (from === -1) return undefined;
+  const next = records.findIndex((record, at) => at > from && record.type === "user");
+  return records.slice(from + 1, next === -1 ? undefined : next);
 }
 
 function stepsOf(records: readonly SessionRecord[]): readonly Step[] {

@@ -20,6 +20,7 @@ import {
 import {
   type CallApproval,
   decideOpenCall,
+  judgeJournal,
   type OpenCall,
   planTurn,
   type Step,
@@ -92,8 +93,9 @@ export async function beginTurn(
     return { kind: "open", journal: NO_JOURNAL, steps: 0, resume: undefined };
   }
   const owner = { turnId, session: conversation.id };
-  const journal = await journals.read(owner);
-  const plan = planTurn(conversation.records(), turnId, journal);
+  const records = conversation.records();
+  const journal = judgeJournal(records, turnId, await journals.read(owner));
+  const plan = planTurn(records, turnId, journal);
   if (plan.kind === "lost") return { kind: "over", end: lost(plan.tools) };
   if (plan.kind === "begin") {
     // The journal comes first: without one, the calls of a restarted turn would be unknown.

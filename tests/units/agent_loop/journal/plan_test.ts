@@ -13,6 +13,7 @@ import { parseRecords } from "units/agent_loop/conversation/store.ts";
 import {
   type CallApproval,
   decideOpenCall,
+  judgeJournal,
   type OpenCall,
   planTurn,
 } from "units/agent_loop/journal/plan.ts";
@@ -103,6 +104,32 @@ for (
   });
 }
 
+const FAILED: SessionRecord = { ...result("c1"), status: "failed" } as SessionRecord;
+for (
+  const [name, records, text, state] of [
+    ["all marks", [USER, calls("c1"), result("c1")], HEADER + MARK, "usable"],
+    ["a mark too many", [USER, calls("c1")], HEADER + MARK, "usable"],
+    ["no mark of a completed call", [USER, calls("c1"), result("c1")], HEADER, "damaged"],
+    ["another mark", [USER, says("x"), calls("c1"), result("c1")], HEADER + MARK, "damaged"],
+    ["no mark of a call that was refused", [USER, calls("c1"), FAILED], HEADER, "usable"],
+    [
+      "a completed call of an earlier turn",
+      [
+        { ...USER, turn_id: "t0" },
+        calls("c1"),
+        result("c1"),
+        USER,
+      ],
+      HEADER,
+      "usable",
+    ],
+  ] as const
+) {
+  Deno.test(`judgeJournal() with ${name} returns ${state}`, () => {
+    assert.equal(judgeJournal(records, "t1", parseJournal(text, OWNER)).state, state);
+  });
+}
+
 /** Steps of a turn in the order in which they reach the disk; `send` is the call itself. */
 type Act =
   | { readonly kind: "session"; readonly record: SessionRecord }
@@ -150,7 +177,10 @@ Deno.test("planTurn() never repeats a call that was sent, whatever was cut off",
         journal += next.line.slice(0, torn % next.line.length);
       }
       const found = parseJournal(isLost ? undefined : journal, OWNER);
-      const plan = planTurn(parseRecords(session).records, "t1", found);
+      const { records } = parseRecords(session);
+      const judged = judgeJournal(records, "t1", found);
+      assert.equal(judged.state, found.state, "a crash cuts no mark of a completed call");
+      const plan = planTurn(records, "t1", judged);
       if (plan.kind === "begin") {
         assert.equal(sent.size, 0);
       } else if (plan.kind === "continue") {
