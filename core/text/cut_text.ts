@@ -12,6 +12,8 @@ export interface CutText {
 }
 
 const encoder = new TextEncoder();
+// Otherwise a byte order mark where a piece begins would be lost.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Returns the number of UTF-8 bytes of a text. */
 export function byteLength(text: string): number {
@@ -33,7 +35,7 @@ export function cutText(text: string, bytesMax: number): CutText {
   if (bytes.length <= bytesMax) return { text, cutBytes: 0 };
   const end = boundaryBefore(bytes, bytesMax);
   return {
-    text: new TextDecoder().decode(bytes.subarray(0, end)),
+    text: decoder.decode(bytes.subarray(0, end)),
     cutBytes: bytes.length - end,
   };
 }
@@ -46,26 +48,9 @@ export function cutMiddle(text: string, bytesMax: number): CutText {
   const headEnd = boundaryBefore(bytes, Math.floor(bytesMax / 2));
   const tailStart = boundaryAfter(bytes, bytes.length - Math.floor(bytesMax / 2));
   const cutBytes = tailStart - headEnd;
-  const decoder = new TextDecoder();
   const head = decoder.decode(bytes.subarray(0, headEnd));
   const tail = decoder.decode(bytes.subarray(tailStart));
   return { text: `${head}\n[… ${cutBytes} bytes left out …]\n${tail}`, cutBytes };
-}
-
-/** Splits a text into pieces of at most `bytesMax` bytes; returns at least one piece. */
-export function splitText(text: string, bytesMax: number): readonly string[] {
-  if (text.length * 3 <= bytesMax) return [text];
-  const bytes = encoder.encode(text);
-  const decoder = new TextDecoder();
-  const pieces: string[] = [];
-  for (let start = 0; start < bytes.length;) {
-    const end = bytes.length - start <= bytesMax
-      ? bytes.length
-      : boundaryBefore(bytes, start + bytesMax);
-    pieces.push(decoder.decode(bytes.subarray(start, end)));
-    start = end;
-  }
-  return pieces;
 }
 
 function isContinuation(byte: number | undefined): boolean {

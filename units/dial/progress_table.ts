@@ -11,6 +11,7 @@ import type { Result } from "core/result.ts";
 import { canonicalJson } from "core/risk/call.ts";
 import { writeSql } from "core/store/sql_write.ts";
 import { cutText } from "core/text/cut_text.ts";
+import { fingerprint } from "core/text/fingerprint.ts";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 
 /** SQL of the table. */
@@ -40,8 +41,8 @@ const ARGUMENTS_BYTES_MAX = 1_024;
 export interface TurnProgress {
   /** Whether the runtime can continue the turn. */
   readonly goesOn: boolean;
-  /** Ids of whole messages. */
-  readonly messages: ReadonlySet<string>;
+  /** Fingerprints of whole messages by id. */
+  readonly messages: ReadonlyMap<string, string>;
   /** Announced calls by id. */
   readonly calls: ReadonlyMap<string, NotedCall>;
   /** Ids of calls that have a result. */
@@ -92,7 +93,10 @@ export function openProgressTable(db: Database): ProgressTable {
       const calls = found.filter((row) => row.kind === "tool_call");
       return {
         goesOn: ids("begin").length > 0,
-        messages: new Set(ids("message")),
+        messages: new Map(
+          found.filter((row) => row.kind === "message")
+            .map((row) => [String(row.id), String(row.name)]),
+        ),
         calls: new Map(calls.map((row) => [
           String(row.id),
           { name: String(row.name), arguments: String(row.arguments) },
@@ -117,8 +121,9 @@ export function openProgressTable(db: Database): ProgressTable {
       if (kind === "tool_call") {
         const call = notedCall(payload);
         putCall.run(turnId, String(payload.call_id), call.name, call.arguments);
-      } else if (kind === "message") put.run(turnId, kind, String(payload.message_id), "");
-      else if (kind === "tool_result") {
+      } else if (kind === "message") {
+        put.run(turnId, kind, String(payload.message_id), fingerprint(String(payload.text)));
+      } else if (kind === "tool_result") {
         const name = payload.status === STOPPED ? STOPPED : "";
         put.run(turnId, kind, String(payload.call_id), name);
       } else if (kind === "summary") put.run(turnId, kind, String(payload.summary_id), "");
@@ -152,21 +157,44 @@ export function notedCall(call: {
   return { name, arguments: argumentText(call.arguments) };
 }
 
-/** Whether an earlier process of the runtime has reported this. */
-export function isReported(update: RuntimeUpdate, known: TurnProgress | undefined): boolean {
+/**
+ * Returns what an earlier process of the runtime has not reported of an update. A message with a
+ * known id and another text gets a new id: the model was called again, because its answer was cut.
+ */
+export function unreported(
+  update: RuntimeUpdate,
+  known: TurnProgress | undefined,
+): RuntimeUpdate | undefined {
+  if (known === undefined) return update;
   switch (update.kind) {
     case "text_delta":
+      return known.messages.has(update.messageId) ? undefined : update;
     case "message":
-      return known?.messages.has(update.messageId) === true;
+      return unreportedMessage(update, known);
     case "tool_call":
-      return known?.calls.has(update.callId) === true;
+      return known.calls.has(update.callId) ? undefined : update;
     case "tool_result":
-      return known?.results.has(update.callId) === true;
+      return known.results.has(update.callId) ? undefined : update;
     case "summary":
-      return known?.summaries.has(update.summaryId) === true;
-    case "image":
-      return update.callId !== undefined && known?.results.has(update.callId) === true;
+      return known.summaries.has(update.summaryId) ? undefined : update;
+    case "image": {
+      const isKnown = update.callId !== undefined && known.results.has(update.callId);
+      return isKnown ? undefined : update;
+    }
     default:
-      return false;
+      return update;
+  }
+}
+
+function unreportedMessage(
+  update: Extract<RuntimeUpdate, { kind: "message" }>,
+  { messages }: TurnProgress,
+): RuntimeUpdate | undefined {
+  const { messageId, text } = update;
+  const again = (n: number) => n === 0 ? messageId : `${messageId}-again${n}`;
+  for (let n = 0;; n++) {
+    const found = messages.get(again(n));
+    if (found === undefined) return { ...update, messageId: again(n) };
+    if (found === fingerprint(text)) return undefined;
   }
 }

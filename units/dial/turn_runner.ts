@@ -23,7 +23,7 @@ import { spendStop } from "units/dial/turn_spend.ts";
 import type { RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { SupervisedRuntime } from "units/dial/runtime.ts";
-import { isReported } from "units/dial/progress_table.ts";
+import { unreported } from "units/dial/progress_table.ts";
 import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
 import { REASON_LENGTH_MAX, recordTurnEnd } from "units/dial/turn_end.ts";
 import {
@@ -355,15 +355,15 @@ class SerialRunner implements TurnRunner {
     const { store, images: turnImages } = this.#deps;
     const { images, notes } = await turnImages.forPrompt(turnId, turn.files ?? []);
     // The first process of the turn has reported them.
-    const unreported = isRestart ? [] : notes;
-    for (const note of unreported) await this.#events.note(turnId, note);
+    for (const note of isRestart ? [] : notes) await this.#events.note(turnId, note);
     const text = [turn.text, ...notes.map((note) => `[${note}]`)].join("\n");
     const offsets = new Map<string, number>();
     const known = isRestart ? store.progress.of(turnId) : undefined;
     const finished = session.prompt(
       { turnId, text, ...(images.length === 0 ? {} : { images }) },
       async (update) => {
-        if (!isReported(update, known)) await this.#events.take(turnId, update, offsets);
+        const added = unreported(update, known);
+        if (added !== undefined) await this.#events.take(turnId, added, offsets);
       },
     );
     return await finished.catch((thrown): TurnOutcome => ({

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { byteLength, cutMiddle, cutText, splitText } from "core/text/cut_text.ts";
+import { byteLength, cutMiddle, cutText } from "core/text/cut_text.ts";
 
 const encoder = new TextEncoder();
 const text = fc.string({ unit: "grapheme", maxLength: 200 });
@@ -27,6 +27,10 @@ Deno.test("cutText() keeps whole characters from the beginning and counts the re
   }));
 });
 
+Deno.test("cutText() keeps a byte order mark", () => {
+  assert.equal(cutText("\ufeffabc", 4).text, "\ufeffa");
+});
+
 Deno.test("cutMiddle() keeps both ends", () => {
   fc.assert(fc.property(text, fc.integer({ min: 0, max: 100 }), (given, max) => {
     const cut = cutMiddle(given, max);
@@ -35,13 +39,5 @@ Deno.test("cutMiddle() keeps both ends", () => {
     assert.ok(given.startsWith(head ?? "?"));
     assert.ok(given.endsWith(tail ?? "?"));
     assert.equal(byteLength(`${head}${tail}`) + cut.cutBytes, byteLength(given));
-  }));
-});
-
-Deno.test("splitText() returns pieces that fit and join to the whole text", () => {
-  fc.assert(fc.property(text, fc.integer({ min: 32, max: 100 }), (given, max) => {
-    const pieces = splitText(given, max);
-    assert.equal(pieces.join(""), given);
-    assert.ok(pieces.every((piece) => byteLength(piece) <= max));
   }));
 });

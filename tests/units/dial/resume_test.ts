@@ -138,6 +138,30 @@ test("a turn that ends its runtime repeatedly is ended, and names its open call"
   await unit.close();
 });
 
+test("an answer that is asked for again is recorded, and a stored one is not repeated", async (
+  at,
+  cockpit,
+) => {
+  const answers = [["long, cut"], ["short"], ["short", "last"]];
+  const driver = scriptedRuntime(async ({ report }) => {
+    const texts = answers.shift() ?? [];
+    for (const [place, text] of texts.entries()) {
+      await report({ kind: "message", messageId: `m${place + 1}`, text });
+    }
+    if (answers.length === 0) return DONE;
+    driver.kill("signal SIGKILL");
+    return await hang();
+  }, { goesOn: true });
+  const unit = await startTestDial({ url: at.dialUrl, driver });
+  const turnId = await cockpit.post("go");
+  const events = (await cockpit.follow(({ kind }) => kind === "turn_ended"))
+    .filter((event) => event.turn_id === turnId && event.kind === "message");
+  assert.deepEqual(events.map(({ payload }) => payload.text), ["long, cut", "short", "last"]);
+  const ids = events.map(({ payload }) => payload.message_id);
+  assert.equal(new Set(ids).size, 3, "each message has its own id");
+  await unit.close();
+});
+
 test("a turn is cancelled while its runtime is not running", async (at, cockpit) => {
   const driver = scriptedRuntime(async ({ report }) => {
     await report({ kind: "notice", text: "begun" });

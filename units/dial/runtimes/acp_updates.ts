@@ -10,7 +10,7 @@
 import { defined } from "core/defined.ts";
 import { TURN_LIMITS } from "core/limits/turn.ts";
 import type { Clock } from "core/ports/clock.ts";
-import { byteLength, cutMiddle, cutText, splitText } from "core/text/cut_text.ts";
+import { byteLength, cutMiddle, cutText } from "core/text/cut_text.ts";
 import { imageWords, readBase64Image } from "core/images/image.ts";
 import type { ProducedImage, RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
@@ -150,15 +150,19 @@ function onText(state: TurnState, update: Fields): RuntimeUpdate[] {
   if (state.open !== undefined && peerId !== state.open.peerId) {
     updates.push(...closeMessage(state));
   }
-  for (const piece of splitText(text, TURN_LIMITS.messageBytesMax)) {
-    const bytes = byteLength(piece);
-    if (state.open !== undefined && state.open.bytes + bytes > TURN_LIMITS.messageBytesMax) {
+  // Messages are filled, so that a stored answer is split as it was when it was streamed.
+  for (let rest = text; rest !== "";) {
+    const space = TURN_LIMITS.messageBytesMax - (state.open?.bytes ?? 0);
+    const piece = cutText(rest, space).text;
+    if (piece === "") {
       updates.push(...closeMessage(state));
+      continue;
     }
     state.open ??= { id: `${state.turnId}-m${++state.messages}`, peerId, text: "", bytes: 0 };
     state.open.text += piece;
-    state.open.bytes += bytes;
+    state.open.bytes += byteLength(piece);
     updates.push({ kind: "text_delta", messageId: state.open.id, text: piece });
+    rest = rest.slice(piece.length);
   }
   return updates;
 }

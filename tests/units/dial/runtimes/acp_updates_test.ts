@@ -188,6 +188,26 @@ Deno.test("translate() keeps every text within its limit and states what was cut
   assert.ok((result?.cutBytes ?? 0) > 0);
 });
 
+Deno.test("translate() splits a long text alike, in whatever pieces it arrives", () => {
+  const text = "aé漢😀".repeat(TURN_LIMITS.messageBytesMax / 6);
+  const messages = (updates: readonly unknown[]) =>
+    translate(updates).filter((update) => update.kind === "message");
+  const whole = messages([say(text)]);
+  assert.equal(whole.map((message) => message.text).join(""), text);
+  assert.equal(whole.length, 2);
+  const sizes = fc.array(fc.integer({ min: 1, max: text.length }), { maxLength: 8 });
+  fc.assert(
+    fc.property(sizes, (cuts) => {
+      // No cut lies within a character.
+      const places = cuts.map((cut) => cut - cut % 5).toSorted((a, b) => a - b);
+      const pieces = [0, ...places].map((from, n) => text.slice(from, places[n] ?? text.length));
+      const updates = pieces.filter((piece) => piece !== "").map((piece) => say(piece));
+      assert.deepEqual(messages(updates), whole);
+    }),
+    { numRuns: 5 },
+  );
+});
+
 Deno.test("translate() passes notices on, and skips unknown updates", () => {
   assert.deepEqual(
     translate([
