@@ -10,6 +10,7 @@ import { systemClock } from "core/os/clock.ts";
 import { denoFiles } from "core/os/files.ts";
 import { inTurn, quantile } from "tests/bench/measure.ts";
 import { recordingLog } from "tests/fakes/log.ts";
+import { silentSink } from "tests/fakes/turn_sink.ts";
 import { createConversation } from "units/agent_loop/conversation/store.ts";
 import { createJournals, NO_JOURNAL, type TurnJournal } from "units/agent_loop/journal/files.ts";
 import { parseJournal } from "units/agent_loop/journal/record.ts";
@@ -37,11 +38,10 @@ async function caller(folder: string) {
   const owner = { turnId: "t1", session: "session-1" };
   const found = parseJournal(undefined, { agent: "ada", ...owner });
   const journal = await createJournals(`${folder}/journal`, "ada", ports).open(owner, found);
-  const done = () => Promise.resolve();
   const shared = {
     tools: [TOOL],
     conversation: opened.value,
-    sink: { text: done, callStarted: done, callEnded: done, notice: done },
+    sink: silentSink(),
     signal: new AbortController().signal,
     clock: ports.clock,
     step: 0,

@@ -10,6 +10,7 @@ import { FileFault, type Files } from "core/ports/files.ts";
 import { ok } from "core/result.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { type FakeModel, startFakeModel } from "tests/fakes/model_endpoint.ts";
+import { silentSink } from "tests/fakes/turn_sink.ts";
 import { INTERRUPTED_TEXT } from "units/agent_loop/conversation/message.ts";
 import { createConversation } from "units/agent_loop/conversation/store.ts";
 import { createJournals } from "units/agent_loop/journal/files.ts";
@@ -133,10 +134,8 @@ async function scene(model: FakeModel) {
     prepareTools: () => Promise.resolve(),
     ports,
   };
-  const done = () => Promise.resolve();
-  const sink = { text: done, callStarted: done, callEnded: done, notice: done };
   const { signal } = new AbortController();
   const run = (text: string, turnId: string) =>
-    runTurn(context, { turnId, text, sink, signal, isEnding: () => false });
+    runTurn(context, { turnId, text, sink: silentSink(), signal, isEnding: () => false });
   return { disk, run, made: () => made };
 }
