@@ -15,6 +15,9 @@ export const CALLS = 10;
 /** Places of the calls that need approval. */
 export const ASKING: ReadonlySet<number> = new Set([3, 7]);
 
+/** Why a person denies a call. */
+export const DENIAL = "not now";
+
 /** The tools of the MCP server that counts executions. */
 export interface CountedTools {
   /** A tool that runs at once, and one that needs approval. */
@@ -59,7 +62,13 @@ export function answerOf(round: number): string {
 export function checkTurn(
   events: readonly ShownEvent[],
   executed: readonly number[],
-  of: { readonly round: number; readonly tools: CountedTools; readonly about?: unknown },
+  of: {
+    readonly round: number;
+    readonly tools: CountedTools;
+    /** Numbers of the calls that a person denies, with `DENIAL`. */
+    readonly denied?: (n: number) => boolean;
+    readonly about?: unknown;
+  },
 ): readonly number[] {
   const { round, tools } = of;
   const told = JSON.stringify({
@@ -81,8 +90,14 @@ export function checkTurn(
     const count = executed.filter((each) => each === n).length;
     const { status, text } = results[0]!.payload;
     if (status === "completed") {
+      assert.notEqual(of.denied?.(n), true, `call ${n} was denied: ${told}`);
       const tool = ASKING.has(place) ? tools.approve : tools.step;
       assert.deepEqual([text, count], [tools.resultOf(n, tool), 1], told);
+      continue;
+    }
+    if (of.denied?.(n) === true) assert.equal(count, 0, `call ${n} was denied: ${told}`);
+    if (status === "denied") {
+      assert.ok(of.denied?.(n) === true && String(text).includes(`denied it: ${DENIAL}`), told);
       continue;
     }
     assert.deepEqual([status, text], ["stopped", UNKNOWN_TEXT], `call ${n}: ${told}`);

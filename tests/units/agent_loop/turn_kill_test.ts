@@ -1,8 +1,8 @@
 /**
  * `kill -9` of runtime, dial unit or gateway at a random moment of a turn with ten calls, two of
- * which need approval. The turn continues: no call is made twice (counted at the MCP server), each
- * call has one result, and an unknown outcome is named. `FLEETCTL_ROUNDS` sets the number of
- * rounds.
+ * which need approval. A person approves them, or denies one. The turn continues: no call is made
+ * twice and no denied one at all (counted at the MCP server), each call has one result, and an
+ * unknown outcome is named. `FLEETCTL_ROUNDS` sets the number of rounds.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { seededRandom } from "tests/fakes/random.ts";
 import { cockpitReader } from "tests/support/cockpit_reader.ts";
 import { freePort } from "tests/support/free_port.ts";
-import { CALLS, checkTurn, messageOf, tenCalls } from "tests/support/ten_calls.ts";
+import { CALLS, checkTurn, DENIAL, messageOf, tenCalls } from "tests/support/ten_calls.ts";
 import { BENCH_TOOLS, prepareBench, TurnParts } from "tests/support/turn_parts.ts";
 
 const ROUNDS = Number(Deno.env.get("FLEETCTL_ROUNDS") ?? 20);
@@ -34,15 +34,21 @@ async function until<T>(what: string, look: () => Promise<T | undefined>): Promi
   throw new Error(`no ${what} in ${WAIT_MS / 1000} s`);
 }
 
-/** Approves whatever is asked, until `stop` aborts. */
-async function approveAll(root: string, stop: AbortSignal): Promise<void> {
+/** Whether the person denies a call: the second one that asks, in every second turn. */
+const isDenied = (n: number) => n % 200 === 107;
+
+/** Decides about whatever is asked, until `stop` aborts. */
+async function decideAll(root: string, stop: AbortSignal): Promise<void> {
   const socket = pathsUnder(root).dialSocket("mia");
   const target = { socket, connect: connectUnix, clock: systemClock() };
   while (!stop.aborted) {
     const listed = await listApprovals(target);
-    for (const { id, digest, state } of listed.ok ? listed.value : []) {
+    for (const { id, digest, state, arguments: { n } } of listed.ok ? listed.value : []) {
       if (state !== "asked") continue;
-      await sendDecision(target, { id, digest, decision: "approved", by: "the operator" });
+      const decision = isDenied(Number(n))
+        ? { decision: "denied", reason: DENIAL } as const
+        : { decision: "approved" } as const;
+      await sendDecision(target, { id, digest, by: "the operator", ...decision });
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -71,7 +77,7 @@ async function playRound(parts: TurnParts, round: Round) {
     if (goesOnMs === 0 && hasMoved) goesOnMs = performance.now() - killedAt;
     return isOver ? found : undefined;
   });
-  const of = { round: round.n, tools: BENCH_TOOLS, about: round };
+  const of = { round: round.n, tools: BENCH_TOOLS, denied: isDenied, about: round };
   return { goesOnMs, unknown: checkTurn(events, await parts.executed(), of).length };
 }
 
@@ -81,12 +87,12 @@ Deno.test(`${ROUNDS} kills in a turn with ten calls repeat no call`, async () =>
   const parts = new TurnParts(root, [freePort(), freePort()], model.baseUrl);
   const random = seededRandom(Number(Deno.env.get("FLEETCTL_SEED") ?? 11));
   const stop = new AbortController();
-  let approving: Promise<void> | undefined;
+  let deciding: Promise<void> | undefined;
   try {
     await prepareBench(root);
     model.script(...Array.from({ length: ROUNDS * CALLS * 4 }, () => tenCalls(BENCH_TOOLS)));
     for (const part of ["server", "gateway", "dial"] as const) await parts.start(part);
-    approving = approveAll(root, stop.signal);
+    deciding = decideAll(root, stop.signal);
     const times: number[] = [];
     let unknown = 0;
     for (let n = 1; n <= ROUNDS; n++) {
@@ -102,7 +108,7 @@ Deno.test(`${ROUNDS} kills in a turn with ten calls repeat no call`, async () =>
     console.log(`slowest: ${slowest} ms after the kill; ${unknown} unknown of ${ROUNDS * CALLS}`);
   } finally {
     stop.abort();
-    await approving;
+    await deciding;
     for (const part of ["dial", "gateway", "server"] as const) await parts.end(part);
     await model.close();
     await Deno.remove(root, { recursive: true });
