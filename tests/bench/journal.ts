@@ -13,6 +13,7 @@ import { recordingLog } from "tests/fakes/log.ts";
 import { silentSink } from "tests/fakes/turn_sink.ts";
 import { createConversation } from "units/agent_loop/conversation/store.ts";
 import { createJournals, NO_JOURNAL, type TurnJournal } from "units/agent_loop/journal/files.ts";
+import { createMediaStore } from "units/agent_loop/media/store.ts";
 import { parseJournal } from "units/agent_loop/journal/record.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { runCalls } from "units/agent_loop/turn/run_calls.ts";
@@ -42,6 +43,7 @@ async function caller(folder: string) {
     tools: [TOOL],
     conversation: opened.value,
     sink: silentSink(),
+    media: createMediaStore(`${folder}/media`, ports),
     signal: new AbortController().signal,
     clock: ports.clock,
     step: 0,

@@ -14,6 +14,8 @@ import { silentSink } from "tests/fakes/turn_sink.ts";
 import { INTERRUPTED_TEXT } from "units/agent_loop/conversation/message.ts";
 import { createConversation } from "units/agent_loop/conversation/store.ts";
 import { createJournals } from "units/agent_loop/journal/files.ts";
+import { MediaMemory } from "units/agent_loop/media/refusal.ts";
+import { createMediaStore } from "units/agent_loop/media/store.ts";
 import { loadModel } from "units/agent_loop/model/provider.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
@@ -104,6 +106,7 @@ async function scene(model: FakeModel) {
     keyName: "KEY",
     contextTokens: 100_000,
     outputTokens: undefined,
+    accepts: [],
   };
   const loaded = await loadModel(settings, { fetch: (input, init) => fetch(input, init) });
   const session = { id: "session-00000001", cwd: HOME };
@@ -132,10 +135,19 @@ async function scene(model: FakeModel) {
     prompt: () => Promise.resolve({ text: "", notices: [] }),
     model: () => Promise.resolve(ok({ loaded, settings })),
     prepareTools: () => Promise.resolve(),
+    media: createMediaStore(`${HOME}/media`, ports),
+    mediaMemory: new MediaMemory(),
     ports,
   };
   const { signal } = new AbortController();
   const run = (text: string, turnId: string) =>
-    runTurn(context, { turnId, text, sink: silentSink(), signal, isEnding: () => false });
+    runTurn(context, {
+      turnId,
+      text,
+      images: [],
+      sink: silentSink(),
+      signal,
+      isEnding: () => false,
+    });
   return { disk, run, made: () => made };
 }
