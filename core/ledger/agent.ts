@@ -65,6 +65,8 @@ export interface AgentRecord {
   readonly sandbox?: SandboxMode;
   /** The network of commands in the sandbox; absent means none. */
   readonly sandboxNetwork?: SandboxNetwork;
+  /** Its role and manner, for the prompt of the built-in runtime; absent means none. */
+  readonly persona?: string;
   /** Root-equivalent on its host. */
   readonly isAdmin: boolean;
   readonly tools: ToolDeltas;

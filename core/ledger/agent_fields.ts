@@ -54,6 +54,7 @@ export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
   ceiling: { key: "ceiling", rule: ceilingRule, normal: normalCeiling },
   sandbox: { key: "sandbox", rule: choiceRule(SANDBOX_MODES) },
   sandboxNetwork: { key: "sandbox_network", rule: choiceRule(SANDBOX_NETWORKS) },
+  persona: { key: "persona", rule: personaRule, normal: (text) => text.trim() },
 };
 
 /** The names of `TEXT_FIELDS`. */
@@ -67,6 +68,14 @@ export function textsByKey(
     TEXT_FIELDS[field].key,
     record[field],
   ]));
+}
+
+/** A text of several lines, which a unit file and a prompt can contain. */
+function personaRule(text: string): string | undefined {
+  if (text.trim() === "") return "must have a word";
+  return /[^\P{Cc}\t\n]/u.test(text) || !text.isWellFormed()
+    ? "must have no control characters but tabs and line ends"
+    : undefined;
 }
 
 /** Returns a rule for texts that match a pattern. */

@@ -40,6 +40,16 @@ export function text(): SettingType<string> {
   };
 }
 
+/** As `text`, but may have several lines. */
+export function lines(): SettingType<string> {
+  return {
+    parse: (given) => {
+      const checked = text().parse(given.replaceAll("\n", " "));
+      return checked.ok ? ok(given) : checked;
+    },
+  };
+}
+
 /** `host:port`; port 0 picks a free port. IPv6 addresses are in brackets. */
 export function listenAddress(): SettingType<ListenAddress> {
   return {

@@ -38,17 +38,26 @@ export function printExec(program: string, args: readonly string[]): string {
   return [quoteSystemd(program.replaceAll("%", "%%")), ...args.map(quoteExec)].join(" ");
 }
 
-/** Prints `name=value` for `Environment=`, where systemd expands specifiers but not variables. */
+/**
+ * Prints `name=value` for `Environment=`, where systemd expands specifiers but not variables. The
+ * value may have several lines.
+ */
 export function quoteAssignment(name: string, value: string): string {
-  return quoteSystemd(`${name}=${value.replaceAll("%", "%%")}`);
+  const [first = "", ...rest] = `${name}=${value.replaceAll("%", "%%")}`.split("\n");
+  if (rest.length === 0) return quoteSystemd(first);
+  return `"${[first, ...rest].map(escapeSystemd).join("\\n")}"`;
 }
 
 /** Quotes a word whose specifiers and variables are already escaped. */
 function quoteSystemd(word: string): string {
+  if (SYSTEMD_SAFE.test(word)) return word;
+  // A lone `;` is a separator and a trailing backslash joins lines, so both need quotes.
+  return `"${escapeSystemd(word)}"`;
+}
+
+function escapeSystemd(word: string): string {
   if (/[\0\n\r]/.test(word)) {
     throw new RangeError("Cannot quote a word for a unit file: it has a NUL or a line break");
   }
-  if (SYSTEMD_SAFE.test(word)) return word;
-  // A lone `;` is a separator and a trailing backslash joins lines, so both need quotes.
-  return `"${word.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\t", "\\t")}"`;
+  return word.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\t", "\\t");
 }

@@ -55,6 +55,12 @@ const SANDBOX_OPTIONS: readonly Option[] = [
   },
 ];
 
+const PERSONA_OPTION: Option = {
+  name: "persona",
+  value: "TEXT",
+  summary: "Its role and manner, for the prompt of the built-in runtime, at most 4096 characters",
+};
+
 /** Resource limits in an agent's record; the host has a default for each. */
 const LIMIT_OPTIONS: readonly Option[] = [
   { name: "memory-max", value: "SIZE", summary: "Memory limit, such as 2G; at least 256M" },
@@ -86,6 +92,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       ...WORKTREE_OPTIONS,
       CEILING_OPTION,
       ...SANDBOX_OPTIONS,
+      PERSONA_OPTION,
       ...LIMIT_OPTIONS,
       { name: "dry-run", summary: "Print what would change" },
     ],
@@ -247,6 +254,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       ...WORKTREE_OPTIONS,
       { ...CEILING_OPTION, summary: `${CEILING_OPTION.summary}; empty for none` },
       ...SANDBOX_OPTIONS,
+      { ...PERSONA_OPTION, summary: `${PERSONA_OPTION.summary}; empty for none` },
       ...LIMIT_OPTIONS.map((option) => ({
         ...option,
         summary: `${option.summary}; empty for the host's default`,

@@ -74,24 +74,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
   const settings = readRuntimeSettings(options.env);
   const { pool, byUrl } = await readPool(options, host);
   const paths = pathsUnder(options.env.FLEETCTL_ROOT ?? "/");
-  const gated = toolGate({
-    agent: options.agent,
-    runtime: options.env.FLEETCTL_RUNTIME ?? DEFAULT_RUNTIME,
-    // Without valid settings there is no model, so no tool runs.
-    mode: settings.ok ? settings.value.ask ?? "never" : "changes",
-    paths,
-    files: host.files,
-    byUrl,
-    ask: (call, { policy, signal }) =>
-      createApprovalRequest({
-        socket: paths.dialSocket(options.agent),
-        connect: (path) => host.sockets.connectUnix(path),
-        policy,
-        // The end of a cancelled turn withdraws the question.
-        leave: signal,
-        clock: host.clock,
-      })(call),
-  });
+  const gated = createGate(settings, { options, paths, byUrl, host });
   const source = modelSource(settings, options, host);
   const builtIns = builtInTools({
     ...options,
@@ -105,6 +88,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     agent: options.agent,
     version: VERSION,
     home: options.home,
+    persona: settings.ok ? settings.value.persona : undefined,
     sessionsDir: `${options.home}/.runtime-b/agent/sessions`,
     model: source.model,
     media: createMediaStore(`${options.home}/.runtime-b/agent/media`, host),
@@ -136,6 +120,36 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
       await Promise.all([pool.close(), source.close()]);
     },
   };
+}
+
+/** Creates the gate; its questions go to the dial unit. */
+function createGate(
+  settings: Result<RuntimeSettings>,
+  { options, paths, byUrl, host }: {
+    readonly options: RuntimeOptions;
+    readonly paths: Paths;
+    readonly byUrl: ReadonlySet<string>;
+    readonly host: Host;
+  },
+) {
+  return toolGate({
+    agent: options.agent,
+    runtime: options.env.FLEETCTL_RUNTIME ?? DEFAULT_RUNTIME,
+    // Without valid settings there is no model, so no tool runs.
+    mode: settings.ok ? settings.value.ask ?? "never" : "changes",
+    paths,
+    files: host.files,
+    byUrl,
+    ask: (call, { policy, signal }) =>
+      createApprovalRequest({
+        socket: paths.dialSocket(options.agent),
+        connect: (path) => host.sockets.connectUnix(path),
+        policy,
+        // The end of a cancelled turn withdraws the question.
+        leave: signal,
+        clock: host.clock,
+      })(call),
+  });
 }
 
 async function readPool(

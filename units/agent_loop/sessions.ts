@@ -30,6 +30,8 @@ import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
 export interface SessionContext {
   readonly agent: string;
   readonly home: string;
+  /** The agent's role and manner, as its record says. */
+  readonly persona?: string | undefined;
   readonly sessionsDir: string;
   readonly model: ModelSource;
   readonly prepareTools: McpPool["prepare"];
@@ -141,8 +143,8 @@ function turnContext(
   conversation: Conversation,
   cwd: string,
 ): TurnContext {
-  const { agent, home, ports } = context;
-  const guidance = createGuidance({ agent, home, cwd, ports });
+  const { agent, home, persona, ports } = context;
+  const guidance = createGuidance({ agent, home, cwd, persona, ports });
   return {
     agent,
     conversation,

@@ -19,7 +19,7 @@ import {
   readSettings,
   type SettingValues,
 } from "core/settings/settings.ts";
-import { integer, oneOf, text, url } from "core/settings/setting_types.ts";
+import { integer, lines, oneOf, text, url } from "core/settings/setting_types.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Result } from "core/result.ts";
 import { MODEL_PROVIDERS, type ModelProvider } from "core/runtimes/model_choice.ts";
@@ -85,6 +85,9 @@ export const RUNTIME_SETTINGS = {
   ceiling: optional("FLEETCTL_CEILING", text(), {
     doc: "Spend ceilings, which the dial unit checks before each model call; none when not set.",
   }),
+  persona: optional("FLEETCTL_PERSONA", lines(), {
+    doc: "Role and manner of the agent, a part of the system prompt; none when not set.",
+  }),
   sandbox: optional("FLEETCTL_SANDBOX", text(), {
     doc: "The folder that commands may write in their sandbox; no sandbox when not set.",
   }),
@@ -117,6 +120,7 @@ export interface RuntimeSettings {
   readonly workspace: string | undefined;
   readonly project: string | undefined;
   readonly ask: AskMode | undefined;
+  readonly persona: string | undefined;
   /** Whether the dial unit must allow each model call. */
   readonly hasCeiling: boolean;
   /** What commands may write and reach in their sandbox; undefined without one. */
@@ -150,6 +154,7 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
       workspace: values.workspace,
       project: values.project,
       ask: values.ask,
+      persona: values.persona,
       hasCeiling: values.ceiling !== undefined,
       sandbox: values.sandbox === undefined
         ? undefined

@@ -100,6 +100,7 @@ function rowsOf(
     ["worktrees", worktreesText(agent)],
     ["ceiling", agent.ceiling],
     ["sandbox", sandboxText(agent, state)],
+    ["persona", personaText(agent.persona)],
     ["limits", limitsText(agent.limits, limits)],
     ["created", agent.created],
     ["dial keys", agent.dialKeys === undefined ? "none yet" : String(agent.dialKeys.length)],
@@ -122,6 +123,16 @@ function sandboxText({ sandbox, sandboxNetwork }: AgentRecord, state: HostState)
   if (running === undefined) return `on, not in force (the agent is ${state.state})`;
   if (running.fault !== undefined) return `not possible, commands are refused: ${running.fault}`;
   return sandboxNetwork === "all" ? "on, with the network" : "on, without a network";
+}
+
+/** Characters of a persona that the table shows. */
+const PERSONA_LENGTH_MAX = 60;
+
+/** A persona can have many lines; the JSON has all of them. */
+function personaText(persona: string | undefined): string | undefined {
+  const [line = ""] = persona?.split("\n") ?? [];
+  if (persona === undefined || persona === line.slice(0, PERSONA_LENGTH_MAX)) return persona;
+  return `${line.slice(0, PERSONA_LENGTH_MAX).trimEnd()} … (${persona.length} characters)`;
 }
 
 function connectionText(connection: Connection): string {

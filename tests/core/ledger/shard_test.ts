@@ -37,6 +37,9 @@ setup: bin/setup
 ceiling: day=5usd
 sandbox: on
 sandbox_network: all
+persona: |
+  You are terse.
+  You like trains.
 admin: true
 tools:
   add: [git, notes]
@@ -62,6 +65,7 @@ dial_keys: [${KEY}]
       ceiling: "day=5usd",
       sandbox: "on",
       sandboxNetwork: "all",
+      persona: "You are terse.\nYou like trains.",
       isAdmin: true,
       tools: { add: ["git", "notes"], remove: ["browser"] },
       limits: {
@@ -119,7 +123,7 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
       "owner_email, runtime, provider, model, run_on, workspace, ask, worktrees, setup, ceiling, " +
-      "sandbox, sandbox_network, " +
+      "sandbox, sandbox_network, persona, " +
       "admin, tools, limits, created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],

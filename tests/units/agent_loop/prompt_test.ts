@@ -126,6 +126,17 @@ Deno.test("what a turn remembers is in the prompt of all later turns", async () 
   });
 });
 
+Deno.test("the persona precedes every file", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    model.script(...answers(1));
+    await Deno.writeTextFile(`${home}/AGENTS.md`, "Use tabs.\n");
+    await runtime.turn("one");
+    const [prompt = ""] = prompts(model);
+    const at = prompt.indexOf("<persona>\nYou are terse.\n\nYou like trains.\n</persona>");
+    assert.ok(at > 0 && at < prompt.indexOf("# Instruction files"));
+  }, { env: { FLEETCTL_PERSONA: "You are terse.\n\nYou like trains.\n" } });
+});
+
 Deno.test("remember asks like any other write in a home", async () => {
   for (
     const [ask, status] of [["changes", "denied"], ["outside", "denied"], ["never", "completed"]]

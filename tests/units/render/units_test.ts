@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { readUnitSpec } from "units/manager/units/unit_spec.ts";
+import { readWords } from "units/manager/units/words.ts";
 import { parseUnit, printUnit, unitValue, unitValues } from "core/text/unit_file.ts";
 import { agent, facts, manifest } from "tests/units/reconcile/fixture.ts";
 import { desire } from "units/reconcile/desired.ts";
@@ -406,6 +407,24 @@ Deno.test("the unit of an agent with a sandbox covers no part of /proc", () => {
   const off = unitOf({ sandbox: "off", sandboxNetwork: "all" });
   assert.deepEqual(keysOf(off), covers);
   assert.deepEqual(sandboxOf(off), []);
+});
+
+Deno.test("the unit of an agent passes on each line of its persona", () => {
+  const persona = 'You are "terse" \\ 100%.\n\n\tYou like trains.';
+  const unit = renderDial(agent("ada", { persona }), {
+    paths,
+    registerUrl: "ws://127.0.0.1:8735",
+    workspace: "/srv/project",
+    settings: {},
+  });
+  const parsed = parseUnit(unit.name, printUnit(unit));
+  assert.ok(parsed.ok);
+  const [value = ""] = unitValues(parsed.value, "Service", "Environment")
+    .filter((each) => each.includes("FLEETCTL_PERSONA="));
+  const words = readWords(value, new Map());
+  assert.deepEqual(words.ok && words.value.map((word) => word.text), [
+    `FLEETCTL_PERSONA=${persona}`,
+  ]);
 });
 
 Deno.test("the unit of an agent with a ceiling passes it on", () => {

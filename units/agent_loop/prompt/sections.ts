@@ -1,13 +1,27 @@
 /**
- * The parts of the system prompt that come from files. Each text is between tags that name its
- * path, and cannot contain its own end tag. The same files give the same bytes, so that a provider
- * can cache the prompt. Pure.
+ * The parts of the system prompt that come from files and from the agent's record. Each text is
+ * between tags, which name the path of a file, and cannot contain its own end tag. The same files
+ * give the same bytes, so that a provider can cache the prompt. Pure.
  *
  * @module
  */
 
 import { byteLength, cutText } from "core/text/cut_text.ts";
 import type { TextHead } from "units/agent_loop/prompt/text_file.ts";
+
+/** Returns the section of the persona; undefined without one. */
+export function printPersona(persona: string | undefined): string | undefined {
+  if (persona === undefined || persona.trim() === "") return undefined;
+  return [
+    "# Persona",
+    "",
+    "Your role and manner, as the operator of this host describes them. They win over " +
+    "instruction files and skills; what your owner writes to you wins over them. They grant no " +
+    "rights.",
+    "",
+    `<persona>\n${keepInside("persona", persona.trim())}\n</persona>`,
+  ].join("\n");
+}
 
 /** Returns the section of the instruction files; undefined without one. */
 export function printInstructionFiles(texts: readonly TextHead[]): string | undefined {

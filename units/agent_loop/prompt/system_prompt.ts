@@ -19,6 +19,7 @@ import {
 import {
   printInstructionFiles,
   printMemory,
+  printPersona,
   printSkills,
 } from "units/agent_loop/prompt/sections.ts";
 import { readTextHead, type TextFault, type TextHead } from "units/agent_loop/prompt/text_file.ts";
@@ -36,6 +37,7 @@ export interface PromptContext {
   readonly agent: string;
   readonly home: string;
   readonly cwd: string;
+  readonly persona: string | undefined;
   readonly ports: SkillPorts & { readonly files: MemoryFiles };
 }
 
@@ -69,7 +71,7 @@ const TOKEN_BYTES = 3;
 
 /** Creates the guidance of one conversation. */
 export function createGuidance(context: PromptContext): Guidance {
-  const { agent, home, cwd, ports } = context;
+  const { agent, home, cwd, persona, ports } = context;
   const finder = createSkillFinder(ports);
   let reported: ReadonlySet<string> = new Set();
   let skills: readonly Skill[] = [];
@@ -96,6 +98,7 @@ export function createGuidance(context: PromptContext): Guidance {
       // The memory changes most often, so it comes last: what precedes it stays cached.
       const sections = [
         printInstructions({ agent, cwd, home }),
+        printPersona(persona),
         printInstructionFiles(instructions.texts),
         list.text,
         printMemory(noted[0]),

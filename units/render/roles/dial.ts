@@ -50,6 +50,7 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
         ["FLEETCTL_SANDBOX_NETWORK", agent.sandboxNetwork] as const,
       ]
       : []),
+    ["FLEETCTL_PERSONA", agent.persona],
     ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
     ["HOME", home],
     ["PATH", PROGRAM_PATH],
