@@ -173,6 +173,8 @@ export const localRequest = z.discriminatedUnion("type", [
    */
   z.object({
     type: z.literal("spend_check"),
+    /** The running turn; older runtimes leave it out. */
+    turn_id: id.optional(),
     model: z.string().min(1).max(USAGE_LIMITS.modelLengthMax),
     input_tokens: count,
     output_tokens: count,

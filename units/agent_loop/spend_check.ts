@@ -6,6 +6,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { connectLocal, type LocalConnection } from "core/dial/local_connection.ts";
 import type { LocalAnswer } from "core/dial/local_frames.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
@@ -22,7 +23,7 @@ export interface SpendAnswer {
 export type SpendCheck = (
   model: string,
   used: TurnTokens | undefined,
-  signal: AbortSignal,
+  of: { readonly turnId: string | undefined; readonly signal: AbortSignal },
 ) => Promise<SpendAnswer>;
 
 /** Longest line that a dial unit answers with, in bytes. */
@@ -36,7 +37,7 @@ export function createSpendCheck(deps: {
   /** Whether the agent or its host has a ceiling. */
   isLimited(): Promise<boolean>;
 }): SpendCheck {
-  return async (model, used, signal) => {
+  return async (model, used, { turnId, signal }) => {
     if (!await deps.isLimited()) return { notices: [] };
     const connection = await connectLocal(deps.socket, deps.connect, LINE_BYTES_MAX);
     if (!connection.ok) return unchecked(connection.error);
@@ -44,7 +45,7 @@ export function createSpendCheck(deps: {
     signal.addEventListener("abort", close, { once: true });
     if (signal.aborted) close();
     try {
-      return await checkOnce(connection.value, model, used);
+      return await checkOnce(connection.value, { model, used, turnId });
     } catch (thrown) {
       return unchecked(`the connection to the dial unit was lost: ${errorText(thrown)}`);
     } finally {
@@ -56,11 +57,15 @@ export function createSpendCheck(deps: {
 
 async function checkOnce(
   connection: LocalConnection,
-  model: string,
-  used: TurnTokens | undefined,
+  { model, used, turnId }: {
+    readonly model: string;
+    readonly used: TurnTokens | undefined;
+    readonly turnId: string | undefined;
+  },
 ): Promise<SpendAnswer> {
   await connection.send({
     type: "spend_check",
+    ...defined({ turn_id: turnId }),
     model,
     input_tokens: used?.input ?? 0,
     output_tokens: used?.output ?? 0,

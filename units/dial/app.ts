@@ -218,7 +218,7 @@ async function startConnections(
       worktrees: options.worktrees,
       onEnded: (turnId) => {
         handlers.onEnded(turnId);
-        handlers.ceilings?.turnEnded();
+        handlers.ceilings?.turnEnded(turnId);
         void journals.tidy();
       },
     });

@@ -61,10 +61,10 @@ export interface Ceilings {
   /** Answers at once, or when the owner has decided. Aborting `signal` withdraws the card. */
   check(running: RunningSpend | undefined, signal: AbortSignal): Promise<SpendAnswer>;
   states(): Promise<Result<readonly CeilingState[]>>;
-  /** What the running turn has used so far, as far as its runtime has reported it. */
-  running(): RunningTurn | undefined;
-  /** Forgets what the turn has used: its end has stored it. */
-  turnEnded(): void;
+  /** What the running turns have used so far, as far as their runtime has reported it. */
+  running(): readonly RunningTurn[];
+  /** Forgets what a turn has used: its end has stored it. */
+  turnEnded(turnId: string): void;
   /** Stops the timers. */
   close(): void;
   /** Allows more in the current period of a ceiling. */
@@ -113,8 +113,8 @@ export async function openCeilings(
 class AgentCeilings implements Ceilings {
   readonly #deps: CeilingDeps;
   #stopTimer = () => {};
-  /** What the running turn has used, as its last check reported it. */
-  #running: RunningSpend | undefined;
+  /** What the running turns have used, as their last checks reported it. */
+  readonly #running = new Map<string, RunningSpend>();
   /** Wakes the turns that wait, because a person allowed more. */
   #changed = Promise.withResolvers<void>();
 
@@ -123,7 +123,7 @@ class AgentCeilings implements Ceilings {
   }
 
   async check(running: RunningSpend | undefined, signal: AbortSignal): Promise<SpendAnswer> {
-    this.#running = running;
+    if (running !== undefined) this.#running.set(running.turnId, running);
     while (!signal.aborted) {
       const states = await this.#statesWith(running);
       if (!states.ok) return { notices: [], stop: states.error };
@@ -297,13 +297,14 @@ class AgentCeilings implements Ceilings {
     return why;
   }
 
-  running(): RunningTurn | undefined {
+  running(): readonly RunningTurn[] {
     const day = dayOf(this.#deps.clock.now());
-    return this.#running === undefined ? undefined : { ...this.#running, day };
+    return [...this.#running.values()].map((turn) => ({ ...turn, day }));
   }
 
-  turnEnded(): void {
-    this.#running = undefined;
+  turnEnded(turnId: string): void {
+    this.#running.delete(turnId);
+    this.#running.delete("");
   }
 
   close(): void {

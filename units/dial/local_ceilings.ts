@@ -32,7 +32,8 @@ export async function serveSpendCheck(
   };
   const gone = new AbortController();
   peer.next().finally(() => gone.abort()).catch(() => {/* the connection is broken: it is gone */});
-  const { notices, stop } = await ceilings.check({ model, tokens }, gone.signal);
+  const running = { model, tokens, turnId: request.turn_id ?? "" };
+  const { notices, stop } = await ceilings.check(running, gone.signal);
   if (gone.signal.aborted) return;
   await peer.answer({
     type: "spend_answer",

@@ -204,7 +204,7 @@ async function handle(
     case "usage":
       return await answerUsage(request, usage, {
         agent: rights.agent,
-        running: ceilings?.running(),
+        running: ceilings?.running() ?? [],
       });
     case "ceilings":
     case "ceiling_allow":

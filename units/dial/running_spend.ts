@@ -9,8 +9,10 @@ import type { TokenCounts } from "core/usage/prices.ts";
 /** Tokens of a turn that still runs. */
 export interface RunningSpend {
   readonly model: string;
+  /** Empty from an older runtime. */
+  readonly turnId: string;
   readonly tokens: TokenCounts;
 }
 
-/** The running turn, and the day on which it counts, as `YYYY-MM-DD` in UTC. */
+/** A running turn, and the day on which it counts, as `YYYY-MM-DD` in UTC. */
 export type RunningTurn = RunningSpend & { readonly day: string };

@@ -129,7 +129,7 @@ export interface DialStore {
   /** What was recorded of running turns; events are noted only through `append`. */
   readonly progress: Pick<ProgressTable, "of" | "restarted">;
   /** Tokens of turns; written only through `append`. */
-  readonly usage: Pick<UsageTable, "sum">;
+  readonly usage: Pick<UsageTable, "isNoted" | "sum">;
   read(from: number, to: number): readonly DurableEvent[];
   acknowledge(seq: number): void;
   /** Renumbers the waiting events from 1 in a new epoch. */

@@ -9,6 +9,7 @@ import { defined } from "core/defined.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import { cutNote, cutNotice, LOST_TEXT, lostCalls } from "units/dial/cut_turn.ts";
+import type { RunningTurn } from "units/dial/running_spend.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { DialStore, EventDraft } from "units/dial/store.ts";
@@ -18,12 +19,14 @@ export const REASON_LENGTH_MAX = 4_000;
 
 /** What the end of a turn needs. */
 export interface TurnEndDeps {
-  readonly store: Pick<DialStore, "progress" | "approvals" | "find">;
-  readonly recorder: Recorder;
+  readonly store: Pick<DialStore, "progress" | "approvals" | "find" | "usage">;
+  readonly recorder: Pick<Recorder, "record">;
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;
   /** Ends the open approvals of a turn that does not continue. */
   readonly withdrawApprovals: (turnId: string) => void;
+  /** What the running turns have used, as far as a check of the ceilings has reported it. */
+  readonly ceilings?: { running(): readonly RunningTurn[] } | undefined;
 }
 
 /** Resolves when the end is on disk. */
@@ -48,12 +51,41 @@ export async function recordTurnEnd(
     });
   const notice = isCut ? cutNotice(lost) : undefined;
   const said = notice === undefined ? [] : [draft("notice", { text: notice })];
+  const spent = unreported(turnId, deps);
+  const used = spent === undefined ? [] : [draft("usage", spentPayload(spent))];
   const end = draft("turn_ended", { outcome, ...defined({ code, reason }) });
   const conversation = store.find(turnId)?.conversation;
   const cut = isCut ? { turnId, conversation, text: cutNote(reason ?? outcome, lost) } : undefined;
-  await recorder.record([...open, ...said, end], {
+  await recorder.record([...open, ...said, ...used, end], {
     move: { turnId, to: "ended", ...defined({ cut }) },
     isControl: true,
   });
   log.info("turn ended", { turn: turnId, outcome, code });
+}
+
+/**
+ * Returns what a turn has used whose program has not reported it: it ended too early, or a person
+ * cancelled the turn while it was not running.
+ */
+function unreported(
+  turnId: string,
+  { store, ceilings }: Pick<TurnEndDeps, "store" | "ceilings">,
+): RunningTurn | undefined {
+  const spent = ceilings?.running().find((of) => of.turnId === turnId);
+  if (spent === undefined || store.usage.isNoted(turnId)) return undefined;
+  return Object.values(spent.tokens).some((count) => count > 0) ? spent : undefined;
+}
+
+/** Returns what the answers before the cut have used. The call that was cut is not counted. */
+function spentPayload({ model, tokens }: RunningTurn): EventDraft["payload"] {
+  return {
+    models: [{
+      model,
+      input_tokens: tokens.input,
+      output_tokens: tokens.output,
+      cached_read_tokens: tokens.cachedRead,
+      cached_write_tokens: tokens.cachedWrite,
+    }],
+    is_partial: true,
+  };
 }

@@ -61,7 +61,7 @@ export interface RunnerDeps {
   /** Prepares the folder of a conversation before its turn; absent when all share one folder. */
   readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
   /** The agent's spend ceilings, if it has any; compared before each turn. */
-  readonly ceilings?: Pick<Ceilings, "check"> | undefined;
+  readonly ceilings?: Pick<Ceilings, "check" | "running"> | undefined;
   /** Notes about turns that were cut off. */
   readonly cuts: CutNotes;
   /** Ends the open approvals of a turn that does not continue. */

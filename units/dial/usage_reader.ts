@@ -88,15 +88,15 @@ export async function answerUsage(
   usage: UsageReader,
   { agent, running }: {
     readonly agent: string;
-    /** The running turn. */
-    readonly running?: RunningTurn | undefined;
+    /** What the running turns have used. */
+    readonly running: readonly RunningTurn[];
   },
 ): Promise<LocalAnswer> {
   if (request.agent !== agent) return errorLine(wrongAgent(request.agent, agent));
   const sums = await usage.sum(request);
   if (!sums.ok) return errorLine(sums.error);
   const { days, models } = sums.value;
-  const open = request.with_running === true && running !== undefined ? [rowOf(running)] : [];
+  const open = request.with_running === true ? running.map(rowOf) : [];
   return { type: "usage_result", agent, days: [...days], models: [...models, ...open] };
 }
 

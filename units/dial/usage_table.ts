@@ -67,6 +67,8 @@ export interface UsageTable {
    * took place, and deletes what is too old. Call it only inside a transaction.
    */
   note(event: TurnEvent, turnOf: (turnId: string) => TurnAtEvent | undefined): void;
+  /** Whether the figures of a turn are stored. */
+  isNoted(turnId: string): boolean;
   /** Sums by day, and by day and model; at most `rowsMax` rows of each. */
   sum(period: UsagePeriod, rowsMax: number): UsageSums;
 }
@@ -134,6 +136,7 @@ export function openUsageTable(db: Database): UsageTable {
       }
       sweep(at);
     },
+    isNoted: (turnId) => isNoted.get(turnId) !== undefined,
     sum: ({ since, until }, rowsMax) => ({
       days: days.all(since, until, rowsMax).map(readDay),
       models: models.all(since, until, rowsMax).map(readModel),

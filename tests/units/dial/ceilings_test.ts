@@ -110,6 +110,7 @@ async function bench(text: string, host = memoryHost({ now: NOON })): Promise<Be
       ceilings.check(
         model === undefined ? undefined : {
           model,
+          turnId: "t1",
           tokens: { input: used, output: 0, cachedRead: 0, cachedWrite: 0 },
         },
         new AbortController().signal,
@@ -367,13 +368,17 @@ Deno.test("the ceiling of the host pauses an agent until the host allows more", 
 
 Deno.test("the spending of a running turn is known until the turn ends", async () => {
   const { check, ceilings } = await bench("day=1000-tokens");
-  assert.equal(ceilings.running(), undefined);
+  assert.deepEqual(ceilings.running(), []);
+  await check("m", 20);
   await check("m", 40);
-  assert.deepEqual(ceilings.running(), {
+  assert.deepEqual(ceilings.running(), [{
     model: "m",
+    turnId: "t1",
     day: "2026-11-23",
     tokens: { input: 40, output: 0, cachedRead: 0, cachedWrite: 0 },
-  });
-  ceilings.turnEnded();
-  assert.equal(ceilings.running(), undefined);
+  }]);
+  ceilings.turnEnded("t2");
+  assert.equal(ceilings.running().length, 1);
+  ceilings.turnEnded("t1");
+  assert.deepEqual(ceilings.running(), []);
 });

@@ -157,10 +157,10 @@ async function runSteps(
 /** Checks whether the model may be called; returns the end of the turn if not. */
 async function checkCall(
   { checkSpend }: TurnContext,
-  { signal, sink }: TurnInput,
+  { signal, sink, turnId }: TurnInput,
   { name, tokens }: { readonly name: string; readonly tokens: TokenSum },
 ): Promise<TurnStop | undefined> {
-  const spend = await checkSpend?.(name, tokens.total(), signal);
+  const spend = await checkSpend?.(name, tokens.total(), { turnId, signal });
   if (signal.aborted) return stopped("cancelled");
   for (const text of spend?.notices ?? []) await sink.notice("warning", text);
   return spend?.stop === undefined ? undefined : refused(spend.stop);
