@@ -242,13 +242,14 @@ export const localRequest = z.discriminatedUnion("type", [
   ...CONVERSATION_REQUESTS,
   /**
    * From root, or from the owner of a root other than `/`, before it restarts this unit for a new
-   * version. The unit starts no further turn for a minute. With `is_due` it is restarted even
-   * during a turn, and tells the turn's owner.
+   * version. The unit starts no further turn for a minute, or for seconds with `is_brief`. With
+   * `is_due` it is restarted even during a turn, and tells the turn's owner.
    */
   z.object({
     type: z.literal("replace"),
     agent: z.string().min(1).max(64),
     is_due: z.boolean(),
+    is_brief: z.boolean(),
   }),
   /**
    * From fleetctl's MCP proxy: the program has listed the tools of this MCP. Valid while the

@@ -67,7 +67,7 @@ function createLook(
     const version = fileVersion(await files.stat(path), clock.now(), SETTLED_MS);
     if (version !== undefined && version === seen) return isWaiting;
     const record = parseRecord(await files.readText(path) ?? "");
-    isWaiting = record !== undefined && waitingUnits(record).length > 0;
+    isWaiting = record !== undefined && waitingUnits(record, paths).length > 0;
     seen = version;
     return isWaiting;
   };

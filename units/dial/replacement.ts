@@ -16,6 +16,8 @@ import type { DialStore } from "units/dial/store.ts";
 
 /** How long this unit starts no turn after a request. Root asks again every ten seconds. */
 const HOLD_MS = 60_000;
+/** The same while root restarts only the socket of an MCP. */
+const BRIEF_HOLD_MS = 15_000;
 
 /** A connection with its turns. */
 interface Turns {
@@ -37,7 +39,9 @@ export interface ReplacementDeps {
 /** The replacement of this unit. */
 export interface Replacement {
   /** Returns whether a turn runs; starts no further one. */
-  prepare(of: { readonly isDue: boolean }): Promise<{ readonly isBusy: boolean }>;
+  prepare(
+    of: { readonly isDue: boolean; readonly isBrief: boolean },
+  ): Promise<{ readonly isBusy: boolean }>;
   /** Lets turns start again. */
   release(): void;
 }
@@ -59,7 +63,7 @@ export function createReplacement(deps: ReplacementDeps): Replacement {
     hold?.end();
     hold = undefined;
   };
-  const renew = () => {
+  const renew = (ms: number) => {
     if (hold === undefined) {
       const { promise: ended, resolve: end } = Promise.withResolvers<void>();
       const made: Hold = hold = { isHeld: false, end, stopTimer: () => {} };
@@ -70,13 +74,13 @@ export function createReplacement(deps: ReplacementDeps): Replacement {
       });
     }
     hold.stopTimer();
-    hold.stopTimer = clock.after(HOLD_MS, release);
+    hold.stopTimer = clock.after(ms, release);
     return hold;
   };
   return {
     release,
-    prepare: async ({ isDue }) => {
-      const { isHeld: wasHeld } = renew();
+    prepare: async ({ isDue, isBrief }) => {
+      const { isHeld: wasHeld } = renew(isBrief ? BRIEF_HOLD_MS : HOLD_MS);
       // The queue starts a job in the next microtask if no other one runs.
       if (!wasHeld) await Promise.resolve();
       const isBusy = hold?.isHeld !== true || isWaiting();
@@ -107,7 +111,8 @@ export async function answerReplacement(
   const { agent } = rights;
   if (request.agent !== agent) return errorLine(wrongAgent(request.agent, agent));
   if (!rights.mayDecide) return errorLine(notYours(agent));
-  const { isBusy } = await replacement.prepare({ isDue: request.is_due });
+  const { is_due: isDue, is_brief: isBrief } = request;
+  const { isBusy } = await replacement.prepare({ isDue, isBrief });
   return { type: "replace_result", is_busy: isBusy };
 }
 

@@ -7,6 +7,7 @@
 
 import type { Manifest } from "core/catalog/manifest.ts";
 import type { AgentRecord } from "core/ledger/agent.ts";
+import type { AgentName } from "core/names.ts";
 import type { RuntimeDefinition } from "core/runtimes/definition.ts";
 import { secretEnv } from "units/reconcile/desired_roles.ts";
 import type { Facts } from "units/reconcile/facts.ts";
@@ -42,6 +43,25 @@ export function rightsOf(
     secretEnv(facts, paths.sharedEnv)?.content ?? "",
     secretEnv(facts, paths.agentEnv(agent.name))?.content ?? "",
   ];
+}
+
+/** Returns the facts that decide what the server of an agent may do. */
+export function serverRightsOf(
+  manifest: Manifest,
+  of: {
+    readonly agent: AgentName;
+    readonly workdir: string | undefined;
+    readonly closed: readonly string[];
+    readonly project: string | undefined;
+    /** The values of its keys. */
+    readonly values: readonly string[];
+  },
+): readonly string[] {
+  const { agent, workdir, closed, project, values } = of;
+  const whole = JSON.stringify(manifest, (_key, value: unknown) => {
+    return value instanceof Map || value instanceof Set ? [...value] : value;
+  });
+  return [whole, JSON.stringify([agent, workdir, closed, project]), ...values];
 }
 
 /** The parts of a manifest on which the dial unit depends. Its server has a unit for the others. */

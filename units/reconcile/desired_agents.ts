@@ -149,7 +149,7 @@ function desiredAgent(
         ...launchers,
       ],
       softInputs: [env.value.content],
-      origin: { build: launchers, rights },
+      origin: { build: launchers, programs: DIAL_PROGRAMS, rights },
       programs: DIAL_PROGRAMS,
       links: [],
       wantedBy: wantedBy(dial),

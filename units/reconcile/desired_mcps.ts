@@ -24,6 +24,7 @@ import type {
   TaggedFile,
 } from "units/reconcile/desired_part.ts";
 import { unitFile, wantedBy } from "units/reconcile/desired_part.ts";
+import { serverRightsOf } from "units/reconcile/agent_rights.ts";
 import { secretEnv } from "units/reconcile/desired_roles.ts";
 import { type Facts, workspaceOf } from "units/reconcile/facts.ts";
 import {
@@ -174,6 +175,7 @@ function addServer(
     unitFile(socket, facts.paths),
   ];
   const tag = { mcp: manifest.name, ...defined({ agent }) };
+  const values = declaredValues(manifest, agent, facts);
   to.files.push(...files.map((file) => ({ file, ...tag })));
   to.units.push({
     ...tag,
@@ -182,9 +184,17 @@ function addServer(
     socket: desiredSocket(manifest.name, agent, facts.paths),
     inputs: [
       ...files.map((file) => file.content),
-      ...declaredValues(manifest, agent, facts),
+      ...values,
     ],
     softInputs: [],
+    // Agents that share a server have their turns at different times: its replacement cannot wait.
+    ...(agent === undefined ? {} : {
+      origin: {
+        build: [],
+        programs: ["fleetctl-mcp"],
+        rights: serverRightsOf(manifest, { agent, workdir, closed, project, values }),
+      },
+    }),
     programs: [],
     links: needsVendoring(manifest) ? [treePath(facts.paths, manifest.name)] : [],
     wantedBy: wantedBy(socket),

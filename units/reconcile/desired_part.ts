@@ -53,8 +53,13 @@ export interface DesiredUnit extends Tag {
   readonly programs: readonly string[];
   /** Links whose targets count as inputs: the current vendored tree. */
   readonly links: readonly string[];
-  /** Of a unit whose replacement may wait: the texts of an `Origin`, programs excepted. */
-  readonly origin?: { readonly build: readonly string[]; readonly rights: readonly string[] };
+  /** Of a unit whose replacement may wait: what the hashes of an `Origin` cover. */
+  readonly origin?: {
+    readonly build: readonly string[];
+    /** Program files that belong to the build. */
+    readonly programs: readonly string[];
+    readonly rights: readonly string[];
+  };
   /** Stopped on purpose: its file exists, but it is neither enabled nor running. */
   readonly isStopped?: boolean;
   /** The socket on which it serves while it is active. */

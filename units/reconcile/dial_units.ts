@@ -23,10 +23,10 @@ export function dialUnits(
   paths: Paths,
 ): DialUnits {
   return {
-    isIdle: async (agent, { isDue }) => {
+    isIdle: async (agent, { isDue, isBrief }) => {
       const connect = (path: string) => sockets.connectUnix(path);
       const target = { socket: paths.dialSocket(agent), connect, clock };
-      const request = { type: "replace", agent, is_due: isDue } as const;
+      const request = { type: "replace", agent, is_due: isDue, is_brief: isBrief } as const;
       const answer = await query(target, request, ANSWER_BYTES_MAX);
       return answer.ok && answer.value.type === "replace_result" && !answer.value.is_busy;
     },

@@ -139,7 +139,9 @@ class Execution {
 
   async #mayReplace(step: Step & { readonly kind: "replace" }): Promise<boolean> {
     const { agent, isDue, unit } = step;
-    if (await this.#ports.dials.isIdle(agent, { isDue }) || isDue) return true;
+    // A socket is replaced within seconds, and its dial unit may stay.
+    const isBrief = unit.endsWith(".socket");
+    if (await this.#ports.dials.isIdle(agent, { isDue, isBrief }) || isDue) return true;
     this.#busy.add(unit);
     return false;
   }
@@ -173,7 +175,9 @@ class Execution {
 
   #note(step: Step): void {
     if (!("unit" in step) || !(step.kind in UNIT_CHANGES)) return;
-    const change = UNIT_CHANGES[step.kind as keyof typeof UNIT_CHANGES];
+    const isBounce = step.kind === "replace" && step.unit.endsWith(".socket");
+    const kind = isBounce ? "bounce" : step.kind;
+    const change = UNIT_CHANGES[kind as keyof typeof UNIT_CHANGES];
     this.#units.push({ unit: step.unit, change });
   }
 
@@ -251,9 +255,19 @@ async function act(step: Step, ports: ExecutePorts, paths: Paths): Promise<void>
     case "restart":
       return await services[step.kind](step.unit);
     case "replace":
-      return await services.restart(step.unit);
+      return step.unit.endsWith(".socket")
+        ? await bounce(step.unit, services)
+        : await services.restart(step.unit);
     default:
       throw new Error(`"${step.kind}" is done for many units at once`);
+  }
+}
+
+/** Ends the servers of a socket, too (`PartOf=`). */
+async function bounce(unit: string, services: ServiceManager): Promise<void> {
+  for (const verb of ["stop", "start"] as const) {
+    const [fault] = await services.each(verb, [unit]);
+    if (fault !== undefined) throw fault;
   }
 }
 

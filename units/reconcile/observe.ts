@@ -236,7 +236,11 @@ async function readPrograms(
 ): Promise<ReadonlyMap<string, string>> {
   const hashes = new Map<string, string>();
   if (dir === undefined) return hashes;
-  for (const name of new Set(desired.units.flatMap((unit) => unit.programs))) {
+  const names = desired.units.flatMap(({ programs, origin }) => [
+    ...programs,
+    ...origin?.programs ?? [],
+  ]);
+  for (const name of new Set(names)) {
     const bytes = await files.readBytes(`${dir}/${name}.js`);
     hashes.set(name, bytes === undefined ? "absent" : await sha256(bytes));
   }
@@ -249,14 +253,15 @@ async function hashInputs(
   links: readonly (string | undefined)[],
 ): Promise<InputHashes> {
   const text = (parts: readonly string[]) => new TextEncoder().encode(JSON.stringify(parts));
-  const used = unit.programs.map((name) => programs.get(name) ?? "");
+  const hashesOf = (names: readonly string[]) => names.map((name) => programs.get(name) ?? "");
+  const used = hashesOf(unit.programs);
   const { origin } = unit;
   return {
     inputs: await sha256(text([...unit.inputs, ...used, ...links.map((link) => link ?? "")])),
     softInputs: await sha256(text(unit.softInputs)),
     ...(origin === undefined ? {} : {
       origin: {
-        build: await sha256(text([...origin.build, ...used])),
+        build: await sha256(text([...origin.build, ...hashesOf(origin.programs)])),
         rights: await sha256(text(origin.rights)),
       },
     }),

@@ -3,7 +3,7 @@
  *
  * | unit     | not running            | inputs changed                                       |
  * |----------|------------------------|------------------------------------------------------|
- * | MCP socket | start                | bounce: servers of the old tree or key are ended     |
+ * | MCP socket | start                | bounce (see below): servers of the old tree or key end |
  * | gateway  | start                  | restart; agents stay up and reconnect                |
  * | login    | start                  | restart; sessions stay, open streams reconnect       |
  * | dial     | start (see below)      | restart (see below) with `restartAgents`, else pending |
@@ -11,7 +11,7 @@
  *
  * A dial unit that was stopped on purpose (`agents stop`) is always stopped and disabled. One that
  * was stopped by other means is started by `apply` and `up`, and when it is new. An `mcp add` does
- * not start it. A new version of the programs may wait for the end of a turn (`replacement.ts`).
+ * not start it. A new version may wait for the end of a turn (`replacement.ts`).
  *
  * @module
  */
@@ -29,6 +29,7 @@ import {
 } from "units/reconcile/record.ts";
 import { decideReplacement, type Origin, type Replacement } from "units/reconcile/replacement.ts";
 import type { UnitStep } from "units/reconcile/step.ts";
+import { dialUnit } from "units/render/unit_name.ts";
 import type { UnitStatus } from "core/ports/unit.ts";
 
 /** Steps for units, and their records afterwards. */
@@ -120,14 +121,14 @@ export function planUnits(
     if (!isUnsettled) recorded.set(unit.name, recordOf(state, { isFresh, before, changed }));
     else if (before !== undefined) recorded.set(unit.name, before);
     if (unit.kind === "daemon" && !isFresh && state.isHardStale) isDaemonStale = true;
-    if (unit.agent === undefined || unit.kind !== "dial") continue;
+    if (unit.agent === undefined) continue;
     const wait = { agent: unit.agent, since: state.waitsSince ?? context.now };
     if (act === "replace") {
       const kept = { ...state, waitsSince: wait.since };
       const busy = recordOf(kept, { isFresh: false, before, changed });
       ifBusy.set(unit.name, { ...wait, recorded: busy });
     } else if (!isFresh && state.isHardStale && state.waitsSince !== undefined) waiting.push(wait);
-    else if (!isFresh && state.isStale) restartPending.push(unit.agent);
+    else if (unit.kind === "dial" && !isFresh && state.isStale) restartPending.push(unit.agent);
   }
   return {
     enabling: [...stops, ...byKind(links)],
@@ -226,7 +227,8 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
     hashes,
     ran: isKnownStale ? before?.ran : before?.origin,
     waitsSince: isKnownStale ? before?.waitsSince : undefined,
-    isServing: status?.active === "active" && !isUnready && !isSocketBroken,
+    isServing: !isUnready && !isSocketBroken &&
+      ownUnits(unit).every((name) => observed.units.get(name)?.active === "active"),
     isHardStale,
     isSoftStale,
     isStale,
@@ -234,15 +236,26 @@ function stateOf(unit: DesiredUnit, observed: Observed, record: RenderRecord): U
   };
 }
 
+/** Returns the units without which a unit serves no turn. */
+function ownUnits({ name, kind, agent }: DesiredUnit): readonly string[] {
+  return kind === "mcp" && agent !== undefined ? [name, dialUnit(agent)] : [name];
+}
+
 /** A unit that waits for its automatic restart counts as running: it must not be started twice. */
 function isUp(status: UnitStatus | undefined): boolean {
   return status !== undefined && (status.active === "active" || status.active === "activating");
 }
 
-const REPLACEMENT_ACTS: Readonly<Record<Replacement, Act>> = {
+const DIAL_ACTS: Readonly<Record<Replacement, Act>> = {
   "at-once": "restart",
   "when-idle": "replace",
   "during-turn": "replace-due",
+};
+/** A socket tells no owner: its calls fail, and the turn goes on. */
+const SOCKET_ACTS: Readonly<Record<Replacement, Act>> = {
+  "at-once": "bounce",
+  "when-idle": "replace",
+  "during-turn": "bounce",
 };
 
 function decideAct(
@@ -261,20 +274,21 @@ function decideAct(
       context.created.has(unit.name);
     return mayStart ? "start" : undefined;
   }
+  const replacement = () =>
+    decideReplacement({
+      ...state,
+      wanted: state.hashes.origin,
+      now: context.now,
+      isWantedNow: context.replaceNow,
+    });
   switch (unit.kind) {
-    case "mcp":
-      return state.isHardStale ? "bounce" : undefined;
+    case "mcp": {
+      const act = state.isHardStale ? SOCKET_ACTS[replacement()] : undefined;
+      // Its agent waits, too: only a run that restarts agents asks whether they have a turn.
+      return act === "replace" && !context.restartAgents ? undefined : act;
+    }
     case "dial":
-      return state.isHardStale && context.restartAgents
-        ? REPLACEMENT_ACTS[
-          decideReplacement({
-            ...state,
-            wanted: state.hashes.origin,
-            now: context.now,
-            isWantedNow: context.replaceNow,
-          })
-        ]
-        : undefined;
+      return state.isHardStale && context.restartAgents ? DIAL_ACTS[replacement()] : undefined;
     case "gateway":
     case "login":
     case "teamchat":

@@ -21,11 +21,15 @@ export interface Vendor {
 /** Asks dial units to let themselves be replaced. */
 export interface DialUnits {
   /**
-   * Returns whether the agent has no turn; its dial unit then starts none for a minute. A busy one
-   * starts no further turn for that time. With `isDue` it tells the owner of a running turn. A unit
-   * that does not answer counts as busy. The answer is the agent's, so it may only delay.
+   * Returns whether the agent has no turn; its dial unit then starts none for a minute, or for
+   * seconds with `isBrief`. A busy one starts no further turn for that time. With `isDue` it tells
+   * the owner of a running turn. A unit that does not answer counts as busy. The answer is the
+   * agent's, so it may only delay.
    */
-  isIdle(agent: AgentName, of: { readonly isDue: boolean }): Promise<boolean>;
+  isIdle(
+    agent: AgentName,
+    of: { readonly isDue: boolean; readonly isBrief: boolean },
+  ): Promise<boolean>;
 }
 
 /** Ports of a reconcile. */

@@ -22,7 +22,7 @@ import {
   type RenderRecord,
 } from "units/reconcile/record.ts";
 import { isOverdue } from "units/reconcile/replacement.ts";
-import { type UnitLine, type WaitingLine, waitingLine } from "units/reconcile/report.ts";
+import { type UnitLine, type WaitingLine, waitingLines } from "units/reconcile/report.ts";
 import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
 import { type WaitingUnit, waitingUnits } from "units/reconcile/waiting_units.ts";
 
@@ -45,7 +45,7 @@ export async function replaceWaiting(
   const lock = await ports.files.lock(`${paths.locks}/reconcile.lock`);
   try {
     const record = await readRecord(ports.files, paths);
-    const units = record === undefined ? [] : waitingUnits(record);
+    const units = record === undefined ? [] : waitingUnits(record, paths);
     if (record === undefined || units.length === 0) {
       return ok({ units: [], faults: [], waiting: [] });
     }
@@ -72,13 +72,12 @@ async function replace(
     isSameRun(unit.stale, runOf(statuses.find((one) => one.unit === name)))
   );
   const now = ports.clock.now();
-  const steps = still.map(({ name, agent, since }): Step => ({
-    kind: "replace",
-    unit: name,
-    agent,
-    isDue: isOverdue(since, now),
-    isIndependent: true,
-  }));
+  const steps = still.map(({ name, agent, since }): Step => {
+    const isDue = isOverdue(since, now);
+    return isDue && name.endsWith(".socket")
+      ? { kind: "bounce", unit: name }
+      : { kind: "replace", unit: name, agent, isDue, isIndependent: true };
+  });
   const machine: ExecutePorts = { ...ports, homeOf: () => undefined };
   const executed = await execute(steps, machine, {
     paths,
@@ -100,7 +99,7 @@ async function replace(
   await ports.files.write(recordPath(paths), printRecord({ ...record, units: after }), {
     mode: 0o600,
   });
-  const waiting = still.filter(({ name }) => busy.has(name)).map(waitingLine);
+  const waiting = waitingLines(still.filter(({ name }) => busy.has(name)));
   return ok({ units: lines, faults, waiting });
 }
 

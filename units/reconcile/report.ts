@@ -34,12 +34,20 @@ export interface WaitingLine {
   readonly until: string;
 }
 
-/** Returns the line of an agent that waits since a time in milliseconds. */
-export function waitingLine(
-  { agent, since }: { readonly agent: string; readonly since: number },
-): WaitingLine {
+/** Returns one line for each agent whose units wait, with the first time in milliseconds. */
+export function waitingLines(
+  units: readonly { readonly agent: string; readonly since: number }[],
+): readonly WaitingLine[] {
+  const first = new Map<string, number>();
+  for (const { agent, since } of units) {
+    first.set(agent, Math.min(since, first.get(agent) ?? since));
+  }
   const iso = (time: number) => new Date(time).toISOString();
-  return { agent, since: iso(since), until: iso(since + REPLACEMENT_MS_MAX) };
+  return [...first].sort(([a], [b]) => a < b ? -1 : 1).map(([agent, since]) => ({
+    agent,
+    since: iso(since),
+    until: iso(since + REPLACEMENT_MS_MAX),
+  }));
 }
 
 /** The outcome of one reconcile. */

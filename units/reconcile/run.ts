@@ -29,7 +29,7 @@ import {
   recordPath,
   type RenderRecord,
 } from "units/reconcile/record.ts";
-import { type Report, type UnitLine, waitingLine } from "units/reconcile/report.ts";
+import { type Report, type UnitLine, waitingLines } from "units/reconcile/report.ts";
 import { narrow, narrowRecord, type Scope } from "units/reconcile/scope.ts";
 import { unitOwners } from "units/reconcile/server_claims.ts";
 import { progressKind, type Step, stepSubject } from "units/reconcile/step.ts";
@@ -241,10 +241,10 @@ function changesOf(
     ),
     units: executed.units,
     restartPending: planned.units.restartPending,
-    waiting: [
+    waiting: waitingLines([
       ...planned.units.waiting,
       ...[...planned.units.ifBusy].flatMap(([unit, wait]) => executed.busy.has(unit) ? [wait] : []),
-    ].map(waitingLine),
+    ]),
     found: planned.found,
   };
 }

@@ -44,7 +44,7 @@ export type Step =
     /** May run in parallel with neighbours of its kind: dial units do not depend on each other. */
     readonly isIndependent?: boolean;
   }
-  /** Restarts a dial unit whose agent has no turn. */
+  /** Restarts a unit of an agent that has no turn. */
   | {
     readonly kind: "replace";
     readonly unit: string;

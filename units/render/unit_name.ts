@@ -5,8 +5,6 @@
  * @module
  */
 
-import { type AgentName, parseAgentName } from "core/names.ts";
-
 /** The root daemon. */
 export const DAEMON_UNIT = "fleetctl-daemon.service";
 /** The gateway. */
@@ -34,12 +32,6 @@ export const ROLE_UNITS: Readonly<Record<string, string>> = {
 /** Returns the name of an agent's dial unit. */
 export function dialUnit(agent: string): string {
   return `fleetctl-dial-${agent}.service`;
-}
-
-/** Returns the agent of a dial unit; undefined for another unit. */
-export function agentOfDialUnit(unit: string): AgentName | undefined {
-  const agent = parseAgentName(/^fleetctl-dial-(.+)\.service$/.exec(unit)?.[1] ?? "");
-  return agent.ok ? agent.value : undefined;
 }
 
 /**

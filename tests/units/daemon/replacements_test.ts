@@ -14,7 +14,13 @@ const PATHS = pathsUnder("/r");
 const UNIT = { inputs: "i", softInputs: "s", waitsSince: 1 };
 
 /** A record with this unit. */
-const recordWith = (units: unknown) => JSON.stringify({ format: 1, files: [], clients: [], units });
+const recordWith = (
+  units: Readonly<Record<string, unknown>>,
+  agent: string | undefined = "ada",
+) => {
+  const files = Object.keys(units).map((name) => ({ path: `${PATHS.units}/${name}`, agent }));
+  return JSON.stringify({ format: 1, files, clients: [], units });
+};
 const WAITING = recordWith({ "fleetctl-dial-ada.service": UNIT });
 
 const NO_ONE_WAITS: readonly (readonly [string, string | undefined])[] = [
@@ -28,8 +34,9 @@ const NO_ONE_WAITS: readonly (readonly [string, string | undefined])[] = [
       "fleetctl-dial-ada.service": { ...UNIT, waitsSince: "1" },
     }),
   ],
-  ["a unit that is no dial unit", recordWith({ "fleetctl-gateway.service": UNIT })],
-  ["a unit with an invalid name", recordWith({ "fleetctl-dial-../x.service": UNIT })],
+  ["a unit of no agent", WAITING.replace('"agent":"ada"', '"mcp":"x"')],
+  ["a unit of an invalid agent", recordWith({ "fleetctl-dial-x.service": UNIT }, "../x")],
+  ["a unit without its file", WAITING.replace('fleetctl-dial-ada.service",', 'x",')],
 ];
 
 /** A daemon that follows; each run of the verb ends when the test ends it. */

@@ -15,6 +15,7 @@ import { overSocket } from "tests/units/dial/over_socket.ts";
 
 const IDLE = { isBusy: false };
 const BUSY = { isBusy: true };
+const ASK = { isDue: false, isBrief: false };
 
 /** A unit with a queue of turns. */
 function scene({ goesOn = true } = {}) {
@@ -58,11 +59,11 @@ const settle = async () => {
 
 Deno.test("prepare() holds back turns of an idle agent until root returns no more", async () => {
   const { clock, replacement, turn, started } = scene();
-  assert.deepEqual(await replacement.prepare({ isDue: false }), IDLE);
+  assert.deepEqual(await replacement.prepare(ASK), IDLE);
   const end = turn("t1");
   await settle();
   await clock.advance(59_999);
-  assert.deepEqual(await replacement.prepare({ isDue: false }), IDLE, "renewed");
+  assert.deepEqual(await replacement.prepare(ASK), IDLE, "renewed");
   await clock.advance(59_999);
   assert.deepEqual(started, []);
   await clock.advance(1);
@@ -71,15 +72,26 @@ Deno.test("prepare() holds back turns of an idle agent until root returns no mor
   assert.equal(clock.pending(), 0);
 });
 
+Deno.test("prepare() holds turns back for seconds while a socket is replaced", async () => {
+  const { clock, replacement, turn, started } = scene();
+  assert.deepEqual(await replacement.prepare({ ...ASK, isBrief: true }), IDLE);
+  const end = turn("t1");
+  await clock.advance(14_999);
+  assert.deepEqual(started, []);
+  await clock.advance(1);
+  assert.deepEqual(started, ["t1"]);
+  await end();
+});
+
 Deno.test("prepare() waits for the running turn and comes before the next one", async () => {
   const { replacement, turn, started } = scene();
   const endFirst = turn("t1");
   await settle();
-  assert.deepEqual(await replacement.prepare({ isDue: false }), BUSY);
+  assert.deepEqual(await replacement.prepare(ASK), BUSY);
   const endSecond = turn("t2");
   await endFirst();
   await settle();
-  assert.deepEqual(await replacement.prepare({ isDue: false }), IDLE);
+  assert.deepEqual(await replacement.prepare(ASK), IDLE);
   assert.deepEqual(started, ["t1"]);
   replacement.release();
   await settle();
@@ -90,9 +102,9 @@ Deno.test("prepare() waits for the running turn and comes before the next one", 
 Deno.test("prepare() is busy while a program waits for a person", async () => {
   const { replacement, waits } = scene();
   waits.isWaiting = true;
-  assert.deepEqual(await replacement.prepare({ isDue: false }), BUSY);
+  assert.deepEqual(await replacement.prepare(ASK), BUSY);
   waits.isWaiting = false;
-  assert.deepEqual(await replacement.prepare({ isDue: false }), IDLE);
+  assert.deepEqual(await replacement.prepare(ASK), IDLE);
   replacement.release();
 });
 
@@ -106,21 +118,21 @@ for (
     const { clock, replacement, turn, notices } = scene({ goesOn });
     const over = turn("t1");
     await settle();
-    await replacement.prepare({ isDue: false });
+    await replacement.prepare(ASK);
     assert.deepEqual(notices, []);
-    assert.deepEqual(await replacement.prepare({ isDue: true }), BUSY);
+    assert.deepEqual(await replacement.prepare({ ...ASK, isDue: true }), BUSY);
     const text = `The agent is replaced by its new version during this turn. ${end}`;
     assert.deepEqual(notices, [
       { at: clock.now(), turnId: "t1", kind: "notice", payload: { text } },
     ]);
     await over();
-    await replacement.prepare({ isDue: true });
+    await replacement.prepare({ ...ASK, isDue: true });
     assert.equal(notices.length, 1, "without a turn there is no one to tell");
     replacement.release();
   });
 }
 
-const REQUEST = { type: "replace", agent: "mia", is_due: false };
+const REQUEST = { type: "replace", agent: "mia", is_due: false, is_brief: false };
 
 for (
   const [name, of, request, answer] of [

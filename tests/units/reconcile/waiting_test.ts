@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import type { AgentRecord } from "core/ledger/agent.ts";
-import type { Email } from "core/names.ts";
+import type { Email, McpName } from "core/names.ts";
 import { parseRecord, recordPath } from "units/reconcile/record.ts";
 import { REPLACEMENT_MS_MAX } from "units/reconcile/replacement.ts";
 import { replaceWaiting, type Round } from "units/reconcile/replace_waiting.ts";
@@ -192,6 +192,62 @@ test("a replacement that fails is reported once and left to the next apply", asy
   const failed = await round(rig);
   assert.deepEqual(failed.faults.map(({ code }) => code), ["unit-failed"]);
   assert.deepEqual(await round(rig), { units: [], faults: [], waiting: [] });
+});
+
+const SOCKET = "mcp-git-ada.socket";
+
+/** A busy host after an upgrade that renders the socket of `ada` differently. */
+async function hostWithNewSocket(): Promise<Rig> {
+  const rig = createRig({ files: { "/r/usr/lib/fleetctl/fleetctl-mcp.js": "1" } });
+  await rig.done(facts(WIRED), APPLY);
+  rig.busy.add("ada");
+  const path = recordPath(paths);
+  const record = JSON.parse(await rig.files.readText(path) ?? "");
+  record.units[SOCKET].inputs = "as the old version rendered it";
+  await rig.files.write(path, JSON.stringify(record));
+  await rig.files.write("/r/usr/lib/fleetctl/fleetctl-mcp.js", "2");
+  return rig;
+}
+
+test("a new version of an agent's socket waits, and its servers end after the turn", async () => {
+  const rig = await hostWithNewSocket();
+  const report = await rig.done(facts(WIRED), APPLY);
+  assert.deepEqual(unitChanges(report), []);
+  assert.deepEqual(report.waiting.map(({ agent }) => agent), ["ada"]);
+  const shown = await rig.done(facts(WIRED), { dryRun: true });
+  assert.deepEqual([unitChanges(shown), shown.waiting.length], [[], 1]);
+  assert.deepEqual(changesOf(await round(rig)), []);
+  rig.busy.delete("ada");
+  assert.deepEqual(changesOf(await round(rig)), [`bounced ${SOCKET}`]);
+  assert.deepEqual(rig.services.active().includes(SOCKET), true);
+  assert.deepEqual(unitChanges(await rig.done(facts(WIRED), APPLY)), []);
+});
+
+test("a socket that has waited for the limit is bounced during the turn", async () => {
+  const rig = await hostWithNewSocket();
+  await rig.done(facts(WIRED), APPLY);
+  await rig.clock.advance(REPLACEMENT_MS_MAX);
+  assert.deepEqual(changesOf(await round(rig)), [`bounced ${SOCKET}`]);
+  assert.deepEqual(rig.asked, ["ada"], "an MCP tells no owner");
+});
+
+test("a socket does not wait for a dial unit that does not run", async () => {
+  const rig = await hostWithNewSocket();
+  await rig.services.stop("fleetctl-dial-ada.service");
+  const report = await rig.done(facts(WIRED), APPLY);
+  assert.ok(unitChanges(report).includes(`bounced ${SOCKET}`), unitChanges(report).join());
+});
+
+test("a socket whose server may do less does not wait", async () => {
+  const rig = await hostWithNewSocket();
+  const all = facts(WIRED);
+  const catalog = new Map(all.catalog);
+  const git = all.catalog.get("git" as McpName);
+  assert.ok(git !== undefined);
+  const narrow = { ...git.permissions, run: [] };
+  catalog.set(git.name, { ...git, permissions: narrow });
+  const report = await rig.done({ ...all, catalog }, APPLY);
+  assert.ok(unitChanges(report).includes(`bounced ${SOCKET}`), unitChanges(report).join());
 });
 
 for (const [name, text] of [["missing", undefined], ["damaged", "{"], ["foreign", "[]"]] as const) {
