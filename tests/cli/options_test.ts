@@ -21,6 +21,8 @@ import { invocationOf } from "tests/core/verbs/callers.ts";
 
 type Parse = (invocation: Invocation) => Result<unknown>;
 
+const APPLY = { isDryRun: false, isNow: false, isWaiting: false };
+
 const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = [
   [["mcp", "add", "git", "ada"], parseMcpAdd, { mcp: "git", isForced: false, isDryRun: false }],
   [["mcp", "add", "git", "ada", "--force", "--dry-run"], parseMcpAdd, {
@@ -49,8 +51,10 @@ const GOOD: readonly [argv: readonly string[], parse: Parse, want: unknown][] = 
   }],
   [["secret", "set", "KEY", "--value", "x"], parseSet, { key: "KEY" }],
   [["secret", "get", "KEY"], parseGet, { key: "KEY" }],
-  [["apply"], parseApply, { isDryRun: false }],
-  [["apply", "self", "--dry-run"], parseApply, { isDryRun: true }],
+  [["apply"], parseApply, APPLY],
+  [["apply", "self", "--dry-run"], parseApply, { ...APPLY, isDryRun: true }],
+  [["apply", "--now", "--dry-run"], parseApply, { ...APPLY, isDryRun: true, isNow: true }],
+  [["apply", "--waiting"], parseApply, { ...APPLY, isWaiting: true }],
   [["completion", "zsh"], parseCompletion, { shell: "zsh" }],
   [["help", "mcp", "add"], parseHelp, { words: ["mcp", "add"], isManPage: false }],
   [["help", "--man"], parseHelp, { words: [], isManPage: true }],
@@ -130,6 +134,8 @@ const BAD: readonly [argv: readonly string[], parse: Parse, code: string, says: 
     ...[parseAgentsSet, "options-invalid", /--provider: .*has 4097 characters/] as const,
   ],
   [["agents", "add", "root", "--channel", "webview"], parseAdd, "options-invalid", /reserved/],
+  [["apply", "--waiting", "--now"], parseApply, "options-invalid", /combined with --now/],
+  [["apply", "--dry-run", "--waiting"], parseApply, "options-invalid", /combined with --dry-run/],
 ];
 
 for (const [argv, parse, code, says] of BAD) {

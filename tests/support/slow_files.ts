@@ -14,6 +14,7 @@ export const SLOW_FILES: Readonly<Record<string, number>> = {
   "tests/system/lan/activation_test.ts": 80,
   "tests/web/axe_test.ts": 70,
   "tests/system/on_host_test.ts": 60,
+  "tests/system/upgrade_turns_test.ts": 60,
   "tests/web/references_test.ts": 55,
   "tests/units/agent_loop/turn_kill_test.ts": 55,
   "tests/scripts/scripts_agents_test.ts": 54,
