@@ -1,7 +1,7 @@
 /**
  * When the running process of an agent is replaced by one with new inputs. A new version of the
  * programs waits for the end of the agent's turn, for a limited time. Everything else, such as a
- * change of what the agent may do, does not wait. Pure.
+ * change of what the agent may do, does not wait. Pure. See ADR 0037.
  *
  * @module
  */
