@@ -12,19 +12,13 @@
  * @module
  */
 
-import type { PreviewEvent } from "core/dial/event.ts";
 import { errorText, type Refusal } from "core/errors.ts";
-import type { Clock } from "core/ports/clock.ts";
-import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
-import type { Ceilings } from "units/dial/ceilings.ts";
-import type { CutNotes } from "units/dial/cut_table.ts";
 import { spendStop } from "units/dial/turn_spend.ts";
+import type { RunnerDeps } from "units/dial/runner_deps.ts";
 import type { RuntimeSession, TurnOutcome } from "units/dial/runtimes/driver.ts";
-import type { Recorder } from "units/dial/recorder.ts";
-import type { SupervisedRuntime } from "units/dial/runtime.ts";
 import { unreported } from "units/dial/progress_table.ts";
-import type { AcceptedTurn, DialStore } from "units/dial/store.ts";
+import type { AcceptedTurn } from "units/dial/store.ts";
 import { REASON_LENGTH_MAX, recordTurnEnd } from "units/dial/turn_end.ts";
 import {
   CANCELLED,
@@ -34,8 +28,6 @@ import {
   STOPPED,
 } from "units/dial/turn_outcomes.ts";
 import { createTurnEvents, type TurnEvents } from "units/dial/turn_events.ts";
-import type { TurnImages } from "units/dial/turn_images.ts";
-import type { Worktrees } from "units/dial/worktrees/worktrees.ts";
 
 /** Runs turns. */
 export interface TurnRunner {
@@ -44,32 +36,6 @@ export interface TurnRunner {
   cancel(turnId: string): Promise<void>;
   /** Starts no further turn; resolves when the running one has ended. */
   close(): Promise<void>;
-}
-
-/** Dependencies of the runner. */
-export interface RunnerDeps {
-  readonly store: DialStore;
-  readonly recorder: Recorder;
-  readonly runtime: SupervisedRuntime;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly images: TurnImages;
-  /** Runs one job at a time, across all runners of the same runtime. */
-  readonly exclusive: (job: () => Promise<void>) => Promise<void>;
-  readonly onPreview: (event: PreviewEvent) => void;
-  readonly onBusy: (isBusy: boolean) => void;
-  /** Prepares the folder of a conversation before its turn; absent when all share one folder. */
-  readonly worktrees?: Pick<Worktrees, "prepare"> | undefined;
-  /** The agent's spend ceilings, if it has any; compared before each turn. */
-  readonly ceilings?: Pick<Ceilings, "check" | "running"> | undefined;
-  /** Notes about turns that were cut off. */
-  readonly cuts: CutNotes;
-  /** Ends the open approvals of a turn that does not continue. */
-  readonly withdrawApprovals: (turnId: string) => void;
-  /** Called when the end of a turn is on disk. */
-  readonly onEnded?: (turnId: string) => void;
-  /** Called when a turn continues in a new process of the runtime. */
-  readonly onResumed: (turnId: string) => void;
 }
 
 /** Restarts of a turn without a message or a call in between. */
