@@ -67,6 +67,8 @@ class View implements TurnView {
         const notice = EVENT_PAYLOADS.notice.safeParse(update.payload);
         return notice.success ? this.note(notice.data.text, "aside") : [];
       }
+      case "turn_steered":
+        return this.note("A message was sent into the turn", "aside");
       case "summary": {
         const summary = EVENT_PAYLOADS.summary.safeParse(update.payload);
         return summary.success ? this.note(summaryTitle(summary.data.by), "aside") : [];

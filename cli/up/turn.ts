@@ -98,6 +98,10 @@ export function transcriptLines(
       ];
     case "notice":
       return indented(text(payload.text), "note: ");
+    case "turn_steered":
+      return ["note: a message was sent into the turn", ...indented(text(payload.text), "  | ")];
+    case "turn_ended":
+      return payload.code === "steered" ? ["note: the running turn reads this message"] : [];
     case "summary":
       return [
         `note: ${summaryTitle(text(payload.by))}`,

@@ -26,15 +26,23 @@ export interface Options {
   readonly conversation?: string;
   /** Files come on the input. */
   readonly hasFiles: boolean;
+  /** The running turn may read it. */
+  readonly isSteer: boolean;
 }
 
 /** Parses the options. */
-export function parseOptions({ json, options }: Invocation): Result<Options> {
+export function parseOptions({ json, options, switches }: Invocation): Result<Options> {
   const { conversation, file } = options;
   if (conversation !== undefined && !conversationName.safeParse(conversation).success) {
     return err(invalidName(conversation));
   }
-  return ok({ isJson: json, hasFiles: file !== undefined, ...defined({ conversation }) });
+  if (file !== undefined && switches.has("steer")) return err(filesNotSteered());
+  return ok({
+    isJson: json,
+    hasFiles: file !== undefined,
+    isSteer: switches.has("steer"),
+    ...defined({ conversation }),
+  });
 }
 
 /** Sends the turn and follows it to its end. */
@@ -63,6 +71,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       text,
       by,
       ...defined({ conversation: options.conversation }),
+      ...(options.isSteer ? { steer: true } : {}),
       ...(options.hasFiles ? { files: readAttachments(context.openStdin()) } : {}),
     },
     { onUpdate, stop: context.takeOverStop() },
@@ -74,6 +83,14 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
     json: { agent: name, turn_id: turnId, by, outcome: "completed", answer },
     blocks: [],
   });
+}
+
+function filesNotSteered() {
+  return refusal(
+    "usage",
+    "Cannot send the turn: --steer cannot be combined with --file, a file needs a turn",
+    { kind: "usage" },
+  );
 }
 
 function invalidName(conversation: string) {

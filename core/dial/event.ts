@@ -82,8 +82,17 @@ export const EVENT_PAYLOADS = {
     conversation: conversationName.optional(),
     files: attachments,
   }),
-  /** Agent: the turn was passed to the runtime. */
-  turn_started: z.object({}),
+  /** Agent: the turn was passed to the runtime. `steers`: it accepts messages while it runs. */
+  turn_started: z.object({ steers: z.literal(true).optional() }),
+  /**
+   * Agent: the running turn has read a message that waited as the turn `from`, which then ends with
+   * code `steered`.
+   */
+  turn_steered: z.object({
+    from: turnId,
+    text: z.string(),
+    cut_bytes: z.number().int().nonnegative().default(0),
+  }),
   /** Agent: a whole message of the assistant. */
   message: z.object({
     message_id: z.string(),

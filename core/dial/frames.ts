@@ -174,6 +174,11 @@ export const serverFrame = z.discriminatedUnion("type", [
   }),
   z.object({ type: z.literal("cancel"), turn_id: z.string() }),
   /**
+   * The running turn may read this waiting one before its next model call. Only to clients with the
+   * capability `steer`. Without effect if no turn runs, or its program accepts no messages.
+   */
+  z.object({ type: z.literal("steer"), turn_id: z.string() }),
+  /**
    * A decision about an approval of this agent. The gateway repeats it until it knows how the
    * approval ended.
    */

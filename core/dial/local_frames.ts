@@ -224,6 +224,8 @@ export const localRequest = z.discriminatedUnion("type", [
     by: z.string().min(1).max(128),
     /** Absent for the default conversation; a new name begins one. */
     conversation: conversationName.optional(),
+    /** The running turn of the conversation may read it before its next model call. */
+    steer: z.literal(true).optional(),
   }),
   /**
    * A piece of a file of the turn that this connection will request. The next piece follows after

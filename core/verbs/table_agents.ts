@@ -296,6 +296,7 @@ export const AGENT_VERBS: readonly Verb[] = [
         isFile: true,
         summary: 'Attach a file; "-" reads stdin; the model sees PNG, JPEG, GIF and WebP',
       },
+      { name: "steer", summary: "Let the running turn read it before its next model call" },
     ],
     scope: "self",
     target: { from: "argument", name: "agent", absent: "required" },

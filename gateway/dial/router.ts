@@ -38,6 +38,8 @@ export interface Router extends SessionRouter {
   /** Stores a turn and sends it to its agent if connected. */
   queueTurn(turn: NewTurn): Promise<Result<Turn>>;
   cancelTurn(turn: Turn): Promise<Result<Turn>>;
+  /** Lets the agent's running turn read a waiting one; refuses if the agent cannot. */
+  steerTurn(turn: Turn): Result<void>;
   /** Stores a decision about an approval and sends it to its agent. */
   decideApproval(decision: GatewayDecision): Promise<Result<StoredApproval>>;
   /** Stores an answer to a question and sends it to its agent. */
@@ -161,6 +163,17 @@ class AgentRouter implements Router {
       answer.resolve(await done);
     });
     return await answer.promise;
+  }
+
+  steerTurn({ agent, turnId, state }: Turn): Result<void> {
+    if (state !== "delivered") return err(notWaiting(turnId, state));
+    const session = this.#deps.registry.get(agent);
+    if (session === undefined) return err(steerRefused(turnId, "its agent is not connected"));
+    if (session.capabilities?.includes("steer") !== true) {
+      return err(steerRefused(turnId, "its agent's dial unit is of an older version"));
+    }
+    session.send({ type: "steer", turn_id: turnId });
+    return ok(undefined);
   }
 
   async decideApproval(decision: GatewayDecision): Promise<Result<StoredApproval>> {
@@ -322,6 +335,20 @@ function sendAnswer(session: DialSession, { id, answer }: StoredQuestion): void 
     surface,
     ...defined({ values }),
   });
+}
+
+function notWaiting(turnId: string, state: Turn["state"]) {
+  return refusal(
+    "turn-not-waiting",
+    `Cannot send turn ${JSON.stringify(turnId)} now: it is ${state}, must wait at its agent`,
+  );
+}
+
+function steerRefused(turnId: string, why: string) {
+  return refusal(
+    "steer-unsupported",
+    `Cannot send turn ${JSON.stringify(turnId)} now: ${why}; the turn stays queued`,
+  );
 }
 
 function cancelFailed(thrown: unknown) {

@@ -9,6 +9,7 @@ import type {
   RuntimeDriver,
   RuntimeSession,
   RuntimeUpdate,
+  SteerMessage,
   TurnOutcome,
 } from "units/dial/runtimes/driver.ts";
 
@@ -50,9 +51,13 @@ export interface ScriptedRuntime extends RuntimeDriver {
  */
 export function scriptedRuntime(
   script: (stage: TurnStage) => Promise<TurnOutcome> = echo,
-  { goesOn = false }: { readonly goesOn?: boolean } = {},
+  { goesOn = false, onSteer }: {
+    readonly goesOn?: boolean;
+    /** Receives the messages for a running turn; without it, the program accepts none. */
+    readonly onSteer?: (message: SteerMessage) => void;
+  } = {},
 ): ScriptedRuntime {
-  return new Scripted(script, goesOn);
+  return new Scripted(script, goesOn, onSteer);
 }
 
 class Scripted implements ScriptedRuntime {
@@ -67,10 +72,16 @@ class Scripted implements ScriptedRuntime {
   #end = (_reason: string) => {};
 
   readonly #goesOn: boolean;
+  readonly #onSteer: ((message: SteerMessage) => void) | undefined;
 
-  constructor(script: (stage: TurnStage) => Promise<TurnOutcome>, goesOn: boolean) {
+  constructor(
+    script: (stage: TurnStage) => Promise<TurnOutcome>,
+    goesOn: boolean,
+    onSteer: ((message: SteerMessage) => void) | undefined,
+  ) {
     this.#script = script;
     this.#goesOn = goesOn;
+    this.#onSteer = onSteer;
   }
 
   starts = () => this.opened.length;
@@ -120,8 +131,11 @@ class Scripted implements ScriptedRuntime {
       death.abort();
       resolve(reason);
     };
+    const onSteer = this.#onSteer;
+    const steer = (message: SteerMessage) => Promise.resolve(onSteer?.(message));
     return {
       goesOn: this.#goesOn,
+      ...(onSteer === undefined ? {} : { steer }),
       ended,
       lastOutputMs: () => this.#lastOutputMs,
       unfinished: () => this.#unfinished,

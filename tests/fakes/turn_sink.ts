@@ -9,5 +9,12 @@ import type { TurnSink } from "units/agent_loop/turn/sink.ts";
 /** Creates the receiver. */
 export function silentSink(): TurnSink {
   const done = () => Promise.resolve();
-  return { text: done, callStarted: done, callEnded: done, notice: done, summary: done };
+  return {
+    text: done,
+    callStarted: done,
+    callEnded: done,
+    notice: done,
+    summary: done,
+    steered: done,
+  };
 }

@@ -53,7 +53,9 @@ export interface ScriptedAgent {
   preview(turnId: string, messageId: string, text: string, offset: number): void;
   state(state: string, reason?: string): Promise<void>;
   /** Accepts the next turn and reports that it has started. */
-  takeTurn(): Promise<{ readonly turnId: string; readonly text: string }>;
+  takeTurn(
+    started?: { readonly steers?: true },
+  ): Promise<{ readonly turnId: string; readonly text: string }>;
   /** Sends a tool call with its result. */
   call(turnId: string, of: ScriptedCall): Promise<void>;
   say(turnId: string, text: string, messageId?: string): Promise<void>;
@@ -158,6 +160,7 @@ async function registerAgent(client: BareClient, name: string): Promise<void> {
     host: "forge",
     version: "0.1.0",
     protocol: 1,
+    capabilities: ["turns", "messages", "steer"],
   });
   await client.next("registered");
 }
@@ -275,11 +278,11 @@ function scriptedAgent(client: BareClient): ScriptedAgent {
       }),
     state: (state, reason) =>
       emit("agent_state", { state, since: SCENE_NOW - 240_000, ...defined({ reason }) }),
-    takeTurn: async () => {
+    takeTurn: async (started = {}) => {
       const frame = await client.next("turn");
       const turnId = String(frame.turn_id);
       client.send({ type: "turn_accepted", turn_id: turnId });
-      await emit("turn_started", {}, { turnId });
+      await emit("turn_started", started, { turnId });
       return { turnId, text: String(frame.text) };
     },
     call: async (turnId, of) => {

@@ -56,6 +56,13 @@ export function acpSink(client: AgentContext, sessionId: string): TurnSink {
         },
       }),
     notice: (severity, title) => send({ sessionUpdate: "notice", severity, title }),
+    steered: ({ id, text }) =>
+      send({
+        sessionUpdate: "notice",
+        severity: "info",
+        title: "A message was sent into the turn",
+        _meta: { fleetctl: { steered: { id, text } } },
+      }),
     // A client that does not know the field shows the notice.
     summary: ({ id, text, by }) =>
       send({

@@ -18,6 +18,7 @@ import {
   RequestError,
 } from "@agentclientprotocol/sdk";
 import type { Result } from "core/result.ts";
+import { STEER_METHOD, steerNotification } from "core/dial/steer.ts";
 import { promptImages } from "units/agent_loop/media/prompt_images.ts";
 import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
@@ -54,7 +55,7 @@ export function createAgent(deps: AgentDeps): RuntimeAgent {
         sessionCapabilities: { resume: {}, close: {} },
         promptCapabilities: { embeddedContext: true, image: true },
         // A prompt with the id of a turn that an earlier runtime began continues it.
-        _meta: { fleetctl: { continues_turns: true } },
+        _meta: { fleetctl: { continues_turns: true, steers: true } },
       },
       authMethods: [],
     }));
@@ -95,6 +96,11 @@ function serveTurns(app: AgentApp, sessions: Sessions, greeting: string | undefi
   app.onNotification(
     methods.agent.session.cancel,
     ({ params }) => sessions.cancel(params.sessionId),
+  );
+  app.onNotification(
+    STEER_METHOD,
+    steerNotification,
+    ({ params }) => sessions.steer(params.sessionId, params.turnId, params),
   );
 }
 

@@ -27,6 +27,7 @@ export async function replay(
 function updatesOf(record: SessionRecord): readonly SessionUpdate[] {
   switch (record.type) {
     case "user":
+    case "steer":
       return [{
         sessionUpdate: "user_message_chunk",
         content: { type: "text", text: record.text },

@@ -24,6 +24,7 @@ import { createGuidance } from "units/agent_loop/prompt/system_prompt.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { type ModelSource, runTurn, type TurnContext } from "units/agent_loop/turn/run_turn.ts";
+import { createInbox, type SteerInbox, type SteerMessage } from "units/agent_loop/turn/steering.ts";
 import type { TurnEnd, TurnSink } from "units/agent_loop/turn/sink.ts";
 
 /** What every session of a runtime shares. */
@@ -72,6 +73,8 @@ export interface Sessions {
   reopen(id: string, cwd: string): Promise<Result<Conversation>>;
   /** Runs a turn to its end; refuses while another one runs in the session. */
   run(id: string, request: TurnRequest): Promise<Result<TurnEnd>>;
+  /** Passes a message to the running turn with this id; ignored when there is none. */
+  steer(id: string, turnId: string, message: SteerMessage): void;
   /** Stops the running turn, if there is one. */
   cancel(id: string): void;
   /** Ends a session; a running turn stays open if a later runtime can name it. */
@@ -81,7 +84,12 @@ export interface Sessions {
 
 interface Session {
   readonly turns: TurnContext;
-  running: { readonly abort: AbortController; readonly done: Promise<unknown> } | undefined;
+  running: {
+    readonly turnId: string | undefined;
+    readonly abort: AbortController;
+    readonly inbox: SteerInbox;
+    readonly done: Promise<unknown>;
+  } | undefined;
   isEnding: boolean;
 }
 
@@ -130,6 +138,10 @@ export function createSessions(context: SessionContext): Sessions {
       }
       return ok(await runInSession(session, request));
     },
+    steer(id, turnId, message) {
+      const running = open.get(id)?.running;
+      if (running?.turnId === turnId) running.inbox.add(message);
+    },
     cancel: (id) => open.get(id)?.running?.abort.abort(),
     end,
     async endAll() {
@@ -163,6 +175,7 @@ function turnContext(
 
 async function runInSession(session: Session, request: TurnRequest): Promise<TurnEnd> {
   const abort = new AbortController();
+  const inbox = createInbox();
   const onGone = () => abort.abort();
   request.signal.addEventListener("abort", onGone, { once: true });
   const turn = runTurn(session.turns, {
@@ -171,9 +184,10 @@ async function runInSession(session: Session, request: TurnRequest): Promise<Tur
     images: request.images,
     sink: request.sink,
     signal: abort.signal,
+    inbox,
     isEnding: () => session.isEnding || request.signal.aborted,
   });
-  session.running = { abort, done: turn };
+  session.running = { turnId: request.turnId, abort, inbox, done: turn };
   const end = await turn;
   session.running = undefined;
   request.signal.removeEventListener("abort", onGone);

@@ -48,6 +48,8 @@ export interface GatewayConnection {
   /** Stores a turn that comes from this host, and runs it in order. */
   acceptTurn(turn: AcceptedTurn, askedEvent: EventDraft): Result<"new" | "known">;
   cancel(turnId: string): Promise<void>;
+  /** Lets the running turn read a waiting one. */
+  steer(turnId: string): void;
   /** Accepts no further turn; resolves when the running one has ended. */
   idle(): Promise<void>;
   /** Sends the waiting events, sends `bye` and closes. */
@@ -172,6 +174,7 @@ export async function openGatewayConnection(
       runner?.wake();
       return accepted;
     },
+    steer: (turnId) => runner?.steer(turnId),
     cancel: async (turnId) => await runner?.cancel(turnId),
     idle: async () => await runner?.close(),
     close: async (graceMs) => {
@@ -250,6 +253,8 @@ function handleFrame(frame: InboundFrame, context: FrameContext): void {
       return void takeFile(frame, context);
     case "owner_file_taken":
       return deps.onFileTaken?.(frame);
+    case "steer":
+      return runner?.steer(frame.turn_id);
     case "cancel":
       runner?.cancel(frame.turn_id)
         .catch((thrown) => log.error("turn not cancelled", { error: errorText(thrown) }));

@@ -58,7 +58,13 @@ export type Outbox = Pick<
   "epoch" | "last" | "dropped" | "openTurns" | "read" | "acknowledge" | "renumber"
 >;
 
-const AGENT_CAPABILITIES: readonly string[] = ["turns", "messages", "files", "conversations"];
+const AGENT_CAPABILITIES: readonly string[] = [
+  "turns",
+  "messages",
+  "files",
+  "conversations",
+  "steer",
+];
 
 /** Dependencies of a session. */
 export interface SessionDeps {

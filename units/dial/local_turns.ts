@@ -33,7 +33,7 @@ type WatcherEvent = Extract<LocalAnswer, { type: "turn_event" | "turn_preview" }
 export interface LocalTurns {
   /** Stores a turn; calls `show` with each of its events and previews, from the first one. */
   begin(
-    turn: Pick<TurnRequest, "text" | "by" | "conversation"> & {
+    turn: Pick<TurnRequest, "text" | "by" | "conversation" | "steer"> & {
       readonly filled?: FilledTurn | undefined;
     },
     show: (event: WatcherEvent) => void,
@@ -52,7 +52,7 @@ export interface WatchedTurn {
 
 /** Dependencies of local turns. */
 export interface LocalTurnDeps {
-  readonly connection: Pick<GatewayConnection, "store" | "acceptTurn" | "cancel">;
+  readonly connection: Pick<GatewayConnection, "store" | "acceptTurn" | "cancel" | "steer">;
   readonly clock: Pick<Clock, "now">;
   readonly random: Pick<Random, "uuid">;
   readonly log: Log;
@@ -101,6 +101,7 @@ export function createLocalTurns(
         return accepted;
       }
       log.info("turn requested on this host", { turn: turnId, by });
+      if (of.steer === true) connection.steer(turnId);
       return ok({ turnId, cancel: () => connection.cancel(turnId), unwatch });
     },
     preview: (event) => watchers.get(event.turn_id)?.({ type: "turn_preview", event }),

@@ -50,6 +50,8 @@ export interface TurnProgress {
   /** Those of them that ended with their turn, without an answer of the tool. */
   readonly stopped: ReadonlySet<string>;
   readonly summaries: ReadonlySet<string>;
+  /** Ids of messages that were sent into the turn. */
+  readonly steered: ReadonlySet<string>;
 }
 
 /** Reads and writes what was recorded. */
@@ -107,6 +109,7 @@ export function openProgressTable(db: Database): ProgressTable {
             .map((row) => String(row.id)),
         ),
         summaries: new Set(ids("summary")),
+        steered: new Set(ids("turn_steered")),
       };
     },
     restarted: (turnId) =>
@@ -127,6 +130,7 @@ export function openProgressTable(db: Database): ProgressTable {
         const name = payload.status === STOPPED ? STOPPED : "";
         put.run(turnId, kind, String(payload.call_id), name);
       } else if (kind === "summary") put.run(turnId, kind, String(payload.summary_id), "");
+      else if (kind === "turn_steered") put.run(turnId, kind, String(payload.from), "");
       else return;
       clear.run(turnId);
     },
@@ -175,6 +179,8 @@ export function unreported(
       return known.calls.has(update.callId) ? undefined : update;
     case "tool_result":
       return known.results.has(update.callId) ? undefined : update;
+    case "steered":
+      return known.steered.has(update.messageId) ? undefined : update;
     case "summary":
       return known.summaries.has(update.summaryId) ? undefined : update;
     case "image": {

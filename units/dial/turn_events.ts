@@ -10,6 +10,8 @@ import type { PreviewEvent } from "core/dial/event.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
+import { endOfSteered } from "units/dial/steering.ts";
+import type { DialStore } from "units/dial/store.ts";
 import { lostImage, type TurnImages } from "units/dial/turn_images.ts";
 import { draftOf } from "units/dial/update_draft.ts";
 
@@ -24,7 +26,8 @@ export interface TurnEvents {
 }
 
 /** Creates the recording of one runner. */
-export function createTurnEvents({ recorder, clock, images, onPreview }: {
+export function createTurnEvents({ store, recorder, clock, images, onPreview }: {
+  readonly store: Pick<DialStore, "stateOf">;
   readonly recorder: Recorder;
   readonly clock: Pick<Clock, "now">;
   readonly images: Pick<TurnImages, "keep">;
@@ -57,7 +60,15 @@ export function createTurnEvents({ recorder, clock, images, onPreview }: {
       }
       if (update.kind === "message") offsets.delete(update.messageId);
       if (update.kind === "image") return await keepImage(turnId, update);
-      await recorder.record([{ at: clock.now(), turnId, ...draftOf(update) }]);
+      const at = clock.now();
+      const drafts = [{ at, turnId, ...draftOf(update) }];
+      if (update.kind !== "steered") return await recorder.record(drafts);
+      const end = endOfSteered(store, update.messageId, at);
+      await recorder.record([...drafts, ...end === undefined ? [] : [end.draft]], {
+        ...defined({ move: end?.move }),
+        // No change of the waiting turn may come between the check and the record.
+        isControl: true,
+      });
     },
   };
 }

@@ -28,12 +28,15 @@ import {
   STOPPED,
 } from "units/dial/turn_outcomes.ts";
 import { createTurnEvents, type TurnEvents } from "units/dial/turn_events.ts";
+import { Steering } from "units/dial/steering.ts";
 
 /** Runs turns. */
 export interface TurnRunner {
   /** Signals that a turn was accepted. */
   wake(): void;
   cancel(turnId: string): Promise<void>;
+  /** Lets the running turn read a waiting one, if its program accepts messages. */
+  steer(turnId: string): void;
   /** Starts no further turn; resolves when the running one has ended. */
   close(): Promise<void>;
 }
@@ -68,6 +71,7 @@ interface Running {
 class SerialRunner implements TurnRunner {
   readonly #deps: RunnerDeps;
   readonly #events: TurnEvents;
+  readonly #steering: Steering;
   readonly #cancelled = new Set<string>();
   /** Turns whose end is being recorded, so that each ends only once. */
   readonly #ending = new Map<string, Promise<void>>();
@@ -79,6 +83,7 @@ class SerialRunner implements TurnRunner {
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
     this.#events = createTurnEvents(deps);
+    this.#steering = new Steering(deps.store, deps.log);
   }
 
   start(): void {
@@ -87,6 +92,10 @@ class SerialRunner implements TurnRunner {
 
   wake(): void {
     this.#wakeUp();
+  }
+
+  steer(turnId: string): void {
+    this.#steering.want(turnId);
   }
 
   async cancel(turnId: string): Promise<void> {
@@ -185,11 +194,20 @@ class SerialRunner implements TurnRunner {
   /** Records that the turn starts; its preparation may have done so already. */
   async #recordStart(
     running: Running,
-    of: { readonly text: string; readonly goesOn: boolean },
+    { steers, ...of }: {
+      readonly text: string;
+      readonly goesOn: boolean;
+      readonly steers?: boolean;
+    },
   ): Promise<void> {
     const { recorder, clock } = this.#deps;
     const { turnId } = running;
-    const start = { at: clock.now(), turnId, kind: "turn_started", payload: {} };
+    const start = {
+      at: clock.now(),
+      turnId,
+      kind: "turn_started",
+      payload: steers === true ? { steers } : {},
+    };
     const drafts = running.isStarted === true ? [] : [start];
     running.isStarted = true;
     await recorder.record(drafts, { move: { turnId, to: "running", ...of }, isControl: true });
@@ -240,7 +258,8 @@ class SerialRunner implements TurnRunner {
     const notes = session.ok ? [...cuts.map((cut) => cut.text), ...store.notes.take()] : [];
     const text = [...notes, turn.text].join("\n\n");
     const goesOn = session.ok && session.value.goesOn === true;
-    await this.#recordStart(running, { text, goesOn });
+    const steers = session.ok && session.value.steer !== undefined;
+    await this.#recordStart(running, { text, goesOn, steers });
     return text;
   }
 
@@ -263,9 +282,11 @@ class SerialRunner implements TurnRunner {
     const { onBusy } = this.#deps;
     const { turnId } = turn;
     running.session = session;
+    this.#steering.begin(turn, session);
     onBusy(true);
     const outcome = await this.#prompt(session, turn, running.restart !== undefined);
     delete running.session;
+    this.#steering.end();
     const isCut = outcome.outcome === "interrupted" && session.goesOn === true &&
       !this.#cancelled.has(turnId);
     if (isCut && this.#isClosed) return false;

@@ -30,6 +30,8 @@ export function draftOf(
     }
     case "notice":
       return { kind: "notice", payload: { text: update.text } };
+    case "steered":
+      return { kind: "turn_steered", payload: { from: update.messageId, text: update.text } };
     case "summary": {
       const { summaryId, text, by } = update;
       return { kind: "summary", payload: { summary_id: summaryId, text, by } };

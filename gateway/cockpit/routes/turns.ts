@@ -1,7 +1,7 @@
 /**
- * Turns: queue one for an agent, cancel one. A turn is stored before it is acknowledged. A repeated
- * idempotency key with the same agent, text and conversation yields the stored turn, as long as it
- * is kept.
+ * Turns: queue one for an agent, cancel one, send a waiting one into the running one. A turn is
+ * stored before it is acknowledged. A repeated idempotency key with the same agent, text and
+ * conversation yields the stored turn, as long as it is kept.
  *
  * @module
  */
@@ -99,6 +99,30 @@ export const TURN_ROUTES: readonly Route[] = [
       return ok(json({ turn_id: turnId, state, cursor }, 202));
     },
   }),
+  route({
+    method: "POST",
+    path: "/api/turns/steer",
+    summary: "Let the running turn read a waiting one before its next model call",
+    gate: "allowAgent",
+    agents: ({ body }) => [body.agent],
+    body: z.object({ agent, turn_id: z.string().min(1).max(64) }),
+    answers: [{
+      status: 202,
+      description: "The agent has the request; the turn then ends with code `steered`, or waits",
+      mediaType: "application/json",
+      schema: turnAnswer,
+    }],
+    handle: async ({ deps }, { body }) => {
+      const turn = await deps.store.turns.find(body.turn_id);
+      if (turn === undefined || turn.agent !== body.agent) return err(noSuchTurn(body.turn_id));
+      const steered = deps.router.steerTurn(turn);
+      if (!steered.ok) return steered;
+      const { turnId, state, seq } = turn;
+      return ok(
+        json({ turn_id: turnId, state, cursor: formatCursor(deps.store.events.epoch, seq) }, 202),
+      );
+    },
+  }),
 ];
 
 function noSuchAgent(name: string) {
@@ -112,6 +136,6 @@ function noSuchAgent(name: string) {
 function noSuchTurn(turnId: string) {
   return refusal(
     "turn-unknown",
-    `Cannot cancel turn ${JSON.stringify(turnId)}: the agent has no such turn`,
+    `Cannot change turn ${JSON.stringify(turnId)}: the agent has no such turn`,
   );
 }

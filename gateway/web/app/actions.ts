@@ -6,7 +6,7 @@
  */
 
 import { cleanLine } from "core/text/clean.ts";
-import { cancelTurn, Refused, sendTurn } from "gateway/web/device/cockpit.ts";
+import { cancelTurn, Refused, sendTurn, steerTurn } from "gateway/web/device/cockpit.ts";
 import { keepChoice, newKey, openOutboxStore, type OutboxStore } from "gateway/web/device/kept.ts";
 import { firstSentence } from "gateway/web/state/first_sentence.ts";
 import { cutWords } from "gateway/web/state/truncations.ts";
@@ -249,6 +249,22 @@ export async function stopTurn(): Promise<void> {
     stopFault.value = thrown instanceof Refused
       ? thrown.problem.detail
       : "Not stopped: the gateway did not answer. Try again when the connection returns.";
+  }
+}
+
+/** Sends a waiting message into the running turn; false when it stays queued. */
+export async function sendNow(turnId: string): Promise<boolean> {
+  const agent = selected.value;
+  if (agent === undefined) return false;
+  stopFault.value = "";
+  try {
+    await steerTurn(agent, turnId);
+    return true;
+  } catch (thrown) {
+    stopFault.value = thrown instanceof Refused
+      ? thrown.problem.detail
+      : "Not sent now: the gateway did not answer. The message stays queued.";
+    return false;
   }
 }
 

@@ -124,6 +124,16 @@ export async function cancelTurn(agent: string, turnId: string): Promise<void> {
   });
 }
 
+/** Asks the agent to let its running turn read a waiting one. */
+export async function steerTurn(agent: string, turnId: string): Promise<void> {
+  await ask("/api/turns/steer", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ agent, turn_id: turnId }),
+    signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+  });
+}
+
 /** What waits for the owner. */
 export interface Waiting {
   readonly approvals: readonly ApprovalItem[];

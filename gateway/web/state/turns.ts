@@ -14,6 +14,7 @@ import {
 import type { QuestionForm, QuestionValues } from "core/questions/form.ts";
 import { type AnswerRow, answerRows, parseForm } from "gateway/web/state/questions.ts";
 import { summaryOf, type SummaryStep } from "gateway/web/state/summaries.ts";
+import { acceptsMessages, type SteerStep, steerStepOf } from "gateway/web/state/steering.ts";
 import { tokensOf, type TurnTokens } from "gateway/web/state/usage.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
@@ -82,6 +83,7 @@ export type Step =
   | SentStep
   | NoticeStep
   | SummaryStep
+  | SteerStep
   | QuestionStep
   | FoldStep;
 
@@ -105,6 +107,10 @@ export interface TurnView {
   /** Omitted events between `ask` and `steps`. */
   readonly cut: Truncation | undefined;
   readonly steps: readonly Step[];
+  /** Empty for the default conversation. */
+  readonly conversation: string;
+  /** Whether its program accepts messages while it runs. */
+  readonly acceptsMessages: boolean;
   readonly outcome: Outcome | undefined;
   /** Known once the turn has ended, if its program reports them. */
   readonly tokens: TurnTokens | undefined;
@@ -205,6 +211,8 @@ function viewOf(
       : { text: text(onHost.text), from: `${text(onHost.by)} (on its host)`, isOwner: false },
     state: isEndDropped ? "ended" : stateOf(group, cut !== undefined),
     cut,
+    conversation: text((asked ?? onHost)?.conversation),
+    acceptsMessages: acceptsMessages(group),
     steps: fold(stepsOf(group, ended !== undefined)),
     outcome: ended === undefined ? undefined : outcomeOf(ended),
     tokens: ended === undefined ? undefined : tokensOf(group),
@@ -270,6 +278,8 @@ function stepOf(
   switch (event.kind) {
     case "message":
       return { kind: "message", key, text: text(payload.text), cut: number(payload.cut_bytes) };
+    case "turn_steered":
+      return steerStepOf(event);
     case "notice":
       return { kind: "notice", key, text: text(payload.text) };
     case "agent_state":

@@ -20,6 +20,7 @@ import { LiveMarkdown, Markdown } from "gateway/web/view/markdown.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
 import { QuestionView } from "gateway/web/view/question_step.tsx";
 import { keepFocus } from "gateway/web/view/focus.ts";
+import { MessageState } from "gateway/web/view/send_now.tsx";
 import { SummaryRow } from "gateway/web/view/summary_row.tsx";
 import { Cut, ToolFold, ToolRow } from "gateway/web/view/tool_row.tsx";
 
@@ -61,7 +62,7 @@ export const Turn = memo(function Turn({ turn, agent, position, previews }: Turn
           </div>
           <p class="ask-under">
             <time dateTime={new Date(turn.at).toISOString()}>{formatTime(turn.at)}</time>
-            {turn.state === "sent" || turn.state === "delivered" ? ` · ${turn.state}` : null}
+            <MessageState turn={turn} />
           </p>
         </div>
       )}
@@ -143,6 +144,12 @@ function StepView({ step, agent }: { readonly step: Step; readonly agent: string
       );
     case "notice":
       return <p class="notice">{clean(step.text)}</p>;
+    case "steer":
+      return (
+        <p class="steer">
+          <span class="faint">Message read:</span> {clean(headOf(step.text).head)}
+        </p>
+      );
     case "summary":
       return <SummaryRow step={step} />;
     case "question":

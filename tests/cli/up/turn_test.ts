@@ -245,6 +245,19 @@ Deno.test("transcriptLines() prints a summary, and who wrote it", () => {
   assert.equal(lines("owner")[0], "note: The summary was changed");
 });
 
+Deno.test("transcriptLines() prints a message that was sent into a turn, on both turns", () => {
+  const lines = (kind: string, payload: unknown) =>
+    transcriptLines("ada", { kind, data: { payload } });
+  assert.deepEqual(lines("turn_steered", { from: "t2", text: "red", cut_bytes: 0 }), [
+    "note: a message was sent into the turn",
+    "  | red",
+  ]);
+  assert.deepEqual(lines("turn_ended", { outcome: "completed", code: "steered" }), [
+    "note: the running turn reads this message",
+  ]);
+  assert.deepEqual(lines("turn_ended", { outcome: "completed" }), []);
+});
+
 Deno.test("transcriptLines() cuts long results and states what was cut", () => {
   const lines = transcriptLines("ada", {
     kind: "tool_result",

@@ -120,6 +120,7 @@ const REQUESTS: Readonly<
     status: 404,
   },
   "POST /api/turns/cancel": { body: { agent: "mia", turn_id: "none" }, status: 404 },
+  "POST /api/turns/steer": { body: { agent: "mia", turn_id: "none" }, status: 404 },
   "GET /events": { query: "?topics=transcript:mia", status: 200 },
   "GET /api/transcript": { query: "?agent=mia", status: 200 },
   // This gateway has no built page and reports that. web_files_test.ts tests the served files.

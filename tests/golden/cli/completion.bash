@@ -102,7 +102,7 @@ _fleetctl_at() {
     "teams-gateway install") next=""; options="--cloud --listen --register-listen --file-hosts --dry-run --json --as --help" ;;
     "teams-gateway remove") next=""; options="--delete-state --despite-waiting --yes --dry-run --json --as --help" ;;
     "teams-gateway status") next=""; options="--json --as --help" ;;
-    "turn") next=""; options="--conversation --file --json --as --help" ;;
+    "turn") next=""; options="--conversation --file --steer --json --as --help" ;;
     "up") next=""; options="--root --listen --port-base --workdir --turn --agent --model-from --model --teamchat --json --as --help" ;;
     "usage") next=""; options="--by --since --until --json --as --help" ;;
     "webview-gateway") next="install remove status"; options="--json --as --help" ;;

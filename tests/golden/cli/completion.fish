@@ -279,6 +279,7 @@ complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_s
 complete -c fleetctl -n '__fish_seen_subcommand_from teams-gateway; and __fish_seen_subcommand_from remove' -l dry-run -d 'Print what would change'
 complete -c fleetctl -n '__fish_seen_subcommand_from turn' -l conversation -x -d 'Conversation of the turn; a new name begins one (default: default)'
 complete -c fleetctl -n '__fish_seen_subcommand_from turn' -l file -x -d 'Attach a file; "-" reads stdin; the model sees PNG, JPEG, GIF and WebP'
+complete -c fleetctl -n '__fish_seen_subcommand_from turn' -l steer -d 'Let the running turn read it before its next model call'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l root -x -d 'Folder that contains the whole host'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l listen -x -d 'Address to bind (default 127.0.0.1)'
 complete -c fleetctl -n '__fish_seen_subcommand_from up' -l port-base -x -d 'Move every port by this base'

@@ -86,6 +86,8 @@ export const sessionRecord = z.discriminatedUnion("type", [
     code: z.string().optional(),
     reason: z.string().optional(),
   }),
+  /** A message that the owner sent into the running turn. */
+  z.object({ type: z.literal("steer"), at: z.number(), id: z.string(), text: z.string() }),
   z.object({
     type: z.literal("summary"),
     at: z.number(),
@@ -101,6 +103,8 @@ export const sessionRecord = z.discriminatedUnion("type", [
 ]);
 /** Parsed line of a session file. */
 export type SessionRecord = z.infer<typeof sessionRecord>;
+/** A message that the owner sent into the running turn. */
+export type SteerRecord = Extract<SessionRecord, { type: "steer" }>;
 /** A summary of the older part of the conversation. */
 export type SummaryRecord = Extract<SessionRecord, { type: "summary" }>;
 
@@ -111,7 +115,13 @@ export type CallPart = Extract<AssistantPart, { type: "call" }>;
 
 /** A message as a model sees it. */
 export type Message =
-  | { readonly role: "user"; readonly text: string; readonly media?: readonly MediaRef[] }
+  | {
+    readonly role: "user";
+    readonly text: string;
+    readonly media?: readonly MediaRef[];
+    /** The owner sent it into the running turn, so no turn begins here. */
+    readonly isSteer?: true;
+  }
   | { readonly role: "assistant"; readonly parts: readonly AssistantPart[] }
   | {
     readonly role: "tool";
@@ -166,6 +176,10 @@ export function messagesOf(records: readonly SessionRecord[]): readonly Message[
         closeTurn(messages, "the runtime ended before an answer was complete");
         messages.push({ role: "user", text: record.text, ...defined({ media: record.media }) });
         break;
+      case "steer":
+        settle();
+        addSteer(messages, record.text);
+        break;
       case "assistant": {
         settle();
         const parts = withUniqueCalls(record.parts, open);
@@ -194,6 +208,13 @@ export function messagesOf(records: readonly SessionRecord[]): readonly Message[
   }
   settle();
   return messages;
+}
+
+/** Adds a message of the owner within a turn; some endpoints refuse two in a row. */
+function addSteer(messages: Message[], text: string): void {
+  const last = messages.at(-1);
+  if (last?.role !== "user") messages.push({ role: "user", text, isSteer: true });
+  else messages[messages.length - 1] = { ...last, text: `${last.text}\n\n${text}` };
 }
 
 /** Collects an answer's calls into `open`; drops calls with a repeated id. */

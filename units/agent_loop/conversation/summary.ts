@@ -6,6 +6,7 @@
  * @module
  */
 
+import { defined } from "core/defined.ts";
 import { byteLength, cutMiddle } from "core/text/cut_text.ts";
 import {
   callsOf,
@@ -112,12 +113,18 @@ function newestPart(records: readonly SessionRecord[], from: number, tokens: num
 function recordTokens(record: SessionRecord): number {
   switch (record.type) {
     case "user":
+      return messageTokens({
+        role: "user",
+        text: record.text,
+        ...defined({ media: record.media }),
+      });
+    case "steer":
       return messageTokens({ role: "user", text: record.text });
     case "assistant":
       return messageTokens({ role: "assistant", parts: record.parts });
     case "result": {
-      const { call_id: callId, tool, status, text } = record;
-      return messageTokens({ role: "tool", callId, tool, status, text });
+      const { call_id: callId, tool, status, text, media } = record;
+      return messageTokens({ role: "tool", callId, tool, status, text, ...defined({ media }) });
     }
     default:
       return 0;

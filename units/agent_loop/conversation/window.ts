@@ -155,7 +155,7 @@ function markDropped(messages: readonly Message[], dropped: number): readonly Me
 function splitTurns(messages: readonly Message[]): readonly (readonly Message[])[] {
   const turns: Message[][] = [];
   for (const message of messages) {
-    if (message.role === "user") turns.push([message]);
+    if (message.role === "user" && message.isSteer !== true) turns.push([message]);
     else turns.at(-1)?.push(message);
   }
   return turns;

@@ -7,6 +7,7 @@
  * | nothing of the turn, and no call was sent | begins |
  * | nothing of the turn, but a call was sent | is lost: its conversation is gone |
  * | an end | has ended; its end is reported again |
+ * | a message of the owner after the last answer | continues with the next answer |
  * | a last answer without calls | has its answer; only the end is missing |
  * | calls without a result | continues with these calls |
  * | anything else | continues with the next answer |
@@ -93,6 +94,9 @@ export function planTurn(
   const last = steps.at(-1);
   if (last === undefined) return { kind: "continue", steps, open: [] };
   const calls = callsOf(last.answer.parts);
+  // The owner's last message came after the answer, so the model must answer it.
+  const place = own.findLastIndex(({ type }) => type === "assistant" || type === "steer");
+  if (own[place]?.type === "steer") return { kind: "continue", steps, open: [] };
   // An answer that broke off ends its turn, whatever it contains.
   const { finish } = last.answer;
   if (finish === undefined || (calls.length === 0 && finish !== "tool-calls")) {

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { callsOf, type SummaryRecord } from "units/agent_loop/conversation/message.ts";
+import { callsOf } from "units/agent_loop/conversation/message.ts";
 import { defined } from "core/defined.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
@@ -109,10 +109,7 @@ export async function beginTurn(
     journal: journal.state,
   });
   addTokens(plan.steps, tokens);
-  for (const summary of ownSummaries(conversation)) {
-    addTokens([{ answer: summary }], tokens);
-    await input.sink.summary(summary);
-  }
+  await replayOwn(conversation, input.sink, tokens);
   if (plan.kind !== "continue") {
     return { kind: "over", end: await finishStored(context, input, plan) };
   }
@@ -136,11 +133,20 @@ async function beginNew(
   });
 }
 
-/** Returns the summaries that the last turn has stored. */
-function ownSummaries(conversation: Conversation): readonly SummaryRecord[] {
+/** Reports the summaries and the owner's messages that the last turn has stored. */
+async function replayOwn(
+  conversation: Conversation,
+  sink: TurnSink,
+  tokens: TokenSum,
+): Promise<void> {
   const records = conversation.records();
   const own = records.slice(records.findLastIndex((record) => record.type === "user") + 1);
-  return own.filter((record) => record.type === "summary");
+  for (const record of own) {
+    if (record.type === "steer") await sink.steered(record);
+    if (record.type !== "summary") continue;
+    addTokens([{ answer: record }], tokens);
+    await sink.summary(record);
+  }
 }
 
 function addTokens(

@@ -35,6 +35,7 @@ import { runCalls } from "units/agent_loop/turn/run_calls.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import { unavailable } from "units/agent_loop/mcp/server.ts";
 import { stopped, STOPS, type TurnEnd, type TurnStop } from "units/agent_loop/turn/sink.ts";
+import { type SteerInbox, takeSteers } from "units/agent_loop/turn/steering.ts";
 import { createSummariser } from "units/agent_loop/turn/summarise.ts";
 import { storedTokens, TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
 
@@ -61,6 +62,8 @@ export interface TurnContext extends BeginContext {
 /** Inputs of one turn. */
 export interface TurnInput extends BeginInput {
   readonly signal: AbortSignal;
+  /** Messages that the owner sends into the turn. */
+  readonly inbox: SteerInbox;
   /** Whether the abort of `signal` means that the runtime is ending. */
   readonly isEnding: () => boolean;
 }
@@ -123,6 +126,7 @@ async function runSteps(
   const command = parseCommand(input.text);
   if (command !== undefined) return await runCommand(command, summariser, ask);
   for (let step = begun.steps; step < RUNTIME_LIMITS.stepsMax; step++) {
+    await takeSteers(input.inbox, calls);
     const tools = context.tools();
     const declared = tools.map(declarationOf);
     const over = await summariser.ifDue(declared) ?? await mayCall();
@@ -144,6 +148,7 @@ async function runSteps(
     const { finish, badCalls } = answer.value;
     const called = callsOf(parts);
     if (finish !== "tool-calls" && called.length === 0) {
+      if (finish === "stop" && !input.inbox.isEmpty()) continue;
       if (parts.length === 0 && finish === "stop") {
         await sink.notice("info", "The model gave an empty answer");
       }

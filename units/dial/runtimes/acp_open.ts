@@ -49,6 +49,8 @@ export interface OpenedConversation {
   readonly hasVision: boolean;
   /** Whether the program continues turns that an earlier process left open. */
   readonly goesOn: boolean;
+  /** Whether a running turn accepts messages. */
+  readonly canSteer: boolean;
   /** Why the stored conversation was lost; undefined when it continues, or when there was none. */
   readonly lost: string | undefined;
 }
@@ -71,7 +73,8 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const mcpServers = serversFor(peer, opening);
   const isClosable = Boolean(peer.agentCapabilities?.sessionCapabilities?.close);
   const hasVision = peer.agentCapabilities?.promptCapabilities?.image === true;
-  const goesOn = continuesTurns(peer.agentCapabilities?._meta);
+  const goesOn = declares(peer, "continues_turns");
+  const canSteer = declares(peer, "steers");
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
   const resumed = stored === undefined
     ? undefined
@@ -79,7 +82,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   if (stored !== undefined && resumed?.ok === true) {
     await enterMode(opening, stored);
     const usage = usageSourceOf(peer, resumed.value);
-    const found = { isClosable, hasVision, goesOn, usage };
+    const found = { isClosable, hasVision, goesOn, canSteer, usage };
     return { sessionId: stored, isResumable: true, ...found, lost: undefined };
   }
   const opened = await connection.agent.request(methods.agent.session.new, {
@@ -94,13 +97,13 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const isResumable = Boolean(sessionCapabilities?.resume) || loadSession === true;
   const lost = resumed?.ok === false ? resumed.error : undefined;
   const usage = usageSourceOf(peer, opened);
-  return { sessionId, isResumable, isClosable, hasVision, goesOn, usage, lost };
+  return { sessionId, isResumable, isClosable, hasVision, goesOn, canSteer, usage, lost };
 }
 
-/** Whether the program declares that it continues open turns; only the built-in runtime does. */
-function continuesTurns(meta: unknown): boolean {
-  const own = isRecord(meta) ? meta.fleetctl : undefined;
-  return isRecord(own) && own.continues_turns === true;
+/** Whether the program declares an ability under fleetctl's key; only the built-in runtime does. */
+function declares(peer: InitializeResponse, ability: "continues_turns" | "steers"): boolean {
+  const own = peer.agentCapabilities?._meta?.fleetctl;
+  return isRecord(own) && own[ability] === true;
 }
 
 /** Settings for an adapter of Claude Code; another program ignores them. */

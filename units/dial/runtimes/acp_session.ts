@@ -11,6 +11,7 @@ import {
   methods,
   RequestError,
 } from "@agentclientprotocol/sdk";
+import { STEER_METHOD } from "core/dial/steer.ts";
 import { errorText } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
@@ -20,6 +21,7 @@ import type {
   Prompt,
   RuntimeSession,
   RuntimeUpdate,
+  SteerMessage,
   TurnOutcome,
 } from "units/dial/runtimes/driver.ts";
 import { NOT_RESUMABLE } from "units/dial/runtimes/launch.ts";
@@ -57,6 +59,8 @@ export interface AcpSessionDeps {
   readonly hasVision: boolean;
   /** Whether the program continues turns that an earlier process left open. */
   readonly goesOn: boolean;
+  /** Whether a running turn accepts messages. */
+  readonly canSteer: boolean;
   readonly slot: TurnSlot;
   readonly supervised: SupervisedChild;
   readonly ports: { readonly clock: Clock; readonly random: Random; readonly log: Log };
@@ -114,6 +118,7 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
   return {
     goesOn: deps.goesOn,
     prompt,
+    ...(deps.canSteer ? { steer: (message) => steer(deps, message) } : {}),
     async cancel() {
       await running?.cancel();
     },
@@ -132,6 +137,16 @@ export function acpSession(deps: AcpSessionDeps): RuntimeSession {
       connection.close(new Error(RUNTIME_GONE));
     },
   };
+}
+
+async function steer(
+  { connection, sessionId, ports }: AcpSessionDeps,
+  message: SteerMessage,
+): Promise<void> {
+  await connection.agent.notify(STEER_METHOD, { sessionId, ...message }).catch((error) => {
+    // The program has ended; the message waits for the next process of the turn.
+    ports.log.info("message not passed to the turn", { reason: errorText(error) });
+  });
 }
 
 /** Lets the program store the conversation and end its servers, for at most `limitMs`. */

@@ -127,7 +127,7 @@ function translateUpdate(state: TurnState, update: Fields): readonly RuntimeUpda
     case "tool_call_update":
       return onCall(state, update);
     case "notice":
-      return [...closeMessage(state), ...summaryOf(update) ?? noticeOf(update)];
+      return [...closeMessage(state), ...ownNoticeOf(update) ?? noticeOf(update)];
     default:
       return [];
   }
@@ -325,18 +325,17 @@ function metaOf(update: Fields): {
   };
 }
 
-/** Reads a summary of the built-in runtime; undefined for any other notice. */
-function summaryOf({ _meta: all }: Fields): RuntimeUpdate[] | undefined {
-  const meta = isRecord(all) && isRecord(all.fleetctl) ? all.fleetctl.summary : undefined;
-  if (!isRecord(meta)) return undefined;
-  const { id, text, by } = meta;
-  if (typeof id !== "string" || typeof text !== "string") return undefined;
-  return [{
-    kind: "summary",
-    summaryId: id.slice(0, 64),
-    text: cutText(text, TURN_LIMITS.messageBytesMax).text,
-    by: by === "owner" ? "owner" : "model",
-  }];
+/** Reads what the built-in runtime reports in a notice; undefined for any other notice. */
+function ownNoticeOf({ _meta: all }: Fields): RuntimeUpdate[] | undefined {
+  const meta = isRecord(all) && isRecord(all.fleetctl) ? all.fleetctl : {};
+  const given = meta.summary ?? meta.steered;
+  if (!isRecord(given) || typeof given.id !== "string" || typeof given.text !== "string") {
+    return undefined;
+  }
+  const id = given.id.slice(0, 64);
+  const { text } = cutText(given.text, TURN_LIMITS.messageBytesMax);
+  if (meta.summary === undefined) return [{ kind: "steered", messageId: id, text }];
+  return [{ kind: "summary", summaryId: id, text, by: given.by === "owner" ? "owner" : "model" }];
 }
 
 function noticeOf(update: Fields): RuntimeUpdate[] {

@@ -63,6 +63,8 @@ export type RuntimeUpdate =
   /** An image, after the result of its call. */
   | { readonly kind: "image"; readonly callId?: string; readonly image: ProducedImage }
   | { readonly kind: "notice"; readonly text: string }
+  /** A message of the owner that the running turn has stored. */
+  | { readonly kind: "steered"; readonly messageId: string; readonly text: string }
   /** The summary that replaces the older part of the conversation for the model. */
   | {
     readonly kind: "summary";
@@ -77,6 +79,13 @@ export type RuntimeUpdate =
     /** The turn used more than this. */
     readonly isPartial?: true;
   };
+
+/** A message for the running turn; `id` is that of the turn that it would otherwise be. */
+export interface SteerMessage {
+  readonly turnId: string;
+  readonly id: string;
+  readonly text: string;
+}
 
 /** How a turn ended. `code` is stable, `reason` is for people. */
 export interface TurnOutcome {
@@ -101,6 +110,11 @@ export interface RuntimeSession {
     turn: Prompt,
     onUpdate: (update: RuntimeUpdate) => Promise<void>,
   ): Promise<TurnOutcome>;
+  /**
+   * Passes a message to the running turn. The update `steered` confirms it. Without it, the message
+   * did not become part of the turn. Absent when the program accepts none. Never rejects.
+   */
+  steer?(message: SteerMessage): Promise<void>;
   /** Asks the runtime to stop the running turn; its outcome is then `cancelled`. */
   cancel(): Promise<void>;
   /** Returns when the program last wrote something, by the monotonic clock. */

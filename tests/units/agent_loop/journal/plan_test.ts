@@ -56,6 +56,7 @@ const result = (call_id: string): SessionRecord => ({
   status: "completed",
   text: "done",
 });
+const STEER: SessionRecord = { type: "steer", at: 4, id: "t2", text: "and then" };
 const END: SessionRecord = { type: "end", at: 9, outcome: "completed" };
 
 for (
@@ -94,6 +95,7 @@ for (
     ["an end", [USER, says("hi", "stop"), END], MISSING, "ended"],
     ["an answer without calls", [USER, says("hi", "stop")], MISSING, "answered"],
     ["an answer that broke off", [USER, says("hi")], MISSING, "answered"],
+    ["a message after the answer", [USER, says("hi", "stop"), STEER], MISSING, "continue"],
     ["an open call", [USER, calls("c1")], parseJournal(HEADER + MARK, OWNER), "continue"],
     ["all results", [USER, calls("c1"), result("c1")], MISSING, "continue"],
     ["a later turn", [USER, END, { ...USER, turn_id: "t2" }], MISSING, "ended"],

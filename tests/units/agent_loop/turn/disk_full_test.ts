@@ -20,6 +20,7 @@ import { loadModel } from "units/agent_loop/model/provider.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { runTurn } from "units/agent_loop/turn/run_turn.ts";
+import { createInbox } from "units/agent_loop/turn/steering.ts";
 
 const HOME = "/home/ada";
 
@@ -147,6 +148,7 @@ async function scene(model: FakeModel) {
       images: [],
       sink: silentSink(),
       signal,
+      inbox: createInbox(),
       isEnding: () => false,
     });
   return { disk, run, made: () => made };

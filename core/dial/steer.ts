@@ -1,0 +1,21 @@
+/**
+ * The notification with which a dial unit passes a message to the running turn of the built-in
+ * runtime.
+ *
+ * @module
+ */
+
+import * as z from "zod";
+
+/** Its method; ACP reserves names with an underscore for extensions. */
+export const STEER_METHOD = "_fleetctl/steer";
+
+/** Its parameters. */
+export const steerNotification = z.object({
+  sessionId: z.string(),
+  /** The running turn. */
+  turnId: z.string(),
+  /** The turn that the message would otherwise be. */
+  id: z.string().min(1).max(64),
+  text: z.string(),
+});
