@@ -39,6 +39,8 @@ export function createTurnView(options: TurnViewOptions): TurnView {
   return new View(options);
 }
 
+const PLAN_STATUS = { pending: "pending", active: "in_progress", done: "completed" } as const;
+
 class View implements TurnView {
   readonly #options: TurnViewOptions;
   readonly #progress = createMessageProgress();
@@ -67,6 +69,8 @@ class View implements TurnView {
         const notice = EVENT_PAYLOADS.notice.safeParse(update.payload);
         return notice.success ? this.note(notice.data.text, "aside") : [];
       }
+      case "plan":
+        return this.#plan(update.payload);
       case "turn_steered":
         return this.note("A message was sent into the turn", "aside");
       case "summary": {
@@ -106,6 +110,18 @@ class View implements TurnView {
     const updates = this.#message(this.#progress.whole(message.data));
     const cut = message.data.cut_bytes;
     return cut === 0 ? updates : [...updates, ...this.note(`(${cut} bytes cut)`, "aside")];
+  }
+
+  #plan(payload: Readonly<Record<string, unknown>>): readonly SessionUpdate[] {
+    const plan = EVENT_PAYLOADS.plan.safeParse(payload);
+    if (!plan.success) return [];
+    this.#lastMessageId = undefined;
+    const entries = plan.data.entries.map(({ text, state }) => ({
+      content: text,
+      priority: "medium" as const,
+      status: PLAN_STATUS[state],
+    }));
+    return [{ sessionUpdate: "plan", entries }];
   }
 
   #message({ id, text }: MessageStep): readonly SessionUpdate[] {

@@ -53,6 +53,8 @@ export function printable(line: string): string {
   return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 }
 
+const PLAN_MARKS = { pending: "[ ]", active: "[>]", done: "[x]" } as const;
+
 /** Returns the line above a summary; `by` is who wrote it. */
 export function summaryTitle(by: string): string {
   return by === "owner" ? "The summary was changed" : "Earlier messages were summarised";
@@ -98,6 +100,13 @@ export function transcriptLines(
       ];
     case "notice":
       return indented(text(payload.text), "note: ");
+    case "plan": {
+      const { data } = EVENT_PAYLOADS.plan.safeParse(payload);
+      const entries = (data?.entries ?? []).map((entry) =>
+        `${PLAN_MARKS[entry.state]} ${entry.text}`
+      );
+      return entries.flatMap((entry) => indented(entry, "  "));
+    }
     case "turn_steered":
       return ["note: a message was sent into the turn", ...indented(text(payload.text), "  | ")];
     case "turn_ended":

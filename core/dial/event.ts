@@ -12,6 +12,7 @@ import { conversationName } from "core/dial/conversation.ts";
 import { IMAGE_TYPES } from "core/images/image.ts";
 import { FILE_LIMITS } from "core/limits/file.ts";
 import { IMAGE_LIMITS } from "core/limits/image.ts";
+import { PLAN_LIMITS, PLAN_STATES } from "core/limits/plan.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 
 /** Agent process states. `offline` is never sent: the gateway derives it. */
@@ -190,6 +191,13 @@ export const EVENT_PAYLOADS = {
   question_ended: z.object({
     question_id: questionId,
     state: z.enum(["delivered", "expired", "withdrawn"]),
+  }),
+  /** Agent: the todo list of the turn; it replaces the one before. */
+  plan: z.object({
+    entries: z.array(z.object({
+      text: z.string().max(PLAN_LIMITS.entryLengthMax),
+      state: z.enum(PLAN_STATES),
+    })).max(PLAN_LIMITS.entriesMax),
   }),
   /** Agent: the summary that replaces earlier messages for the model. */
   summary: z.object({

@@ -16,5 +16,6 @@ export function silentSink(): TurnSink {
     notice: done,
     summary: done,
     steered: done,
+    plan: done,
   };
 }

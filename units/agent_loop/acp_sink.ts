@@ -56,6 +56,15 @@ export function acpSink(client: AgentContext, sessionId: string): TurnSink {
         },
       }),
     notice: (severity, title) => send({ sessionUpdate: "notice", severity, title }),
+    plan: (entries) =>
+      send({
+        sessionUpdate: "plan",
+        entries: entries.map(({ text, state }) => ({
+          content: text,
+          priority: "medium",
+          status: PLAN_STATUS[state],
+        })),
+      }),
     steered: ({ id, text }) =>
       send({
         sessionUpdate: "notice",
@@ -73,6 +82,8 @@ export function acpSink(client: AgentContext, sessionId: string): TurnSink {
       }),
   };
 }
+
+const PLAN_STATUS = { pending: "pending", active: "in_progress", done: "completed" } as const;
 
 function mediaTypeOf(base64: string): string {
   const image = readBase64Image(base64);

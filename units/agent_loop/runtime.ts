@@ -29,6 +29,7 @@ import { createSpendCheck } from "units/agent_loop/spend_check.ts";
 import { builtInTools } from "units/agent_loop/tools/sandbox.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import { toolGate } from "units/agent_loop/tool_gate.ts";
+import { todoTool } from "units/agent_loop/tools/todo.ts";
 import { nameTools } from "units/agent_loop/tools/tool_set.ts";
 import type { ModelSource } from "units/agent_loop/turn/run_turn.ts";
 
@@ -106,6 +107,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
       const workspace = isInWorkspace ? { folder: cwd, home: options.home } : undefined;
       return nameTools([
         ...builtIns(folders),
+        todoTool(),
         ...more,
         ...pool.tools(),
       ]).map((tool) => gated(tool, workspace));

@@ -30,6 +30,8 @@ export function draftOf(
     }
     case "notice":
       return { kind: "notice", payload: { text: update.text } };
+    case "plan":
+      return { kind: "plan", payload: { entries: update.entries } };
     case "steered":
       return { kind: "turn_steered", payload: { from: update.messageId, text: update.text } };
     case "summary": {

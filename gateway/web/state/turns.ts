@@ -13,8 +13,8 @@ import {
 } from "gateway/web/state/truncations.ts";
 import type { QuestionForm, QuestionValues } from "core/questions/form.ts";
 import { type AnswerRow, answerRows, parseForm } from "gateway/web/state/questions.ts";
-import { summaryOf, type SummaryStep } from "gateway/web/state/summaries.ts";
-import { acceptsMessages, type SteerStep, steerStepOf } from "gateway/web/state/steering.ts";
+import { type ExtraStep, extraStepOf } from "gateway/web/state/extra_steps.ts";
+import { acceptsMessages } from "gateway/web/state/steering.ts";
 import { tokensOf, type TurnTokens } from "gateway/web/state/usage.ts";
 import { number, record, text, type WireEvent } from "gateway/web/state/wire.ts";
 
@@ -82,8 +82,7 @@ export type Step =
   | MessageStep
   | SentStep
   | NoticeStep
-  | SummaryStep
-  | SteerStep
+  | ExtraStep
   | QuestionStep
   | FoldStep;
 
@@ -260,9 +259,7 @@ function stepsOf(
     if (last === undefined || last.seq !== event.seq) continue;
     const step = last.kind === "question_asked"
       ? questionOf(last, group)
-      : last.kind === "summary"
-      ? summaryOf(last, group)
-      : stepOf(last, results, isEnded);
+      : extraStepOf(last, group) ?? stepOf(last, results, isEnded);
     if (step !== undefined) steps.push(step);
   }
   return steps;
@@ -278,8 +275,6 @@ function stepOf(
   switch (event.kind) {
     case "message":
       return { kind: "message", key, text: text(payload.text), cut: number(payload.cut_bytes) };
-    case "turn_steered":
-      return steerStepOf(event);
     case "notice":
       return { kind: "notice", key, text: text(payload.text) };
     case "agent_state":

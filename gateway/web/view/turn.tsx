@@ -20,6 +20,7 @@ import { LiveMarkdown, Markdown } from "gateway/web/view/markdown.tsx";
 import { Icon } from "gateway/web/view/icons.tsx";
 import { QuestionView } from "gateway/web/view/question_step.tsx";
 import { keepFocus } from "gateway/web/view/focus.ts";
+import { PlanList } from "gateway/web/view/plan_list.tsx";
 import { MessageState } from "gateway/web/view/send_now.tsx";
 import { SummaryRow } from "gateway/web/view/summary_row.tsx";
 import { Cut, ToolFold, ToolRow } from "gateway/web/view/tool_row.tsx";
@@ -150,6 +151,8 @@ function StepView({ step, agent }: { readonly step: Step; readonly agent: string
           <span class="faint">Message read:</span> {clean(headOf(step.text).head)}
         </p>
       );
+    case "plan":
+      return <PlanList step={step} />;
     case "summary":
       return <SummaryRow step={step} />;
     case "question":

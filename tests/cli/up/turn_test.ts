@@ -245,6 +245,13 @@ Deno.test("transcriptLines() prints a summary, and who wrote it", () => {
   assert.equal(lines("owner")[0], "note: The summary was changed");
 });
 
+Deno.test("transcriptLines() prints a todo list, and nothing for a list in another form", () => {
+  const lines = (payload: unknown) => transcriptLines("ada", { kind: "plan", data: { payload } });
+  const entries = [{ text: "read", state: "done" }, { text: "mend", state: "active" }];
+  assert.deepEqual(lines({ entries }), ["  [x] read", "  [>] mend"]);
+  assert.deepEqual(lines({ entries: "x" }), []);
+});
+
 Deno.test("transcriptLines() prints a message that was sent into a turn, on both turns", () => {
   const lines = (kind: string, payload: unknown) =>
     transcriptLines("ada", { kind, data: { payload } });

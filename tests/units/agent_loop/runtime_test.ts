@@ -24,7 +24,7 @@ Deno.test("runtime streams text as deltas and one whole message", async () => {
     assert.equal(request?.body.messages.at(-1).content, "say something");
     assert.deepEqual(
       request?.body.tools.map((tool: { function: { name: string } }) => tool.function.name),
-      ["bash", "read", "edit", "write", "remember"],
+      ["bash", "read", "edit", "write", "todo", "remember"],
     );
   });
 });

@@ -7,6 +7,7 @@
  */
 
 import * as z from "zod";
+import { PLAN_STATES } from "core/limits/plan.ts";
 import { defined } from "core/defined.ts";
 import { type MediaRef, mediaRefs } from "units/agent_loop/media/media.ts";
 
@@ -85,6 +86,12 @@ export const sessionRecord = z.discriminatedUnion("type", [
     outcome: z.enum(["completed", "cancelled", "failed", "interrupted"]),
     code: z.string().optional(),
     reason: z.string().optional(),
+  }),
+  /** The todo list; it replaces the one before. */
+  z.object({
+    type: z.literal("plan"),
+    at: z.number(),
+    entries: z.array(z.object({ text: z.string(), state: z.enum(PLAN_STATES) })),
   }),
   /** A message that the owner sent into the running turn. */
   z.object({ type: z.literal("steer"), at: z.number(), id: z.string(), text: z.string() }),
@@ -169,6 +176,7 @@ export function messagesOf(records: readonly SessionRecord[]): readonly Message[
   for (const record of records) {
     switch (record.type) {
       case "session":
+      case "plan":
       case "summary":
         break;
       case "user":

@@ -9,6 +9,7 @@
 import { refusal } from "core/errors.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files, Lock } from "core/ports/files.ts";
+import type { PlanEntry } from "core/limits/plan.ts";
 import type { Log } from "core/ports/log.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { parseJsonLine } from "core/text/json_lines.ts";
@@ -29,6 +30,8 @@ export interface Conversation {
   forgottenTurns(): number;
   /** The summary of what precedes `messages`. */
   summary(): SummaryRecord | undefined;
+  /** The current todo list; empty when there is none. */
+  plan(): readonly PlanEntry[];
   /** The records in memory: at least those of the running turn, and those of `messages`. */
   records(): readonly SessionRecord[];
   /** Index in `records` of the first one that is part of `messages`. */
@@ -135,11 +138,13 @@ function newestRecords(records: readonly SessionRecord[]): readonly SessionRecor
   const header: readonly SessionRecord[] = first?.type === "session"
     ? [{ ...first, forgotten_turns: (first.forgotten_turns ?? 0) + dropped }]
     : [];
-  const summary = records.slice(0, from).findLast((record) => record.type === "summary");
+  const older = records.slice(0, from);
+  const plan = older.findLast((record) => record.type === "plan");
+  const summary = older.findLast((record) => record.type === "summary");
   const isNewer = records.slice(from).some((record) => record.type === "summary");
   // Everything that it left visible before these turns is dropped.
   const kept = summary === undefined || isNewer ? [] : [{ ...summary, kept: 0 }];
-  return [...header, ...kept, ...records.slice(from)];
+  return [...header, ...plan === undefined ? [] : [plan], ...kept, ...records.slice(from)];
 }
 
 /** Whether the last turn has no end. */
@@ -188,6 +193,7 @@ function createView(loaded: readonly SessionRecord[]) {
   const records = [...loaded];
   let from = firstVisible(records);
   let summary = records.findLast((record) => record.type === "summary");
+  let plan = records.findLast((record) => record.type === "plan")?.entries ?? [];
   let forgotten = records[0]?.type === "session" ? records[0].forgotten_turns ?? 0 : 0;
   let messages: readonly Message[] | undefined;
   /** Frees hidden turns; the message of a turn that is visible in part stays. */
@@ -204,6 +210,7 @@ function createView(loaded: readonly SessionRecord[]) {
     messages: () => messages ??= messagesFrom(records, from),
     forgottenTurns: () => forgotten,
     summary: () => summary,
+    plan: () => plan,
     records: () => records,
     visibleFrom: () => from,
     forget(turns: number) {
@@ -221,6 +228,7 @@ function createView(loaded: readonly SessionRecord[]) {
     add(record: SessionRecord) {
       records.push(record);
       messages = undefined;
+      if (record.type === "plan") plan = record.entries;
       if (record.type !== "summary") return;
       summary = record;
       from = firstVisible(records);

@@ -6,6 +6,7 @@
  */
 
 import type { z } from "zod";
+import type { PlanEntry } from "core/limits/plan.ts";
 import { err, ok, type Result } from "core/result.ts";
 import type { ResultStatus } from "units/agent_loop/conversation/message.ts";
 import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
@@ -14,6 +15,8 @@ import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
 export interface ToolOutcome {
   readonly status: ResultStatus;
   readonly text: string;
+  /** The todo list that the call has written. */
+  readonly plan?: readonly PlanEntry[];
   /** Images of the result in base64, each named in the text. */
   readonly images?: readonly string[];
 }

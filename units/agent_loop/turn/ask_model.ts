@@ -21,6 +21,7 @@ import { attemptsMax, decideRetry } from "units/agent_loop/model/retry.ts";
 import type { StepAnswer } from "units/agent_loop/model/answer.ts";
 import { runStep, type ToolDeclaration } from "units/agent_loop/model/step.ts";
 import type { ModelSettings } from "units/agent_loop/settings.ts";
+import { printPlan } from "units/agent_loop/tools/todo.ts";
 import type { TurnSink } from "units/agent_loop/turn/sink.ts";
 
 /** Inputs of a request to the model. */
@@ -30,7 +31,7 @@ export interface Ask {
   readonly agent: string;
   readonly conversation: Pick<
     Conversation,
-    "messages" | "summary" | "forgottenTurns" | "forget"
+    "messages" | "summary" | "plan" | "forgottenTurns" | "forget"
   >;
   readonly media: MediaStore;
   readonly mediaMemory: MediaMemory;
@@ -114,6 +115,16 @@ export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAn
   }
 }
 
+/** What the model reads instead of the messages that it no longer sees. */
+function earlierText(conversation: Ask["conversation"]): string | undefined {
+  const summary = conversation.summary()?.text;
+  const plan = conversation.plan();
+  const isHidden = summary !== undefined || conversation.forgottenTurns() > 0;
+  if (!isHidden || !plan.some(({ state }) => state !== "done")) return summary;
+  const list = `Your todo list, as you last wrote it:\n${printPlan(plan)}`;
+  return summary === undefined ? list : `${summary}\n\n${list}`;
+}
+
 async function askOnce(
   ask: Ask,
   ports: AskPorts,
@@ -130,7 +141,7 @@ async function askOnce(
   const fitted = fitHistory(showMedia(conversation.messages(), rules), {
     budgetTokens: state.budget,
     forgottenTurns: forgotten,
-    summary: conversation.summary()?.text,
+    summary: earlierText(conversation),
   });
   if (fitted.droppedTurns > forgotten) {
     const count = fitted.droppedTurns - forgotten;

@@ -18,7 +18,7 @@ export function printInstructions(facts: InstructionFacts): string {
     `You are ${facts.agent}, a long-lived agent that works for its owner on a Linux host.`,
     `Your working folder is ${facts.cwd} and your home is ${facts.home}.`,
     "",
-    "The tools bash, read, edit, write, skill and remember are built in; " +
+    "The tools bash, read, edit, write, todo, skill and remember are built in; " +
     "all others come from MCP servers.",
     "Find out instead of guessing: read files before you change them, check results of commands.",
     "Tool output can be shortened in the middle, and old output is shortened or left out later; " +

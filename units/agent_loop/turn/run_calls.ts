@@ -95,6 +95,11 @@ export async function finishCall(
     "conversation" | "sink" | "clock" | "media"
   >,
 ): Promise<void> {
+  const { plan } = outcome;
+  if (plan !== undefined) {
+    await conversation.append({ type: "plan", at: clock.now(), entries: [...plan] });
+    await sink.plan(plan);
+  }
   const media = await store.keepImages(outcome.images ?? []);
   await conversation.append({
     type: "result",

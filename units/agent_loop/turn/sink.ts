@@ -5,6 +5,7 @@
  */
 
 import type { SteerRecord, SummaryRecord } from "units/agent_loop/conversation/message.ts";
+import type { PlanEntry } from "core/limits/plan.ts";
 import type { StepFinish } from "units/agent_loop/model/answer.ts";
 import type { Tool, ToolOutcome } from "units/agent_loop/tools/tool.ts";
 import type { TurnTokens } from "units/agent_loop/turn/turn_tokens.ts";
@@ -23,6 +24,8 @@ export interface TurnSink {
   callStarted(call: ReportedCall): Promise<void>;
   callEnded(call: ReportedCall, outcome: ToolOutcome, durationMs: number): Promise<void>;
   notice(severity: "info" | "warning", text: string): Promise<void>;
+  /** Reports the todo list. */
+  plan(entries: readonly PlanEntry[]): Promise<void>;
   /** Reports a stored message that the owner sent into the turn. */
   steered(record: SteerRecord): Promise<void>;
   /** Reports a stored summary of earlier messages. */

@@ -161,6 +161,7 @@ async function requestSummary(
     conversation: {
       messages: () => [{ role: "user", text }],
       summary: () => undefined,
+      plan: () => [],
       forgottenTurns: () => 0,
       forget: () => {},
     },

@@ -12,6 +12,7 @@ import { TURN_LIMITS } from "core/limits/turn.ts";
 import type { Clock } from "core/ports/clock.ts";
 import { byteLength, cutMiddle, cutText } from "core/text/cut_text.ts";
 import { imageWords, readBase64Image } from "core/images/image.ts";
+import { planOf } from "units/dial/runtimes/acp_plan.ts";
 import type { ProducedImage, RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 import { mcpToolOf } from "units/dial/runtimes/mcp_tool_name.ts";
 import { isRecord } from "core/text/json_object.ts";
@@ -126,6 +127,8 @@ function translateUpdate(state: TurnState, update: Fields): readonly RuntimeUpda
     case "tool_call":
     case "tool_call_update":
       return onCall(state, update);
+    case "plan":
+      return [...closeMessage(state), ...planOf(update)];
     case "notice":
       return [...closeMessage(state), ...ownNoticeOf(update) ?? noticeOf(update)];
     default:

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { PlanEntry } from "core/limits/plan.ts";
 import type { ImageInfo, ImageType } from "core/images/image.ts";
 
 /** Tokens of one model in one turn. A token is counted in one of the four fields. */
@@ -63,6 +64,8 @@ export type RuntimeUpdate =
   /** An image, after the result of its call. */
   | { readonly kind: "image"; readonly callId?: string; readonly image: ProducedImage }
   | { readonly kind: "notice"; readonly text: string }
+  /** The todo list of the turn, within `PLAN_LIMITS`; it replaces the one before. */
+  | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }
   /** A message of the owner that the running turn has stored. */
   | { readonly kind: "steered"; readonly messageId: string; readonly text: string }
   /** The summary that replaces the older part of the conversation for the model. */

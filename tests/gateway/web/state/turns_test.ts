@@ -251,3 +251,15 @@ Deno.test("a summary is a step, which only the default conversation can edit", (
   const { key: __, ...otherShown } = other?.steps[0] ?? {};
   assert.deepEqual(otherShown, { ...step, isEditable: false });
 });
+
+Deno.test("the last todo list of a turn is shown, and an empty one removes it", () => {
+  const plan = (...entries: readonly unknown[]) => event("plan", { entries });
+  const first = plan({ text: "a", state: "active" });
+  const steps = (...events: WireEvent[]) => turnsOf([asked(), ...events])[0]?.steps;
+  assert.deepEqual(steps(first, plan({ text: "a", state: "done" }, { text: "b", state: "?" })), [{
+    kind: "plan",
+    key: "plan",
+    entries: [{ text: "a", state: "done" }, { text: "b", state: "pending" }],
+  }]);
+  assert.deepEqual(steps(first, plan()), []);
+});
