@@ -1,5 +1,5 @@
 /**
- * The notification with which a dial unit passes a message to the running turn of the built-in
+ * The request with which a dial unit passes a message to the running turn of the built-in
  * runtime.
  *
  * @module
@@ -11,7 +11,7 @@ import * as z from "zod";
 export const STEER_METHOD = "_fleetctl/steer";
 
 /** Its parameters. */
-export const steerNotification = z.object({
+export const steerRequest = z.object({
   sessionId: z.string(),
   /** The running turn. */
   turnId: z.string(),

@@ -18,7 +18,7 @@ import {
   RequestError,
 } from "@agentclientprotocol/sdk";
 import type { Result } from "core/result.ts";
-import { STEER_METHOD, steerNotification } from "core/dial/steer.ts";
+import { STEER_METHOD, steerRequest } from "core/dial/steer.ts";
 import { promptImages } from "units/agent_loop/media/prompt_images.ts";
 import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
@@ -97,11 +97,10 @@ function serveTurns(app: AgentApp, sessions: Sessions, greeting: string | undefi
     methods.agent.session.cancel,
     ({ params }) => sessions.cancel(params.sessionId),
   );
-  app.onNotification(
-    STEER_METHOD,
-    steerNotification,
-    ({ params }) => sessions.steer(params.sessionId, params.turnId, params),
-  );
+  app.onRequest(STEER_METHOD, steerRequest, ({ params }) => {
+    sessions.steer(params.sessionId, params.turnId, params);
+    return {};
+  });
 }
 
 async function answerPrompt(

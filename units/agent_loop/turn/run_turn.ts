@@ -148,7 +148,7 @@ async function runSteps(
     const { finish, badCalls } = answer.value;
     const called = callsOf(parts);
     if (finish !== "tool-calls" && called.length === 0) {
-      if (finish === "stop" && !input.inbox.isEmpty()) continue;
+      if (finish === "stop" && await takeSteers(input.inbox, calls) > 0) continue;
       if (parts.length === 0 && finish === "stop") {
         await sink.notice("info", "The model gave an empty answer");
       }

@@ -21,7 +21,6 @@ export interface SteerMessage {
 export interface SteerInbox {
   /** Adds a message; a repeated one and a command are ignored. */
   add(message: SteerMessage): void;
-  readonly isEmpty: () => boolean;
   /** Takes the oldest message. */
   take(): SteerMessage | undefined;
 }
@@ -35,12 +34,11 @@ export function createInbox(): SteerInbox {
       // A command is a turn by itself.
       if (!isKnown && parseCommand(message.text) === undefined) waiting.push(message);
     },
-    isEmpty: () => waiting.length === 0,
     take: () => waiting.shift(),
   };
 }
 
-/** Stores and reports the waiting messages, each once. */
+/** Stores and reports the waiting messages, each once; returns how many were new. */
 export async function takeSteers(
   inbox: SteerInbox,
   { conversation, sink, clock }: {
@@ -48,7 +46,8 @@ export async function takeSteers(
     readonly sink: TurnSink;
     readonly clock: Pick<Clock, "now">;
   },
-): Promise<void> {
+): Promise<number> {
+  let taken = 0;
   for (let message = inbox.take(); message !== undefined; message = inbox.take()) {
     const { id, text } = message;
     const known = conversation.records().find((each) => each.type === "steer" && each.id === id);
@@ -56,5 +55,7 @@ export async function takeSteers(
     const record = { type: "steer" as const, at: clock.now(), id, text };
     await conversation.append(record);
     await sink.steered(record);
+    taken++;
   }
+  return taken;
 }

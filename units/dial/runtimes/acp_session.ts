@@ -143,7 +143,7 @@ async function steer(
   { connection, sessionId, ports }: AcpSessionDeps,
   message: SteerMessage,
 ): Promise<void> {
-  await connection.agent.notify(STEER_METHOD, { sessionId, ...message }).catch((error) => {
+  await connection.agent.request(STEER_METHOD, { sessionId, ...message }).catch((error) => {
     // The program has ended; the message waits for the next process of the turn.
     ports.log.info("message not passed to the turn", { reason: errorText(error) });
   });

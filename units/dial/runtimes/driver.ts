@@ -114,8 +114,9 @@ export interface RuntimeSession {
     onUpdate: (update: RuntimeUpdate) => Promise<void>,
   ): Promise<TurnOutcome>;
   /**
-   * Passes a message to the running turn. The update `steered` confirms it. Without it, the message
-   * did not become part of the turn. Absent when the program accepts none. Never rejects.
+   * Passes a message to the running turn; resolves when the program has received it. The update
+   * `steered` confirms it. Without it, the message did not become part of the turn. Absent when the
+   * program accepts none. Never rejects.
    */
   steer?(message: SteerMessage): Promise<void>;
   /** Asks the runtime to stop the running turn; its outcome is then `cancelled`. */
