@@ -55,6 +55,8 @@ export interface AgentRecord {
   readonly workspace?: string;
   /** What it asks about before it uses a built-in tool; absent means its runtime's default. */
   readonly ask?: AskMode;
+  /** How long a person has to decide about a call, such as `8h`; absent means 24 hours. */
+  readonly askTime?: string;
   /** Whether each new conversation gets a git worktree; absent means no. */
   readonly worktrees?: YesOrNo;
   /** Set-up script of a new worktree, relative to its root; absent means none. */

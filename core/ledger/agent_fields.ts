@@ -7,6 +7,7 @@
  */
 
 import { type AgentRecord, ASK_MODES, SANDBOX_MODES, YES_OR_NO } from "core/ledger/agent.ts";
+import { askTimeRule } from "core/ledger/ask_time.ts";
 import { nameFault, parseEmail, parseHostName, parseObjectId } from "core/names.ts";
 import type { Result } from "core/result.ts";
 import { SANDBOX_NETWORKS } from "core/sandbox/command_sandbox.ts";
@@ -49,6 +50,7 @@ export const TEXT_FIELDS: { readonly [F in TextFieldName]: TextField } = {
   runOn: { key: "run_on", ...name(parseHostName) },
   workspace: { key: "workspace", rule: workspaceRule },
   ask: { key: "ask", rule: choiceRule(ASK_MODES) },
+  askTime: { key: "ask_time", rule: askTimeRule },
   worktrees: { key: "worktrees", rule: choiceRule(YES_OR_NO) },
   setup: { key: "setup", rule: setupRule },
   ceiling: { key: "ceiling", rule: ceilingRule, normal: normalCeiling },

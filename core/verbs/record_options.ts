@@ -30,6 +30,13 @@ export const ASK_OPTION: Option = {
   summary: "Which built-in tools ask a person first: changes, outside or never",
 };
 
+/** How long a person has to decide about its calls. */
+export const ASK_TIME_OPTION: Option = {
+  name: "ask-time",
+  value: "DURATION",
+  summary: "How long a person has to decide about a call, such as 8h (default 24h)",
+};
+
 /** Worktrees of its conversations. */
 export const WORKTREE_OPTIONS: readonly Option[] = [
   {

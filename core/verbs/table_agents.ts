@@ -7,6 +7,7 @@
 import { LISTS_OF_AGENTS } from "core/verbs/list_verb.ts";
 import {
   ASK_OPTION,
+  ASK_TIME_OPTION,
   CEILING_OPTION,
   LIMIT_OPTIONS,
   OWNER_OPTIONS,
@@ -36,6 +37,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       { name: "login", summary: "Give the user-email a login, with a password that is shown once" },
       WORKSPACE_OPTION,
       ASK_OPTION,
+      ASK_TIME_OPTION,
       ...WORKTREE_OPTIONS,
       CEILING_OPTION,
       ...SANDBOX_OPTIONS,
@@ -198,6 +200,7 @@ export const AGENT_VERBS: readonly Verb[] = [
       { name: "model", value: "model", summary: "Model; empty for the runtime's own" },
       { ...WORKSPACE_OPTION, summary: `${WORKSPACE_OPTION.summary}; empty for the default` },
       { ...ASK_OPTION, summary: `${ASK_OPTION.summary}; empty for the runtime's default` },
+      ASK_TIME_OPTION,
       ...WORKTREE_OPTIONS,
       { ...CEILING_OPTION, summary: `${CEILING_OPTION.summary}; empty for none` },
       ...SANDBOX_OPTIONS,

@@ -97,6 +97,7 @@ function rowsOf(
     ["runs on", agent.runOn ?? "every host"],
     ["workspace", workspace],
     ["asks", agent.ask ?? (ask === undefined ? undefined : `${ask} (default of its runtime)`)],
+    ["asks for", agent.askTime],
     ["worktrees", worktreesText(agent)],
     ["ceiling", agent.ceiling],
     ["sandbox", sandboxText(agent, state)],

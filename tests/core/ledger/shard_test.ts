@@ -32,6 +32,7 @@ model: vendor/model-4.1:free
 run_on: Atlas
 workspace: ~/ws
 ask: outside
+ask_time: 8h
 worktrees: yes
 setup: bin/setup
 ceiling: day=5usd
@@ -60,6 +61,7 @@ dial_keys: [${KEY}]
       runOn: "atlas",
       workspace: "~/ws",
       ask: "outside",
+      askTime: "8h",
       worktrees: "yes",
       setup: "bin/setup",
       ceiling: "day=5usd",
@@ -122,8 +124,8 @@ const FAULTS: readonly { name: string; text: string; want: readonly string[] }[]
     text: `${HEAD}user-email: a@b.org\ntools:\n  git: true\n`,
     want: [
       `${FILE}:3: user-email: unknown key, must be one of name, channel, user_email, owner_aad, ` +
-      "owner_email, runtime, provider, model, run_on, workspace, ask, worktrees, setup, ceiling, " +
-      "sandbox, sandbox_network, persona, " +
+      "owner_email, runtime, provider, model, run_on, workspace, ask, ask_time, worktrees, " +
+      "setup, ceiling, sandbox, sandbox_network, persona, " +
       "admin, tools, limits, created, stopped, dial_keys",
       `${FILE}:5: tools.git: unknown key, must be one of add, remove`,
     ],

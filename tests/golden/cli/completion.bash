@@ -7,7 +7,7 @@ _fleetctl_at() {
     "access explain") next=""; options="--json --as --help" ;;
     "acp") next=""; options="--json --as --help" ;;
     "agents") next="add key list model remove restart set show start stop"; options="--json --as --help" ;;
-    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --login --workspace --ask --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --dry-run --json --as --help" ;;
+    "agents add") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --login --workspace --ask --ask-time --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --dry-run --json --as --help" ;;
     "agents key") next="enroll list revoke"; options="--json --as --help" ;;
     "agents key enroll") next=""; options="--first --json --as --help" ;;
     "agents key list") next=""; options="--json --as --help" ;;
@@ -18,7 +18,7 @@ _fleetctl_at() {
     "agents model show") next=""; options="--json --as --help" ;;
     "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
-    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --json --as --help" ;;
+    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --ask-time --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --json --as --help" ;;
     "agents show") next=""; options="--json --as --help" ;;
     "agents start") next=""; options="--json --as --help" ;;
     "agents stop") next=""; options="--json --as --help" ;;

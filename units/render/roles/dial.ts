@@ -6,6 +6,7 @@
  */
 
 import type { AgentRecord } from "core/ledger/agent.ts";
+import { askSecondsOf } from "core/ledger/ask_time.ts";
 import type { Paths } from "core/paths.ts";
 import type { Unit } from "core/text/unit_file.ts";
 import { quoteAssignment } from "core/text/quote.ts";
@@ -32,31 +33,7 @@ export interface DialContext {
 export function renderDial(agent: AgentRecord, context: DialContext): Unit {
   const { paths } = context;
   const home = paths.home(agent.name);
-  const variables: readonly (readonly [string, string | undefined])[] = [
-    ["FLEETCTL_ROOT", paths.root],
-    ["FLEETCTL_AGENT", agent.name],
-    ["FLEETCTL_RUNTIME", agent.runtime],
-    ["FLEETCTL_PROVIDER", agent.provider],
-    ["FLEETCTL_MODEL", agent.model],
-    ["FLEETCTL_WORKSPACE", context.workspace],
-    ["FLEETCTL_PROJECT", context.project],
-    ["FLEETCTL_ASK", agent.ask],
-    ["FLEETCTL_WORKTREES", agent.worktrees],
-    ["FLEETCTL_SETUP", agent.setup],
-    ["FLEETCTL_CEILING", agent.ceiling],
-    ...(agent.sandbox === "on"
-      ? [
-        ["FLEETCTL_SANDBOX", context.workspace] as const,
-        ["FLEETCTL_SANDBOX_NETWORK", agent.sandboxNetwork] as const,
-      ]
-      : []),
-    ["FLEETCTL_PERSONA", agent.persona],
-    ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
-    ["HOME", home],
-    ["PATH", PROGRAM_PATH],
-    ["DENO_DIR", `${home}/.cache/fleetctl/deno`],
-    ...Object.entries(context.settings),
-  ];
+  const variables = variablesOf(agent, context);
   return {
     name: dialUnit(agent.name),
     sections: [
@@ -98,4 +75,39 @@ export function renderDial(agent: AgentRecord, context: DialContext): Unit {
       { name: "Install", entries: [{ key: "WantedBy", value: "multi-user.target" }] },
     ],
   };
+}
+
+/** The environment of the unit; a variable without a value is not set. */
+function variablesOf(
+  agent: AgentRecord,
+  context: DialContext,
+): readonly (readonly [string, string | undefined])[] {
+  const { paths } = context;
+  const home = paths.home(agent.name);
+  return [
+    ["FLEETCTL_ROOT", paths.root],
+    ["FLEETCTL_AGENT", agent.name],
+    ["FLEETCTL_RUNTIME", agent.runtime],
+    ["FLEETCTL_PROVIDER", agent.provider],
+    ["FLEETCTL_MODEL", agent.model],
+    ["FLEETCTL_WORKSPACE", context.workspace],
+    ["FLEETCTL_PROJECT", context.project],
+    ["FLEETCTL_ASK", agent.ask],
+    ["FLEETCTL_ASK_SECONDS", askSecondsOf(agent.askTime ?? "")?.toString()],
+    ["FLEETCTL_WORKTREES", agent.worktrees],
+    ["FLEETCTL_SETUP", agent.setup],
+    ["FLEETCTL_CEILING", agent.ceiling],
+    ...(agent.sandbox === "on"
+      ? [
+        ["FLEETCTL_SANDBOX", context.workspace] as const,
+        ["FLEETCTL_SANDBOX_NETWORK", agent.sandboxNetwork] as const,
+      ]
+      : []),
+    ["FLEETCTL_PERSONA", agent.persona],
+    ["FLEETCTL_PERMISSIONS", paths.agentPermissions(agent.name)],
+    ["HOME", home],
+    ["PATH", PROGRAM_PATH],
+    ["DENO_DIR", `${home}/.cache/fleetctl/deno`],
+    ...Object.entries(context.settings),
+  ];
 }
