@@ -155,6 +155,7 @@ Deno.test("cli/help/main.ts loads the verb table and help alone, by import() too
     "core/verbs/invocation.ts",
     "core/verbs/list_verb.ts",
     "core/verbs/nearest.ts",
+    "core/verbs/record_options.ts",
     "core/verbs/table.ts",
     "core/verbs/table_agents.ts",
     "core/verbs/table_approvals.ts",
