@@ -8,7 +8,7 @@
 
 import assert from "node:assert/strict";
 import { defined } from "core/defined.ts";
-import type { Child, Processes, ProcessSpec } from "core/ports/processes.ts";
+import type { Child, Processes, ProcessExit, ProcessSpec } from "core/ports/processes.ts";
 import { systemProcesses } from "core/os/processes.ts";
 
 /** A running host. */
@@ -85,8 +85,38 @@ const JOURNAL_LINES = 150;
 /** Exit code of the launcher when the host inside requests a reboot. */
 const REBOOT_CODE = 133;
 
-/** Moves itself into a separate control group, which PID 1 inside needs, and boots. */
+const CLEAN = `
+umount "$1/root"; umount "$1"; rmdir "$1"
+cd /sys/fs/cgroup
+for folder in systemd unified . memory pids; do
+  [ -d "$folder/$2" ] && find "$folder/$2" -depth -type d -exec rmdir {} +
+done
+true
+`;
+
+/**
+ * Moves itself into a separate control group, which PID 1 inside needs, and boots. A watcher reads
+ * the launcher's stdin. It ends when the process that runs the tests ends, even by a kill; the
+ * watcher then ends the host and removes what it leaves behind.
+ */
 const BOOT = `
+# A shell gives a background command no stdin, so the watcher reads another descriptor.
+exec 3<&0 < /dev/null
+(
+  exec > /dev/null 2>&1
+  cat <&3
+  grep -qF -- "$2" "/proc/$$/cmdline" || exit 0
+  set -- "\${1%/root}" "$2"
+  cd /sys/fs/cgroup
+  # PID 1 inside does not end with its launcher, and its processes take a moment to end.
+  for try in $(seq 100); do
+    find . -path "*/$2/*" -name cgroup.procs -exec cat {} + | xargs -r kill -s KILL
+    ${CLEAN}
+    [ -e "$1" ] || find . -maxdepth 2 -name "$2" | grep -q . || break
+    sleep 0.1
+  done
+) &
+exec 3<&-
 [ "$6" = controllers ] && more="/sys/fs/cgroup/memory /sys/fs/cgroup/pids"
 for folder in /sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup $more; do
   [ -e "$folder/cgroup.procs" ] || continue
@@ -105,15 +135,6 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/r
 : > "$1/root/etc/machine-id"
 rm -f "$1/root/etc/hostname"
 rm -f "$1"/root/etc/systemd/system/*.wants/*
-`;
-
-const CLEAN = `
-umount "$1/root"; umount "$1"; rmdir "$1"
-cd /sys/fs/cgroup
-for folder in systemd unified . memory pids; do
-  [ -d "$folder/$2" ] && find "$folder/$2" -depth -type d -exec rmdir {} +
-done
-true
 `;
 
 /**
@@ -156,8 +177,7 @@ export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
   const stop = async () => {
     if (boot !== undefined) {
       await shell(processes, 'kill -s RTMIN+4 "$1" || true', [String(boot.leader)]);
-      await boot.launcher.exited;
-      await boot.output;
+      await ended(boot);
     }
     await shell(processes, CLEAN, [folder, machine]);
   };
@@ -181,17 +201,15 @@ export async function bootHost(options: BootOptions = {}): Promise<BootedHost> {
     reboot: async () => {
       const before = boot;
       await inside.run({ command: "systemctl", args: ["reboot"], env: { PATH } });
-      const ended = await before?.launcher.exited;
-      await before?.output;
+      const exit = await ended(before);
       boot = undefined;
-      assert.equal(ended?.code, REBOOT_CODE, "the host was to boot again");
+      assert.equal(exit?.code, REBOOT_CODE, "the host was to boot again");
       await start();
     },
     crash: async () => {
       const before = boot;
       await shell(processes, 'kill -s KILL "$1"', [String(before?.leader)]);
-      await before?.launcher.exited;
-      await before?.output;
+      await ended(before);
       boot = undefined;
       await start();
     },
@@ -241,7 +259,6 @@ async function launch(processes: Processes, words: readonly string[]): Promise<B
     env: { PATH },
     group: true,
   });
-  await launcher.stdin.close();
   const output = Promise.all(
     [launcher.stdout, launcher.stderr].map((stream) =>
       new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).text()
@@ -251,10 +268,17 @@ async function launch(processes: Processes, words: readonly string[]): Promise<B
     return { launcher, output, leader: await findLeader(processes, launcher.pid) };
   } catch (thrown) {
     launcher.kill("SIGKILL");
-    await launcher.exited;
-    await output;
+    await ended({ launcher, output });
     throw thrown;
   }
+}
+
+/** Waits until a launcher has ended, and ends its watcher. */
+async function ended(boot: Omit<Boot, "leader"> | undefined): Promise<ProcessExit | undefined> {
+  const exit = await boot?.launcher.exited;
+  await boot?.launcher.stdin.close();
+  await boot?.output;
+  return exit;
 }
 
 /**
