@@ -212,7 +212,7 @@ Deno.test("translate() passes notices on, and skips unknown updates", () => {
   assert.deepEqual(
     translate([
       { sessionUpdate: "notice", severity: "info", title: "Note", description: "more" },
-      { sessionUpdate: "plan", entries: [] },
+      { sessionUpdate: "available_commands_update", availableCommands: [] },
       { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "hm" } },
       null,
       7,
