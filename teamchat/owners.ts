@@ -6,14 +6,13 @@
  * @module
  */
 
-import { errorText } from "core/errors.ts";
-import { fileVersion } from "core/files/file_stat.ts";
+import { type FollowedFile, followFile } from "core/files/followed_file.ts";
 import { teamsAgentsType } from "core/ledger/maps.ts";
-import { DIAL_LIMITS } from "core/limits/dial.ts";
 import { type AgentName, type ObjectId, parseObjectId } from "core/names.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Files } from "core/ports/files.ts";
 import type { Log } from "core/ports/log.ts";
+import { err, ok, type Result } from "core/result.ts";
 import type { Activity } from "core/teamchat/activity.ts";
 
 /** The current owners. */
@@ -63,22 +62,23 @@ class WatchedOwners implements Owners {
   readonly #deps: OwnersDeps;
   /** Abort controllers by owner, for owners that were queried. */
   readonly #gone = new Map<string, AbortController>();
-  #version: string | undefined;
-  #text: string | undefined;
-  #fault = "";
-  #underWay: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
-  #isClosed = false;
-  #cancel = () => {};
+  readonly #file: FollowedFile | undefined;
 
   constructor(deps: OwnersDeps) {
     this.#deps = deps;
     this.map = new Map(deps.agents);
-    if (deps.path !== undefined) this.#arm();
+    const { path, files, clock, log } = deps;
+    this.#file = path === undefined ? undefined : followFile({
+      path,
+      files,
+      clock,
+      read: (text) => this.#read(text),
+      onFault: (fault) => log.error("owners not read", { path, error: fault }),
+    });
   }
 
   isDamaged(): boolean {
-    return this.#fault !== "";
+    return this.#file?.isDamaged() ?? false;
   }
 
   gone(owner: string, agent: string): AbortSignal {
@@ -88,50 +88,24 @@ class WatchedOwners implements Owners {
     return known.signal;
   }
 
-  /** A check in flight may have begun before a change, so each call waits for a later check. */
-  refresh(): Promise<void> {
-    const { path } = this.#deps;
-    if (path === undefined || this.#isClosed) return Promise.resolve();
-    this.#next ??= (async () => {
-      await this.#underWay;
-      this.#next = undefined;
-      this.#underWay = this.#refreshNow(path).catch((thrown) => this.#refuse(errorText(thrown)));
-      await this.#underWay;
-    })();
-    return this.#next;
+  async refresh(): Promise<void> {
+    await this.#file?.refresh();
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#cancel();
+    this.#file?.close();
   }
 
-  #arm(): void {
-    this.#cancel = this.#deps.clock.after(DIAL_LIMITS.keyFilePollMs, async () => {
-      await this.refresh();
-      if (!this.#isClosed) this.#arm();
-    });
-  }
-
-  async #refreshNow(path: string): Promise<void> {
-    const { files, clock } = this.#deps;
-    const stat = await files.stat(path);
-    const version = fileVersion(stat, clock.now(), DIAL_LIMITS.keyFileSettledMs);
-    if (version !== undefined && version === this.#version) return;
-    const text = stat === undefined ? undefined : await files.readText(path);
-    this.#version = version;
-    if (text === undefined) return this.#refuse("there is no such file");
-    if (text === this.#text || this.#isClosed) return;
+  #read(text: string): Result<void, string> {
     const type = teamsAgentsType();
     const read = type.parse(text.trim());
-    if (!read.ok) return this.#refuse(read.error || type.wanted || "it contains no owners");
-    this.#text = text;
+    if (!read.ok) return err(read.error || type.wanted || "it contains no owners");
     this.#take(read.value);
+    return ok(undefined);
   }
 
   #take(next: ReadonlyMap<ObjectId, AgentName>): void {
     const { log, onChange } = this.#deps;
-    this.#fault = "";
     const gone = [...this.map].filter(([owner, agent]) => next.get(owner) !== agent);
     const added = [...next].filter(([owner, agent]) => this.map.get(owner) !== agent);
     if (gone.length === 0 && added.length === 0) return;
@@ -143,14 +117,5 @@ class WatchedOwners implements Owners {
     }
     log.info("owners changed", { owners: next.size, gone: gone.length, added: added.length });
     onChange?.(new Set(gone.map(([, agent]) => agent)));
-  }
-
-  #refuse(fault: string): void {
-    if (fault !== this.#fault) {
-      this.#deps.log.error("owners not read", { path: this.#deps.path, error: fault });
-    }
-    this.#fault = fault;
-    // Read the file again once it is readable, even if its text is unchanged.
-    this.#text = undefined;
   }
 }
