@@ -14,74 +14,10 @@ import { createMetrics } from "gateway/metrics.ts";
 import { createHub } from "gateway/transcript/hub.ts";
 import { openGatewayStore } from "gateway/transcript/store.ts";
 import { memoryHost } from "tests/fakes/host.ts";
-import {
-  gatewayTest as test,
-  registerBare,
-  type TestGateway,
-} from "tests/support/gateway_fixture.ts";
+import { openSse, sseReader } from "tests/gateway/cockpit/sse_reader.ts";
+import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
-
-interface SseEvent {
-  readonly id: string | undefined;
-  readonly event: string;
-  // deno-lint-ignore no-explicit-any -- payloads are checked field by field
-  readonly data: any;
-}
-
-/** Reads events from a body, one at a time. */
-function reader(body: ReadableStream<Uint8Array> | null) {
-  assert.ok(body);
-  const source = body.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  const parse = (block: string): SseEvent | undefined => {
-    const fields = new Map(
-      block.split("\n").filter((line) => !line.startsWith(":")).map((line) => {
-        const colon = line.indexOf(": ");
-        return [line.slice(0, colon), line.slice(colon + 2)] as const;
-      }),
-    );
-    const [event, data] = [fields.get("event"), fields.get("data")];
-    if (event === undefined || data === undefined) return undefined;
-    return { id: fields.get("id"), event, data: JSON.parse(data) };
-  };
-  const next = async (): Promise<SseEvent | undefined> => {
-    while (true) {
-      const end = text.indexOf("\n\n");
-      if (end >= 0) {
-        const found = parse(text.slice(0, end));
-        text = text.slice(end + 2);
-        if (found !== undefined) return found;
-        continue;
-      }
-      const { value, done } = await source.read();
-      if (done) return undefined;
-      text += decoder.decode(value, { stream: true });
-    }
-  };
-  return {
-    next,
-    until: async (event: string): Promise<SseEvent> => {
-      for (let found = await next(); found !== undefined; found = await next()) {
-        if (found.event === event) return found;
-      }
-      throw new Error(`the stream ended before ${event}`);
-    },
-    cancel: () => source.cancel(),
-  };
-}
-
-async function open(running: TestGateway, path: string, headers: Record<string, string> = {}) {
-  const response = await fetch(`${running.cockpitUrl}${path}`, {
-    headers: { "x-user-email": "mia@example.org", ...headers },
-  });
-  assert.equal(response.status, 200);
-  assert.equal(response.headers.get("content-type"), "text/event-stream");
-  assert.equal(response.headers.get("x-accel-buffering"), "no");
-  assert.match(response.headers.get("cache-control") ?? "", /no-transform/);
-  return reader(response.body);
-}
 
 const notice = (seq: number) => ({
   type: "event",
@@ -90,7 +26,7 @@ const notice = (seq: number) => ({
 
 test("a stream resumes after any id without loss or duplicates", async (running) => {
   const agent = await registerBare(running.dialUrl, { epoch: "e" });
-  const stream = await open(running, "/events?topics=transcript:mia");
+  const stream = await openSse(running, "/events?topics=transcript:mia");
   const first = await stream.until("hello");
   for (let seq = 1; seq <= 5; seq++) agent.send(notice(seq));
   const ids: string[] = [];
@@ -98,12 +34,12 @@ test("a stream resumes after any id without loss or duplicates", async (running)
   await stream.cancel();
   assert.equal(new Set(ids).size, 5);
   for (const [index, id] of [first.id ?? "", ...ids].entries()) {
-    const again = await open(running, "/events?topics=transcript:mia", { "last-event-id": id });
+    const again = await openSse(running, "/events?topics=transcript:mia", { "last-event-id": id });
     for (let seq = index + 1; seq <= 5; seq++) {
       assert.equal((await again.until("notice")).data.payload.text, `n${seq}`);
     }
     await again.cancel();
-    const byQuery = await open(running, `/events?topics=transcript:mia&after=${id}`);
+    const byQuery = await openSse(running, `/events?topics=transcript:mia&after=${id}`);
     if (index < 5) assert.equal((await byQuery.until("notice")).id, ids[index]);
     await byQuery.cancel();
   }
@@ -111,7 +47,7 @@ test("a stream resumes after any id without loss or duplicates", async (running)
 
 test("clients at the head get previews, which have no id", async (running) => {
   const agent = await registerBare(running.dialUrl, { epoch: "e" });
-  const stream = await open(running, "/api/transcript?agent=mia");
+  const stream = await openSse(running, "/api/transcript?agent=mia");
   await stream.until("hello");
   const preview = { turn_id: "t", kind: "text_delta", payload: { message_id: "m", text: "he" } };
   agent.send({ type: "preview", event: preview });
@@ -122,7 +58,7 @@ test("clients at the head get previews, which have no id", async (running) => {
 });
 
 test("the agents topic reports agents that connect, work and disconnect", async (running) => {
-  const stream = await open(running, "/events?topics=agents");
+  const stream = await openSse(running, "/events?topics=agents");
   const all = await stream.until("agents");
   assert.deepEqual(
     all.data.map((card: { agent: string; state: string }) => [card.agent, card.state]),
@@ -145,7 +81,7 @@ test("the agents topic reports agents that connect, work and disconnect", async 
 });
 
 test("events of another agent do not reach a stream", async (running) => {
-  const stream = await open(running, "/events?topics=transcript:mia");
+  const stream = await openSse(running, "/events?topics=transcript:mia");
   const bob = await registerBare(running.dialUrl, {
     user_email: "bob@example.org",
     agent: "bob",
@@ -173,7 +109,7 @@ test("an id of another log is answered with lagged, and the stream continues", a
   const agent = await registerBare(running.dialUrl, { epoch: "e" });
   agent.send(notice(1));
   await agent.next("ack");
-  const stream = await open(running, "/events?topics=transcript:mia&after=other:1");
+  const stream = await openSse(running, "/events?topics=transcript:mia&after=other:1");
   const lagged = await stream.until("lagged");
   assert.equal(lagged.data.reason, "unknown-id");
   assert.equal(lagged.id, lagged.data.resume);
@@ -205,7 +141,7 @@ test("a stream sends keep-alives", async (running) => {
 });
 
 test("a planned shutdown of the gateway ends the streams", async (running) => {
-  const stream = await open(running, "/events");
+  const stream = await openSse(running, "/events");
   await stream.until("hello");
   const closed = running.gateway.close();
   await stream.until("closing");
@@ -235,7 +171,7 @@ test("pages lead back to the beginning without loss or duplicates", async (runni
     cursor = page.cursor;
   }
   assert.deepEqual(texts, Array.from({ length: 25 }, (_, index) => `n${index + 1}`));
-  const stream = await open(running, `/events?topics=transcript:mia&after=${cursor}`);
+  const stream = await openSse(running, `/events?topics=transcript:mia&after=${cursor}`);
   agent.send(notice(26));
   assert.equal((await stream.until("notice")).data.payload.text, "n26");
   await stream.cancel();
@@ -338,7 +274,7 @@ Deno.test({
     assert.ok(body);
     const big = "x".repeat(10_000);
     for (let n = 0; n < 40; n++) await add(big, 25);
-    const stream = reader(body);
+    const stream = sseReader(body);
     let seen = 0;
     for (let n = 0; n < 1000; n++) {
       const event = await stream.until("notice");
@@ -374,7 +310,7 @@ Deno.test({
     const { parts, add, metrics } = await bareParts();
     await add("old", STREAM_LIMITS.replayEventsMax + 1);
     const body = openEventStream({ ...wish, from: { epoch: "log1", seq: 0 } }, parts);
-    const stream = reader(body ?? null);
+    const stream = sseReader(body ?? null);
     const lagged = await stream.until("lagged");
     assert.equal(lagged.data.reason, "too-far-behind");
     assert.equal(lagged.id, `log1:${STREAM_LIMITS.replayEventsMax + 1}`);
@@ -413,7 +349,7 @@ Deno.test({
           let from = { epoch: "log1", seq: 0 };
           let total = 0;
           for (const { add: count, read } of [...rounds, { add: 1, read: Infinity }]) {
-            const stream = reader(openEventStream({ ...wish, from }, parts) ?? null);
+            const stream = sseReader(openEventStream({ ...wish, from }, parts) ?? null);
             await add("x", count);
             total += count;
             const want = Math.min(total, seen.length + read);
