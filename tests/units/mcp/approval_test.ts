@@ -194,7 +194,7 @@ Deno.test("a changed tool lock voids the approval, and a new call asks again", S
   assert.equal(code(await first), "approval-other-call");
   await scene.cockpit.follow(ended(shown.approval_id, "superseded"));
   const second = scene.call(2, "write", {});
-  const next = (await scene.asked(1)).at(-1)!;
+  const next = (await scene.asked(2)).at(-1)!;
   assert.notEqual(next.approval_id, shown.approval_id);
   await scene.decide(next, "approved");
   assert.equal(code(await second), undefined);
