@@ -11,7 +11,7 @@ import type { Refusal } from "core/errors.ts";
 import type { HostRoles } from "core/ledger/host_roles.ts";
 import type { HostLedger } from "core/ledger/hosts.ts";
 import type { Ledger } from "core/ledger/ledger.ts";
-import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
+import { renderWebviewRoster } from "core/ledger/maps.ts";
 import type { HostMarkers } from "core/ledger/markers.ts";
 import type { HostName, KeyName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
@@ -129,8 +129,7 @@ function gatewayRole(from: RoleSources, { paths }: RoleInputs, readKey: ReadKey)
     : readKey("WEBVIEW_ASSERTION_KEY", paths.env(GATEWAY_ENV));
   return {
     ...roles.gateway!,
-    ledgerJson: renderWebviewLedger(agents).text,
-    adminsJson: renderWebviewAdmins(agents),
+    rosterJson: renderWebviewRoster(agents),
     ...defined({ assertionKey }),
     dialKeys: new Map<string, readonly string[]>([
       ...agents.flatMap(({ name, dialKeys }) => keyed(name, dialKeys)),

@@ -7,24 +7,14 @@
  */
 
 import { type AssertionKeys, parseAssertionKeys } from "core/access/assertion.ts";
-import type { Roster, Trust } from "core/access/viewer.ts";
+import { ADMINS_TYPE, LEDGER_TYPE } from "core/access/roster_file.ts";
+import { type Roster, rosterOf, type Trust } from "core/access/viewer.ts";
 import { EVENT_LIMITS } from "core/limits/event.ts";
-import { parseAgentName, parseEmail } from "core/names.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import type { ListenAddress } from "core/ports/sockets.ts";
 import { refusal } from "core/errors.ts";
 import { err, ok, type Result } from "core/result.ts";
-import {
-  flag,
-  integer,
-  jsonList,
-  jsonMap,
-  list,
-  listenAddress,
-  oneOf,
-  parsed,
-  text,
-} from "core/settings/setting_types.ts";
+import { flag, integer, list, listenAddress, oneOf, text } from "core/settings/setting_types.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 
 /** The declared table; also the help of the role. */
@@ -59,11 +49,11 @@ export const GATEWAY_SETTINGS = {
     integer(EVENT_LIMITS.daysMin, EVENT_LIMITS.daysMax),
     { doc: "Days until events and turns are deleted; if unset, only gc deletes them." },
   ),
-  ledger: required("WEBVIEW_LEDGER", jsonMap(parsed(parseEmail), parsed(parseAgentName)), {
-    doc: "JSON object: login identity to agent.",
+  ledger: required("WEBVIEW_LEDGER", LEDGER_TYPE, {
+    doc: "JSON object, login identity to agent; or the path of the file to follow.",
   }),
-  admins: required("WEBVIEW_ADMINS", jsonList(parsed(parseAgentName)), {
-    doc: "JSON list of the agents with the admin marker.",
+  admins: required("WEBVIEW_ADMINS", ADMINS_TYPE, {
+    doc: "JSON list of the agents with the admin marker; ignored if that file lists them.",
   }),
   assertionKey: optional("WEBVIEW_ASSERTION_KEY", text(), {
     isSecret: true,
@@ -94,7 +84,10 @@ export interface GatewayConfig {
   readonly agentBytesMax: number;
   /** Days after which events are deleted; undefined: never. */
   readonly eventsDays: number | undefined;
+  /** The roster at start. */
   readonly roster: Roster;
+  /** The file of the roster, to follow; undefined where the settings contain the roster. */
+  readonly rosterFile: string | undefined;
   readonly trust: Trust;
   /** Values of `Host` allowed besides loopback names; undefined: any. */
   readonly hosts: readonly string[] | undefined;
@@ -110,8 +103,14 @@ const ADMINS_ABSENT =
   "WEBVIEW_ADMINS: not set, so the environment was rendered by an older version; run fleetctl " +
   "apply";
 
-/** Reads the settings. The details of the refusal list every fault. */
-export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>> {
+/**
+ * Reads the settings; `rosterFile` is the file that `WEBVIEW_LEDGER` named. The details of the
+ * refusal list every fault.
+ */
+export async function readGatewayConfig(
+  env: Env,
+  rosterFile?: string,
+): Promise<Result<GatewayConfig>> {
   const read = readSettings(GATEWAY_SETTINGS, env);
   const keys = await readKeys(env);
   const faults = [...(read.ok ? [] : read.error.details.map(explainAdmins)), ...keys.faults];
@@ -156,7 +155,8 @@ export async function readGatewayConfig(env: Env): Promise<Result<GatewayConfig>
     requireKey: values.requireKey,
     agentBytesMax: values.agentStorage * 1024 * 1024,
     eventsDays: values.eventsDays,
-    roster: { ledger: values.ledger, admins: new Set(values.admins) },
+    roster: rosterOf(values.ledger, values.admins),
+    rosterFile,
     trust,
     hosts,
     assertionKeys: keys.keys,

@@ -24,6 +24,8 @@ import { ownNames } from "core/net/host_name.ts";
 import { createSessionRegistry } from "core/dial/sessions.ts";
 import { createHostRegistry } from "gateway/hosts/host_registry.ts";
 import { createRouter } from "gateway/dial/router.ts";
+import { openRoster } from "gateway/live_roster.ts";
+import { applyRoster } from "gateway/roster_effects.ts";
 import { createMetrics, type Metrics } from "gateway/metrics.ts";
 import { createHub } from "gateway/transcript/hub.ts";
 import { openGatewayStore } from "gateway/transcript/store.ts";
@@ -88,7 +90,8 @@ type Shared = Awaited<ReturnType<typeof openShared>>;
 type Work = ReturnType<typeof startWork>;
 
 /** Opens the dependencies that both listeners share. */
-async function openShared({ paths, roster, agentBytesMax }: GatewayConfig, ports: GatewayPorts) {
+async function openShared(config: GatewayConfig, ports: GatewayPorts) {
+  const { paths, agentBytesMax } = config;
   const { clock, random, files, databases, log } = ports;
   const folder = paths.role("gateway");
   await files.ensureDir(folder, { mode: 0o700 });
@@ -99,17 +102,26 @@ async function openShared({ paths, roster, agentBytesMax }: GatewayConfig, ports
   const hub = createHub();
   const registry = createSessionRegistry(clock);
   const { hasRoom } = store.events;
+  const streams = createStreamSet(metrics);
+  const roster = openRoster({
+    roster: config.roster,
+    path: config.rosterFile,
+    files,
+    clock,
+    log,
+    onChange: (change) => applyRoster(change, { registry, streams, hub, log }),
+  });
+  metrics.gauge("roster_damaged", () => roster.isDamaged() ? 1 : 0);
   const messages = createMessages({ roster, turns: store.turns, hasRoom, clock, random });
   const router = createRouter({ store, hub, registry, metrics, clock, log }, messages);
-  const streams = createStreamSet(metrics);
   const web = await openWebFiles(files, paths.web);
-  return { store, metrics, hub, registry, router, streams, web };
+  return { store, metrics, hub, registry, router, roster, streams, web };
 }
 
 /** Starts the background work: key changes, new keys, and deletion of old events. */
 function startWork(
   { paths, eventsDays }: GatewayConfig,
-  { files, clock, random, log, store, registry, router, hub }: GatewayPorts & Shared,
+  { files, clock, random, log, store, registry, router, roster, hub }: GatewayPorts & Shared,
   { forwardKey: forward }: GatewayOptions,
 ) {
   const keys = openDialKeys({
@@ -140,6 +152,7 @@ function startWork(
     keys,
     hosts,
     stop: async () => {
+      roster.close();
       stopWatch();
       stopSweep();
       await forwarder?.close();
@@ -153,10 +166,10 @@ async function listen(
   deps: GatewayPorts & Shared & Work,
   { version, hostNames, verbs }: GatewayOptions,
 ) {
-  const { roster, trust, assertionKeys } = config;
-  const { sockets, store, registry, metrics, clock, random, log } = deps;
+  const { trust, assertionKeys } = config;
+  const { sockets, store, registry, roster, metrics, clock, random, log } = deps;
   const dial = await startDialListener(sockets, config.dial, {
-    ledger: roster.ledger,
+    roster,
     isKeyRequired: config.requireKey,
     keys: deps.keys,
     isOwnName: ownNames([...config.dialNames, config.dial.hostname, ...hostNames]),

@@ -15,7 +15,8 @@ import {
   usableOrExit,
 } from "core/os/role.ts";
 import { logStrayRejections } from "core/os/stray_rejections.ts";
-import { withSettingFiles } from "core/settings/setting_files.ts";
+import { withRosterFile } from "core/access/roster_file.ts";
+import { isSettingFile } from "core/settings/setting_files.ts";
 import { VERSION } from "core/version.ts";
 import { GATEWAY_SETTINGS, readGatewayConfig } from "gateway/config.ts";
 import { daemonVerbs } from "gateway/daemon_verbs.ts";
@@ -29,8 +30,10 @@ await helpOrRefuse(PROGRAM, {
 });
 const host = openHost({ log: { program: PROGRAM } });
 logStrayRejections(host.log);
-const env = await withSettingFiles(readEnv(GATEWAY_SETTINGS), ["WEBVIEW_LEDGER"], host.files);
-const config = await usableOrExit(PROGRAM, await readGatewayConfig(env));
+const given = readEnv(GATEWAY_SETTINGS);
+const rosterFile = isSettingFile(given.WEBVIEW_LEDGER) ? given.WEBVIEW_LEDGER : undefined;
+const env = await withRosterFile(given, host.files);
+const config = await usableOrExit(PROGRAM, await readGatewayConfig(env, rosterFile));
 
 await serveUntilStopped(host.log, async () => {
   for (const warning of config.warnings) host.log.warning(warning);

@@ -24,6 +24,7 @@ const GAUGES = {
   ...DIAL_GAUGES,
   streams_open: "Event streams open.",
   fullest_share: "Largest fraction of its disk share that any agent uses; 1 is full.",
+  roster_damaged: "1 while the file of WEBVIEW_LEDGER cannot be used; the last roster stays.",
 } as const;
 /** Name of a gauge without its prefix. */
 export type GaugeName = keyof typeof GAUGES;

@@ -20,6 +20,9 @@ export type Viewer =
     readonly isAdmin: boolean;
   };
 
+/** A viewer with an identity. */
+export type Owner = Extract<Viewer, { kind: "owner" }>;
+
 /** Why a caller is denied. */
 export type DenialReason =
   | "identity-absent"
@@ -45,6 +48,19 @@ export interface ViewerClaim {
 export interface Roster {
   readonly ledger: IdentityLedger;
   readonly admins: ReadonlySet<AgentName>;
+  /** All agents of the ledger. */
+  readonly agents: ReadonlySet<AgentName>;
+}
+
+/** Makes a roster. */
+export function rosterOf(ledger: IdentityLedger, admins: Iterable<AgentName>): Roster {
+  return { ledger, admins: new Set(admins), agents: new Set(ledger.values()) };
+}
+
+/** Reports whether an owner still owns the same agent and is an admin as before. */
+export function isUnchanged(viewer: Owner, roster: Roster): boolean {
+  return agentOf(roster.ledger, viewer.email) === viewer.agent &&
+    roster.admins.has(viewer.agent) === viewer.isAdmin;
 }
 
 /** Decides who the caller is; denies every claim that is not exactly right. */

@@ -199,6 +199,7 @@ class ServedSession {
     this.#connection.setFrameBytesMax(DIAL_LIMITS.frameBytesMax);
     const session: DialSession = {
       agent: as.agent,
+      userEmail: frame.user_email,
       host: frame.host?.slice(0, 253),
       version: frame.version?.slice(0, 64),
       protocol: frame.protocol,

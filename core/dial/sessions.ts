@@ -15,6 +15,8 @@ import type { Random } from "core/ports/random.ts";
 export interface DialSession {
   /** Agent name, or `host:<hostname>` of a host's own unit. */
   readonly agent: string;
+  /** Identity that the client registered with; empty for a host's own unit. */
+  readonly userEmail: string;
   readonly host: string | undefined;
   readonly version: string | undefined;
   readonly protocol: number | undefined;

@@ -24,6 +24,12 @@ export function renderWebviewLedger(agents: Iterable<AgentRecord>): RenderedMap 
   return renderMap(agents, "user_email", (agent) => agent.userEmail);
 }
 
+/** Renders `webview-ledger.json`, which the gateway follows (`core/access/roster_file.ts`). */
+export function renderWebviewRoster(agents: readonly AgentRecord[]): string {
+  const { text } = renderWebviewLedger(agents);
+  return `{"ledger":${text},"admins":${renderWebviewAdmins(agents)}}\n`;
+}
+
 /** Renders `TEAMS_AGENTS`: owner object id to agent, for agents whose channel is `teamchat`. */
 export function renderTeamsAgents(agents: Iterable<AgentRecord>): RenderedMap {
   const inTeams = [...agents].filter((agent) => agent.channel === "teamchat");

@@ -1,7 +1,6 @@
 /**
  * Settings whose value can exceed the limit of one environment variable (Linux: 128 KiB). Then the
- * variable contains the absolute path of a file with the value. Rendered by
- * `units/render/roles/map_setting.ts`.
+ * variable contains the absolute path of a file with the value.
  *
  * @module
  */

@@ -38,7 +38,7 @@ export const connectionRow = agentCard.pick({ agent: true, is_online: true, stor
 export function describeConnections(
   deps: Pick<CockpitDeps, "roster" | "store" | "registry">,
 ): readonly z.infer<typeof connectionRow>[] {
-  return [...deps.roster.ledger].map(([email, agent]) => ({
+  return [...deps.roster.current().ledger].map(([email, agent]) => ({
     agent,
     user_email: email,
     is_online: deps.registry.get(agent) !== undefined,
@@ -56,16 +56,17 @@ export function canSee(viewer: Viewer, agent: string): boolean {
   return viewer.kind === "owner" && (viewer.isAdmin || viewer.agent === agent);
 }
 
-/** Describes the agents that a viewer may see, sorted by name. */
+/** Describes the agents that a viewer may see, or those of `only`; sorted by name. */
 export async function describeAgents(
   viewer: Viewer,
   deps: Pick<CockpitDeps, "roster" | "store" | "registry">,
   only?: readonly string[],
 ): Promise<readonly AgentCard[]> {
-  const names = [...new Set<string>(deps.roster.ledger.values())]
-    .filter((agent) => canSee(viewer, agent) && (only === undefined || only.includes(agent)))
+  const known: ReadonlySet<string> = deps.roster.current().agents;
+  const names = (only === undefined ? [...known] : only.filter((agent) => known.has(agent)))
+    .filter((agent) => canSee(viewer, agent))
     .sort();
-  const memories = new Map((await deps.store.memories()).map((one) => [one.agent, one]));
+  const memories = new Map((await deps.store.memories(only)).map((one) => [one.agent, one]));
   return names.map((agent) => {
     const session = deps.registry.get(agent);
     const memory = memories.get(agent);

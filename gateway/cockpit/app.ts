@@ -8,7 +8,7 @@
 
 import { Hono } from "hono";
 import { decideGate, type GateDecision } from "core/access/gates.ts";
-import type { Viewer } from "core/access/viewer.ts";
+import { isUnchanged, type Viewer } from "core/access/viewer.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { Result } from "core/result.ts";
 import { hostnameOf } from "core/net/host_name.ts";
@@ -109,6 +109,10 @@ async function decide(
   }
   const input = await readInput(route, request);
   if (!input.ok) return input;
+  // The roster may have changed while the body arrived.
+  if (viewer.kind === "owner" && !isUnchanged(viewer, deps.roster.current())) {
+    return deny("viewer-denied", { reason: "rights-changed", agent });
+  }
   const agents = viewer.kind === "owner" ? route.agents(input.value, viewer) : [];
   const decision = decideGate(route.gate, { viewer, isLocalProgram: local, agents });
   if (!decision.allow) return deny(decision.code, { reason: decision.reason, agent });

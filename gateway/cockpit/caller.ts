@@ -37,7 +37,10 @@ const PROXY_HEADERS = [
   "X-Real-IP",
 ] as const;
 
-/** Determines the viewer of a request. */
+/**
+ * Determines the viewer of a request. An unknown identity may have just been added, so its roster
+ * is read again.
+ */
 export async function viewerOf(
   request: Request,
   deps: Pick<CockpitDeps, "roster" | "trust" | "assertionKeys" | "clock">,
@@ -46,7 +49,11 @@ export async function viewerOf(
     headerEmail: request.headers.get(IDENTITY_HEADER),
     assertion: await readAssertion(request, deps.assertionKeys, deps.clock.now()),
   };
-  return decideViewer(claim, deps.trust, deps.roster);
+  const { roster, trust } = deps;
+  const viewer = decideViewer(claim, trust, roster.current());
+  if (viewer.kind !== "denied" || viewer.reason !== "identity-unknown") return viewer;
+  await roster.refresh();
+  return decideViewer(claim, trust, roster.current());
 }
 
 async function readAssertion(

@@ -5,12 +5,13 @@
  */
 
 import type { AssertionKeys } from "core/access/assertion.ts";
-import type { Roster, Trust } from "core/access/viewer.ts";
+import type { Trust } from "core/access/viewer.ts";
 import type { IsOwnName } from "core/net/host_name.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Random } from "core/ports/random.ts";
 import type { ModelEndpoint } from "gateway/cockpit/model_endpoint.ts";
+import type { LiveRoster } from "gateway/live_roster.ts";
 import type { HostRegistry } from "gateway/hosts/host_registry.ts";
 import type { WebFiles } from "gateway/cockpit/web_files.ts";
 import type { StreamSet } from "gateway/cockpit/streams.ts";
@@ -22,7 +23,7 @@ import type { Metrics } from "gateway/metrics.ts";
 
 /** Everything a request may need. */
 export interface CockpitDeps {
-  readonly roster: Roster;
+  readonly roster: Pick<LiveRoster, "current" | "refresh">;
   readonly trust: Trust;
   /** Whether the cockpit serves this host name; without port, lowercase. */
   readonly isOwnHost: IsOwnName;

@@ -14,7 +14,7 @@ export function openEventStream(
   deps: StreamDeps,
 ): ReadableStream<Uint8Array> | undefined {
   const client = new StreamClient(wish, deps);
-  const remove = deps.streams.add(wish.viewer, () => client.end());
+  const remove = deps.streams.add(wish.viewer, (closing) => client.end(closing));
   if (remove === undefined) return undefined;
   return new ReadableStream<Uint8Array>({
     start: (controller) => client.start(controller, remove),

@@ -8,12 +8,9 @@
 
 import type { z } from "zod";
 import type { Gate } from "core/access/gates.ts";
-import type { Viewer } from "core/access/viewer.ts";
+import type { Owner, Viewer } from "core/access/viewer.ts";
 import type { Result } from "core/result.ts";
 import type { CockpitDeps } from "gateway/cockpit/deps.ts";
-
-/** A viewer with an identity. */
-export type Owner = Extract<Viewer, { kind: "owner" }>;
 
 /** Context of a request besides the parsed input. */
 export interface RouteContext {

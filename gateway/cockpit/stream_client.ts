@@ -10,17 +10,18 @@
  * @module
  */
 
+import type { Owner } from "core/access/viewer.ts";
 import { errorText } from "core/errors.ts";
 import { type Cursor, formatCursor } from "gateway/cockpit/cursor.ts";
 import type { CockpitDeps } from "gateway/cockpit/deps.ts";
 import { formatSse, showEvent } from "gateway/cockpit/sse.ts";
+import type { Closing } from "gateway/cockpit/streams.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import type { HubItem } from "gateway/transcript/hub.ts";
 
 /** What one client subscribes to. */
 export interface StreamWish {
-  /** For the count of streams. */
-  readonly viewer: string;
+  readonly viewer: Owner;
   /** Agents whose transcripts are sent. */
   readonly agents: readonly string[];
   /** Where to resume; undefined for new events only. */
@@ -60,6 +61,8 @@ export class StreamClient {
   readonly #encoder = new TextEncoder();
   /** Agents whose card has changed since it was last sent. */
   readonly #dirty = new Set<string>();
+  /** Agents that left the ledger. */
+  readonly #removed = new Set<string>();
   /** Hosts whose card has changed since it was last sent. */
   readonly #dirtyHosts = new Set<string>();
   #previews: { readonly turnId: string; readonly text: string }[] = [];
@@ -106,9 +109,9 @@ export class StreamClient {
   }
 
   /** Sends `closing` and ends the stream. */
-  end(): void {
+  end(closing: Closing): void {
     if (this.#isOver) return;
-    this.#send(formatSse({ event: "closing", data: { reason: "the gateway stops" } }));
+    this.#send(formatSse({ event: "closing", data: closing }));
     this.stop();
     this.#controller?.close();
   }
@@ -127,11 +130,12 @@ export class StreamClient {
         // An event that arrived meanwhile must precede the previews that arrived after it.
         if (!this.#hasFreshEvent || !isAtHead) this.#sendPreviews(isAtHead);
         await this.#sendPresence();
+        this.#sendRemoved();
         await this.#sendHosts();
       }
     } catch (thrown) {
       this.#deps.log.error("event stream failed", { error: errorText(thrown) });
-      this.end();
+      this.end({ reason: "the stream failed" });
     } finally {
       this.#isPumping = false;
     }
@@ -153,7 +157,9 @@ export class StreamClient {
     this.#cursor = isKnown ? from?.seq ?? head : head;
     // The id lets a client that disconnects before the first event resume without a gap.
     const id = formatCursor(events.epoch, this.#cursor);
-    const hello = formatSse({ id, event: "hello", data: { cursor: id } });
+    const { agent, isAdmin } = this.#wish.viewer;
+    const viewer = { agent, is_admin: isAdmin };
+    const hello = formatSse({ id, event: "hello", data: { cursor: id, viewer } });
     this.#send(`retry: ${RETRY_MS}\n${hello}`);
     if (!isKnown) await this.#lag("unknown-id");
     if (presence !== undefined) {
@@ -219,6 +225,14 @@ export class StreamClient {
     }
   }
 
+  #sendRemoved(): void {
+    if (this.#removed.size === 0 || this.#room() <= 0) return;
+    for (const agent of this.#removed) {
+      this.#send(formatSse({ event: "agent_removed", data: { agent } }));
+    }
+    this.#removed.clear();
+  }
+
   async #sendHosts(): Promise<void> {
     const { hosts } = this.#wish;
     if (hosts === undefined || this.#dirtyHosts.size === 0 || this.#room() <= 0) return;
@@ -251,6 +265,13 @@ export class StreamClient {
       case "presence":
         if (this.#wish.presence?.isVisible(item.agent) !== true) return;
         this.#dirty.add(item.agent);
+        // An agent that was removed and added again.
+        this.#removed.delete(item.agent);
+        break;
+      case "removed":
+        if (this.#wish.presence?.isVisible(item.agent) !== true) return;
+        this.#dirty.delete(item.agent);
+        this.#removed.add(item.agent);
         break;
       case "host":
         if (this.#wish.hosts === undefined) return;

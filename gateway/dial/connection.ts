@@ -6,14 +6,16 @@
  * @module
  */
 
-import type { IdentityLedger } from "core/access/identity.ts";
+import { checkIdentity } from "core/access/identity.ts";
 import { DIAL_SUBPROTOCOL, dialProofText } from "core/dial/frames.ts";
+import { hostOfSession } from "core/dial/host_job.ts";
 import { isPublicKey, toBase64Url, verifyProof } from "core/dial/proof.ts";
 import type { RegisterFrame } from "core/dial/server_session.ts";
 import { type Admission, serveSession, type SessionDeps } from "core/dial/serve_session.ts";
 import { hostnameOf, type IsOwnName } from "core/net/host_name.ts";
 import type { FrameConnection } from "core/ports/sockets.ts";
 import type { DialKeys } from "gateway/dial/keys.ts";
+import type { LiveRoster } from "gateway/live_roster.ts";
 import {
   acceptedLine,
   decideRegister,
@@ -23,7 +25,7 @@ import {
 
 /** Dependencies shared by all connections. */
 export interface ConnectionDeps extends SessionDeps {
-  readonly ledger: IdentityLedger;
+  readonly roster: Pick<LiveRoster, "current" | "refresh">;
   readonly isKeyRequired: boolean;
   readonly keys: DialKeys;
   readonly isOwnName: IsOwnName;
@@ -70,14 +72,18 @@ export function serveConnection(
 async function admit(
   frame: RegisterFrame,
   at: { readonly nonce: string | undefined; readonly gateway: string },
-  { ledger, keys, isKeyRequired, isOwnName }: ConnectionDeps,
+  { roster, keys, isKeyRequired, isOwnName }: ConnectionDeps,
 ): Promise<Admission> {
+  const isKnown = () => checkIdentity(roster.current().ledger, frame.user_email, frame.agent).ok;
+  // The agent may have just been added.
+  if (!isKnown() && hostOfSession(frame.agent) === undefined) await roster.refresh();
   const decision = decideRegister({
     frame,
-    ledger,
     enrolledKeys: await keys.enrolled(frame.agent),
     proof: await judgeProof(frame, { ...at, isOwnName }),
     isKeyRequired,
+    // Read last: it may change during the checks above.
+    ledger: roster.current().ledger,
   });
   if (!decision.accept) return decision;
   const { agent, enroll } = decision;
@@ -86,7 +92,13 @@ async function admit(
     if (!enrolled.ok) return { accept: false, reason: enrolled.error.code };
     if (!enrolled.value) return { accept: false, reason: "key-not-enrolled" };
   }
-  return { accept: true, agent, provenKey: frame.proof === undefined ? undefined : frame.key };
+  return {
+    accept: true,
+    agent,
+    provenKey: frame.proof === undefined ? undefined : frame.key,
+    withdrawn: () =>
+      isKnown() || hostOfSession(agent) !== undefined ? undefined : "identity-changed",
+  };
 }
 
 async function judgeProof(

@@ -5,7 +5,6 @@
  * @module
  */
 
-import type { Roster } from "core/access/viewer.ts";
 import { refusal } from "core/errors.ts";
 import { MESSAGE_LIMITS } from "core/limits/message.ts";
 import type { Clock } from "core/ports/clock.ts";
@@ -13,6 +12,7 @@ import type { Random } from "core/ports/random.ts";
 import { err, type Result } from "core/result.ts";
 import { byteLength } from "core/text/cut_text.ts";
 import { MINUTE_MS } from "core/text/duration.ts";
+import type { LiveRoster } from "gateway/live_roster.ts";
 import type { EventLog, NewTurn, Turn, TurnStore } from "gateway/transcript/event_log.ts";
 import { agentStorageFull } from "gateway/transcript/usage.ts";
 
@@ -37,7 +37,7 @@ export interface Messages {
 
 /** Creates the messages of one gateway. */
 export function createMessages(deps: {
-  readonly roster: Roster;
+  readonly roster: Pick<LiveRoster, "current">;
   readonly turns: TurnStore;
   /**
    * Whether the sender may store more. Its messages count against its own share, not the
@@ -48,7 +48,7 @@ export function createMessages(deps: {
   readonly random: Random;
 }): Messages {
   const { roster, turns, hasRoom, clock, random } = deps;
-  const names = new Set<string>(roster.ledger.values());
+  const names = (): ReadonlySet<string> => roster.current().agents;
   const sentAt = new Map<string, number[]>();
 
   /** Counts one more message of a sender. Returns false when its limit per minute is reached. */
@@ -61,10 +61,10 @@ export function createMessages(deps: {
   }
 
   return {
-    namesFor: (agent) => [...names].filter((name) => name !== agent).sort(),
+    namesFor: (agent) => [...names()].filter((name) => name !== agent).sort(),
     send: async (from, message, queue) => {
       const { id, to, text } = message;
-      if (!names.has(from) || !names.has(to) || to === from) return err(unknownReceiver(to));
+      if (!names().has(from) || !names().has(to) || to === from) return err(unknownReceiver(to));
       if (text.trim() === "") return err(emptyMessage(to));
       if (byteLength(text) > MESSAGE_LIMITS.textBytesMax) return err(tooLong(to));
       const hops = ((await turns.runningOf(from))?.hops ?? 0) + 1;

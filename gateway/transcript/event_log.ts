@@ -298,7 +298,7 @@ export interface GatewayStore {
   readonly usage: UsageStore;
   readonly conversations: ConversationStore;
   readonly retention: Retention;
-  /** The last state that each agent reported. */
-  memories(): Promise<readonly AgentMemory[]>;
+  /** The last state that each agent reported, or each of `only`. */
+  memories(only?: readonly string[]): Promise<readonly AgentMemory[]>;
   close(): void;
 }

@@ -14,6 +14,8 @@ export type HubItem =
   | { readonly kind: "preview"; readonly agent: string; readonly event: PreviewEvent }
   /** An agent connected, disconnected or changed its state. */
   | { readonly kind: "presence"; readonly agent: string }
+  /** An agent is no longer in the ledger. */
+  | { readonly kind: "removed"; readonly agent: string }
   /** A host connected or disconnected, or one of its jobs started or ended. */
   | { readonly kind: "host"; readonly host: string };
 

@@ -35,6 +35,7 @@ export async function openGatewayStore(
   const questions = openQuestionStore(db);
   const usage = openUsage(db, agentBytesMax);
   const memories = db.prepare("select * from agents");
+  const memory = db.prepare("select * from agents where agent = ?");
   return {
     events: openEventLog(db, epoch, {
       insert,
@@ -50,7 +51,10 @@ export async function openGatewayStore(
     questions: questions.store,
     turns,
     keys: openKeyStore(db),
-    memories: () => Promise.resolve(memories.all().map(readMemory)),
+    memories: (only) => {
+      const rows = only === undefined ? memories.all() : only.flatMap((agent) => memory.all(agent));
+      return Promise.resolve(rows.map(readMemory));
+    },
     close: () => db.close(),
   };
 }

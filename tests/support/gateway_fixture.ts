@@ -39,6 +39,8 @@ export interface GatewayOptions {
   readonly host?: Host;
   readonly env?: Readonly<Record<string, string>>;
   readonly dialPort?: number;
+  /** The file of the roster that the gateway follows. */
+  readonly rosterFile?: string;
   readonly forwardKey?: EnrollKey;
   readonly verbs?: VerbRunner;
 }
@@ -70,7 +72,7 @@ export async function startTestGateway(options: GatewayOptions = {}): Promise<Te
     WEBVIEW_LEDGER: JSON.stringify(LEDGER),
     WEBVIEW_ADMINS: '["ada"]',
     ...options.env,
-  });
+  }, options.rosterFile);
   if (!config.ok) throw new Error(config.error.details.join("; "));
   const gateway = await startGateway(config.value, host, {
     version: "1.2.3",

@@ -32,9 +32,9 @@ import { renderLogin } from "units/render/roles/login.ts";
 import { LOGIN_ENV, LOGIN_USER, renderLoginEnv } from "units/render/roles/login_env.ts";
 import {
   GATEWAY_ENV,
-  ledgerSetting,
   renderEmptySharedEnv,
   renderGatewayEnv,
+  rosterFile,
 } from "units/render/roles/role_env.ts";
 
 /** Results collected while the roles are computed. */
@@ -126,17 +126,11 @@ function addGateway({ roles: { gateway }, paths }: Facts, results: RoleResults):
   const file = unitFile(unit, paths);
   results.files.push({ file }, { file: renderDialKeys(gateway.dialKeys, paths) });
   if (!env.ok) return;
-  const maps = ledgerSetting(gateway, paths).files;
-  results.files.push({ file: env.value }, ...maps.map((map) => ({ file: map })));
+  results.files.push({ file: env.value }, { file: rosterFile(gateway, paths) });
   results.units.push({
     name: unit.name,
     kind: "gateway",
-    inputs: [
-      file.content,
-      env.value.content,
-      ...maps.map(({ content }) => content),
-      ...results.inputsOf("fleetctl-gateway", "gateway"),
-    ],
+    inputs: [file.content, env.value.content, ...results.inputsOf("fleetctl-gateway", "gateway")],
     softInputs: [],
     programs: ["fleetctl-gateway"],
     links: [],

@@ -33,10 +33,8 @@ export interface GatewayRole {
   readonly cockpitListen: string;
   /** `host:port`. */
   readonly dialListen: string;
-  /** JSON object that maps e-mail to agent, for the whole fleet (`WEBVIEW_LEDGER`). */
-  readonly ledgerJson: string;
-  /** JSON list of agent names (`WEBVIEW_ADMINS`); always emitted, even as `[]`. */
-  readonly adminsJson: string;
+  /** Content of `webview-ledger.json`: the identities and admins of the whole fleet. */
+  readonly rosterJson: string;
   readonly trust: "assertion" | "header";
   /** Key ring for `X-Fleetctl-Assertion`; a secret. Required when `trust` is `assertion`. */
   readonly assertionKey?: string;

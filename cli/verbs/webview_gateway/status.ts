@@ -15,10 +15,10 @@ import { headerIsUnsigned } from "cli/verbs/webview_gateway/install.ts";
 import { parseEnvFile } from "core/text/env_file.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { renderWebviewAdmins, renderWebviewLedger } from "core/ledger/maps.ts";
+import { withRosterFile } from "core/access/roster_file.ts";
 import { logHint } from "core/hints/log_hint.ts";
 import type { Paths } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
-import { withSettingFile } from "core/settings/setting_files.ts";
 import type { Invocation } from "core/verbs/invocation.ts";
 import { GATEWAY_ENV } from "units/render/roles/role_env.ts";
 import { GATEWAY_UNIT } from "units/render/unit_name.ts";
@@ -127,7 +127,8 @@ async function readRendered(
   const text = await ports.files.readText(paths.env(GATEWAY_ENV));
   const parsed = text === undefined ? undefined : parseEnvFile(text);
   if (parsed?.ok !== true) return undefined;
-  return await withSettingFile(parsed.value, "WEBVIEW_LEDGER", ports.files);
+  const env = await withRosterFile(Object.fromEntries(parsed.value), ports.files);
+  return new Map(Object.entries(env).flatMap(([k, v]) => v === undefined ? [] : [[k, v]]));
 }
 
 function mapOf(text: string | undefined): readonly (readonly [string, string])[] {
@@ -185,7 +186,7 @@ function renderedByOlder(): Refusal {
 function ledgerDiffers(): Refusal {
   return refusal(
     "gateway-ledger-differs",
-    "The running gateway has an older ledger than this host",
+    "The gateway's list of agents differs from the ledger of this host",
     { hints: ["fleetctl apply"] },
   );
 }

@@ -7,6 +7,7 @@
 
 import * as z from "zod";
 import { decideGate } from "core/access/gates.ts";
+import { isUnchanged, type Owner } from "core/access/viewer.ts";
 import { defined } from "core/defined.ts";
 import { refusal } from "core/errors.ts";
 import { STREAM_LIMITS } from "gateway/limits.ts";
@@ -18,7 +19,7 @@ import { openEventStream } from "gateway/cockpit/event_stream.ts";
 import type { StreamWish } from "gateway/cockpit/stream_client.ts";
 import { describeHosts } from "gateway/cockpit/routes/hosts.ts";
 import { stream, STREAM_TYPE } from "gateway/cockpit/reply.ts";
-import { type Owner, type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
+import { type Route, route, type RouteContext } from "gateway/cockpit/route.ts";
 import { readPage, transcriptPage, transcriptQuery } from "gateway/cockpit/transcript_page.ts";
 
 const cursorText = z.string().refine(
@@ -113,6 +114,8 @@ function openStream(
     readonly hasHosts: boolean;
   },
 ): Result<Response> {
+  // The roster may have changed since the gate, and an open stream is found by `endChanged` only.
+  if (!isUnchanged(viewer, deps.roster.current())) return err(denial("viewer-denied"));
   const presence: StreamWish["presence"] = of.hasPresence
     ? {
       isVisible: (agent) => canSee(viewer, agent),
@@ -127,7 +130,7 @@ function openStream(
     }
     : undefined;
   const body = openEventStream({
-    viewer: viewer.email,
+    viewer,
     agents: of.agents,
     from: of.from,
     presence,

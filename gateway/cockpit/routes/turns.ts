@@ -54,8 +54,9 @@ export const TURN_ROUTES: readonly Route[] = [
     }],
     handle: async ({ deps, viewer }, { headers, body }) => {
       if (viewer.kind !== "owner") return err(noSuchAgent(body.agent));
-      const isKnown = [...deps.roster.ledger.values()].some((name) => name === body.agent);
-      if (!isKnown) return err(noSuchAgent(body.agent));
+      if (!new Set<string>(deps.roster.current().agents).has(body.agent)) {
+        return err(noSuchAgent(body.agent));
+      }
       const fault = conversationFault(deps, body.agent, body.conversation);
       if (fault !== undefined) return err(fault);
       const queued = await deps.router.queueTurn({

@@ -51,8 +51,6 @@ import {
 
 /** Path of the page of hosts. */
 export const HOSTS = "/hosts";
-/** Whether to show links for admins to this viewer. The gateway authorizes each call separately. */
-export const isAdmin = document.documentElement.dataset.fleet === "yes";
 
 let live: Live;
 let store: OutboxStore;

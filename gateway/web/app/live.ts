@@ -9,7 +9,7 @@
 import { batch } from "@preact/signals";
 import { defined } from "core/defined.ts";
 import { fetchPage, readStream, Refused, type StreamEvent } from "gateway/web/device/cockpit.ts";
-import { withCard } from "gateway/web/state/agents.ts";
+import { withCard, withoutCard } from "gateway/web/state/agents.ts";
 import { retryDelay } from "gateway/web/state/connection.ts";
 import {
   emptyTranscript,
@@ -37,6 +37,7 @@ import {
   agents,
   connection,
   hostsProblem,
+  isAdmin,
   isHosts,
   now,
   selected,
@@ -97,6 +98,8 @@ class Loop implements Live {
   #queue: Queued[] = [];
   #isFlushPlanned = false;
   #isRunning = false;
+  /** The gateway ended the stream only because the viewer's rights changed. */
+  #isAgain = false;
   /** Turns whose question was requested; a missing one is not requested again. */
   #asked = new Set<string>();
 
@@ -152,6 +155,10 @@ class Loop implements Live {
       }
       this.#flush();
       if (signal.aborted) continue;
+      if (this.#isAgain) {
+        this.#isAgain = false;
+        continue;
+      }
       if (fault instanceof Refused && (this.#isAboutAgent(fault) || isAboutHosts(fault))) continue;
       await this.#pause(fault instanceof Refused && fault.isSignedOut);
     }
@@ -267,6 +274,7 @@ class Loop implements Live {
     switch (event.event) {
       case "hello":
         this.#attempt = 0;
+        takeViewer(record(event.data).viewer);
         // After a reconnect, a failed older page is worth a retry.
         if (connection.value.kind !== "connecting" && transcript.value.hasOlderFailed) {
           transcript.value = { ...transcript.value, hasOlderFailed: false };
@@ -301,7 +309,11 @@ class Loop implements Live {
         if (preview !== undefined) this.#enqueue({ preview });
         return;
       }
+      case "agent_removed":
+        agents.value = withoutCard(agents.value ?? [], text(record(event.data).agent));
+        return;
       case "closing":
+        this.#isAgain = record(event.data).retry === "now";
         return;
       default: {
         const stored = parseEvent(event.data);
@@ -353,6 +365,16 @@ class Loop implements Live {
       if (!this.#asked.has(turnId)) void this.#head(next.agent, turnId);
     }
   }
+}
+
+/** Takes over the viewer's rights, which may have changed since the page was loaded. */
+function takeViewer(data: unknown): void {
+  const { agent, is_admin: isNowAdmin } = record(data);
+  if (typeof agent !== "string") return;
+  document.documentElement.dataset.agent = agent;
+  isAdmin.value = isNowAdmin === true;
+  // The refusal of the hosts no longer applies.
+  if (isAdmin.value) hostsProblem.value = "";
 }
 
 function isLost(): boolean {

@@ -48,6 +48,8 @@ export const announcement = signal("");
 export const dialog = signal<"help" | "model" | "palette" | "host" | undefined>(undefined);
 /** Chosen theme. */
 export const theme = signal<Theme>(THEMES.find((one) => one === readChoice("theme")) ?? "system");
+/** Whether to show links for admins to this viewer. The gateway authorizes each call separately. */
+export const isAdmin = signal(document.documentElement.dataset.fleet === "yes");
 /** Another person has signed in: nothing of this page's viewer may be shown. */
 export const otherViewer = signal(false);
 /** Why the last Stop failed; cleared by the next one. */

@@ -76,6 +76,11 @@ export function withCard(cards: readonly AgentCard[], card: AgentCard): readonly
     .sort((a, b) => a.agent < b.agent ? -1 : 1);
 }
 
+/** Removes the card of an agent that left the ledger. */
+export function withoutCard(cards: readonly AgentCard[], agent: string): readonly AgentCard[] {
+  return cards.filter((card) => card.agent !== agent);
+}
+
 /** Formats an age such as "3 min". */
 export function formatAge(since: number | null, now: number): string {
   if (since === null) return "";

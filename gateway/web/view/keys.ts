@@ -5,8 +5,8 @@
  * @module
  */
 
-import { dialog } from "gateway/web/app/model.ts";
-import { isAdmin, openAgent, openHosts } from "gateway/web/app/actions.ts";
+import { dialog, isAdmin } from "gateway/web/app/model.ts";
+import { openAgent, openHosts } from "gateway/web/app/actions.ts";
 
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ["Ctrl+K", "find an agent or an action"],
@@ -24,7 +24,7 @@ const HOST_KEYS = ["G then H", "go to the hosts of the fleet"] as const;
 
 /** Returns the shortcuts that the help shows. */
 export function keysHere(): typeof KEYS {
-  return isAdmin ? [...KEYS.slice(0, 7), HOST_KEYS, ...KEYS.slice(7)] : KEYS;
+  return isAdmin.value ? [...KEYS.slice(0, 7), HOST_KEYS, ...KEYS.slice(7)] : KEYS;
 }
 
 let lastKey = { key: "", at: 0 };
@@ -90,7 +90,7 @@ function goToList(): boolean {
 }
 
 function goToHosts(): boolean {
-  if (!isAdmin) return false;
+  if (!isAdmin.value) return false;
   openHosts();
   return focusOn(document.querySelector<HTMLElement>(".side-link"));
 }

@@ -8,13 +8,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import {
   chooseTheme,
-  isAdmin,
   loadNewest,
   openAgent,
   openHosts,
   stopTurn,
 } from "gateway/web/app/actions.ts";
-import { agents, dialog, running, selected, THEMES } from "gateway/web/app/model.ts";
+import { agents, dialog, isAdmin, running, selected, THEMES } from "gateway/web/app/model.ts";
 import { labelOf } from "gateway/web/state/agents.ts";
 import { findItems, type PaletteItem, stepTo } from "gateway/web/state/palette.ts";
 
@@ -47,7 +46,9 @@ function allItems(): readonly PaletteItem[] {
       run: () => openAgent(card.agent),
     })),
     ...ofAgent,
-    ...(isAdmin ? [{ id: "hosts", words: "Hosts", note: "of the fleet", run: openHosts }] : []),
+    ...(isAdmin.value
+      ? [{ id: "hosts", words: "Hosts", note: "of the fleet", run: openHosts }]
+      : []),
     ...THEMES.map((theme): PaletteItem => ({
       id: `theme-${theme}`,
       words: `Theme: ${THEME_WORDS[theme]}`,

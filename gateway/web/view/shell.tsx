@@ -6,11 +6,12 @@
  */
 
 import { useEffect } from "preact/hooks";
-import { HOSTS, isAdmin, openAgent, openHosts } from "gateway/web/app/actions.ts";
+import { HOSTS, openAgent, openHosts } from "gateway/web/app/actions.ts";
 import {
   announcement,
   card,
   dialog,
+  isAdmin,
   isHosts,
   otherViewer,
   selected,
@@ -51,7 +52,7 @@ export function Shell() {
           <ThemeButton />
           <HelpButton />
         </header>
-        {isAdmin ? <HostsLink /> : null}
+        {isAdmin.value ? <HostsLink /> : null}
         <AgentList />
         {VIEWER === "" ? null : <Account />}
       </Side>

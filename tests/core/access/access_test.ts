@@ -9,7 +9,7 @@ import {
 } from "core/access/assertion.ts";
 import { decideGate, GATES } from "core/access/gates.ts";
 import { checkIdentity, type IdentityLedger } from "core/access/identity.ts";
-import { decideViewer, type Viewer } from "core/access/viewer.ts";
+import { decideViewer, rosterOf, type Viewer } from "core/access/viewer.ts";
 import { type AgentName, type Email, parseAgentName, parseEmail } from "core/names.ts";
 
 function email(text: string): Email {
@@ -26,7 +26,7 @@ const ledger: IdentityLedger = new Map([
   [email("mia@example.org"), agent("mia")],
   [email("bob@example.org"), agent("bob")],
 ]);
-const roster = { ledger, admins: new Set([agent("bob")]) };
+const roster = rosterOf(ledger, [agent("bob")]);
 
 const identities = [
   { given: ["mia@example.org", "mia"], want: "mia" },

@@ -141,6 +141,7 @@ function inboxes(append: () => Result<typeof STORED>) {
   const pauses: number[] = [];
   const session: DialSession = {
     agent: "mia",
+    userEmail: "mia@example.org",
     host: undefined,
     version: undefined,
     protocol: undefined,

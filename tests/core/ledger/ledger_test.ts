@@ -5,12 +5,15 @@
  * @module
  */
 
+import { parseRosterFile } from "core/access/roster_file.ts";
+import { rosterOf } from "core/access/viewer.ts";
 import assert from "node:assert/strict";
 import { checkUnique, findAgent, type Ledger, readLedger } from "core/ledger/ledger.ts";
 import {
   renderTeamsAgents,
   renderWebviewAdmins,
   renderWebviewLedger,
+  renderWebviewRoster,
   teamsAgentsType,
 } from "core/ledger/maps.ts";
 import type { Email } from "core/names.ts";
@@ -166,4 +169,7 @@ Deno.test("the settings of the roles can parse the maps", async () => {
   ]);
   assert.deepEqual(settings.value.admins, ["ada"]);
   assert.deepEqual([...settings.value.teams], [[AAD, "ada"]]);
+  const roster = parseRosterFile(renderWebviewRoster(agents));
+  assert(roster.ok);
+  assert.deepEqual(roster.value, rosterOf(settings.value.ledger, settings.value.admins));
 });

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import type { AgentName } from "core/names.ts";
 import fc from "fast-check";
 import { STREAM_LIMITS } from "gateway/limits.ts";
 import { openEventStream } from "gateway/cockpit/event_stream.ts";
@@ -15,7 +16,11 @@ import { createHub } from "gateway/transcript/hub.ts";
 import { openGatewayStore } from "gateway/transcript/store.ts";
 import { memoryHost } from "tests/fakes/host.ts";
 import { openSse, sseReader } from "tests/gateway/cockpit/sse_reader.ts";
-import { gatewayTest as test, registerBare } from "tests/support/gateway_fixture.ts";
+import {
+  gatewayTest as test,
+  registerBare,
+  type TestGateway,
+} from "tests/support/gateway_fixture.ts";
 
 const SAFE = { sanitizeOps: true, sanitizeResources: true } as const;
 
@@ -263,7 +268,13 @@ async function bareParts() {
   const parts = { store, hub, streams, metrics, clock: host.clock, log: host.log };
   return { parts, host, add, metrics };
 }
-const wish = { viewer: "mia@example.org", agents: ["mia"], presence: undefined };
+const viewer = {
+  kind: "owner",
+  email: "mia@example.org",
+  agent: "mia" as AgentName,
+  isAdmin: false,
+} as const;
+const wish = { viewer, agents: ["mia"], presence: undefined };
 
 Deno.test({
   name: "a client that does not read costs one buffer, and misses nothing when it reads again",

@@ -139,8 +139,7 @@ const ROLES: Facts["roles"] = {
   gateway: {
     cockpitListen: "127.0.0.1:8731",
     dialListen: "0.0.0.0:8735",
-    ledgerJson: '{"ada@example.org":"ada"}',
-    adminsJson: "[]",
+    rosterJson: '{"ledger":{"ada@example.org":"ada"},"admins":[]}\n',
     trust: "assertion",
     assertionKey: "assertion-secret",
     dialKeys: new Map([["ada" as AgentName, ["k1"]]]),

@@ -38,11 +38,25 @@ test("reconcile() restarts the gateway alone when only its settings changed", as
   const rig = createRig();
   const before = facts(WIRED);
   await rig.done(before, { restartAgents: true });
-  const gateway = { ...before.roles.gateway!, adminsJson: '["ada"]' };
+  const gateway = { ...before.roles.gateway!, settings: { WEBVIEW_EVENTS_DAYS: "9" } };
   const report = await rig.done({ ...before, roles: { ...before.roles, gateway } }, {
     restartAgents: true,
   });
   assert.deepEqual(unitChanges(report), ["restarted fleetctl-gateway.service"]);
+});
+
+test("reconcile() restarts no role when identities and admins change", async () => {
+  const rig = createRig();
+  const before = facts(WIRED);
+  await rig.done(before, { restartAgents: true });
+  const rosterJson = '{"ledger":{"new@example.org":"ada"},"admins":["ada"]}\n';
+  const teamchat = { ...before.roles.teamchat!, agentsJson: "{}" };
+  const gateway = { ...before.roles.gateway!, rosterJson };
+  const report = await rig.done({ ...before, roles: { ...before.roles, gateway, teamchat } }, {
+    restartAgents: true,
+  });
+  assert.deepEqual(unitChanges(report), []);
+  assert.equal(await rig.files.readText("/r/etc/fleetctl/webview-ledger.json"), rosterJson);
 });
 
 test("reconcile() restarts only the role whose bundled program changed", async () => {

@@ -44,7 +44,7 @@ Deno.test("reconcile() with a scope writes only what an agent's added MCP needs"
   await rig.done(facts({ ada: [], bea: ["git"] }), APPLY);
   const old = facts({ ada: ["notes"], bea: ["git", "notes", "agent-message"] });
   // Meanwhile the gateway's settings and the tree of another agent's MCP have changed, too.
-  const gateway = { ...old.roles.gateway!, ledgerJson: "{}" };
+  const gateway = { ...old.roles.gateway!, settings: { WEBVIEW_EVENTS_DAYS: "9" } };
   const given = { ...old, roles: { ...old.roles, gateway } };
   rig.upgrade.add("git");
   const { paths, report } = await changedBy(rig, given, ada);

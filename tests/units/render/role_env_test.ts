@@ -18,8 +18,7 @@ const paths = pathsUnder("/");
 const GATEWAY = {
   cockpitListen: "127.0.0.1:8731",
   dialListen: "0.0.0.0:8735",
-  ledgerJson: '{"o\'brien@example.org":"ada"}',
-  adminsJson: "",
+  rosterJson: '{"ledger":{"o\'brien@example.org":"ada"},"admins":[]}\n',
   trust: "assertion",
   assertionKey: 'a$b"c',
 } as const;
@@ -31,7 +30,7 @@ function values(file: Result<RenderedFile>): Readonly<Record<string, string>> {
   return Object.fromEntries(parsed.value);
 }
 
-Deno.test("renderGatewayEnv() emits every setting, WEBVIEW_ADMINS even when there is none", () => {
+Deno.test("renderGatewayEnv() emits every setting, and the path of the roster", () => {
   const file = renderGatewayEnv(
     { ...GATEWAY, settings: { WEBVIEW_DIAL_REQUIRE_KEY: "true" } },
     paths,
@@ -39,8 +38,8 @@ Deno.test("renderGatewayEnv() emits every setting, WEBVIEW_ADMINS even when ther
   assert.deepEqual(values(file), {
     WEBVIEW_COCKPIT_LISTEN: "127.0.0.1:8731",
     WEBVIEW_DIAL_LISTEN: "0.0.0.0:8735",
-    WEBVIEW_LEDGER: '{"o\'brien@example.org":"ada"}',
-    WEBVIEW_ADMINS: "[]",
+    WEBVIEW_LEDGER: "/etc/fleetctl/webview-ledger.json",
+    WEBVIEW_ADMINS: "/etc/fleetctl/webview-ledger.json",
     WEBVIEW_TRUST: "assertion",
     WEBVIEW_ASSERTION_KEY: 'a$b"c',
     WEBVIEW_DIAL_REQUIRE_KEY: "true",

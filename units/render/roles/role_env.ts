@@ -16,7 +16,6 @@ import { err, ok, type Result } from "core/result.ts";
 import { parseEnvFile, printEnvFile } from "core/text/env_file.ts";
 import { GATEWAY_USER } from "core/verbs/caller.ts";
 import { AGENTS_GROUP } from "units/render/mcp/socket.ts";
-import { type MapSetting, mapSetting } from "units/render/roles/map_setting.ts";
 
 /** Name of the gateway's env file. */
 export const GATEWAY_ENV = "webview-gateway";
@@ -26,8 +25,7 @@ const HEADER = "# Rendered by fleetctl; changes are overwritten.\n";
 export interface GatewaySettings {
   readonly cockpitListen: string;
   readonly dialListen: string;
-  readonly ledgerJson: string;
-  readonly adminsJson: string;
+  readonly rosterJson: string;
   readonly trust: "assertion" | "header";
   readonly assertionKey?: string;
   readonly settings?: Readonly<Record<string, string>>;
@@ -48,8 +46,9 @@ export function renderGatewayEnv(gateway: GatewaySettings, paths: Paths): Result
   const values = new Map(Object.entries({
     WEBVIEW_COCKPIT_LISTEN: gateway.cockpitListen,
     WEBVIEW_DIAL_LISTEN: gateway.dialListen,
-    WEBVIEW_LEDGER: ledgerSetting(gateway, paths).value,
-    WEBVIEW_ADMINS: gateway.adminsJson === "" ? "[]" : gateway.adminsJson,
+    // Both are in the file that the gateway follows.
+    WEBVIEW_LEDGER: paths.webviewLedger,
+    WEBVIEW_ADMINS: paths.webviewLedger,
     WEBVIEW_TRUST: gateway.trust,
     ...(key === "" ? {} : { WEBVIEW_ASSERTION_KEY: key }),
     ...gateway.settings,
@@ -58,14 +57,20 @@ export function renderGatewayEnv(gateway: GatewaySettings, paths: Paths): Result
 }
 
 /**
- * Returns `WEBVIEW_LEDGER`. It contains e-mail addresses, so only the gateway may read its file.
+ * Returns the file of `WEBVIEW_LEDGER`. The gateway follows it, so that a changed agent needs no
+ * restart. It contains e-mail addresses, so only the gateway may read it.
  */
-export function ledgerSetting(
-  { ledgerJson }: Pick<GatewaySettings, "ledgerJson">,
+export function rosterFile(
+  { rosterJson }: Pick<GatewaySettings, "rosterJson">,
   paths: Paths,
-): MapSetting {
-  const owner = { user: "root", group: GATEWAY_USER };
-  return mapSetting(ledgerJson, { path: paths.webviewLedger, mode: 0o640, owner });
+): RenderedFile {
+  return {
+    path: paths.webviewLedger,
+    content: rosterJson,
+    mode: 0o640,
+    owner: { user: "root", group: GATEWAY_USER },
+    secret: false,
+  };
 }
 
 /**
