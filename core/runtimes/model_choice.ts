@@ -22,6 +22,10 @@ import type { SecretShards } from "core/secrets/shards.ts";
 export const MODEL_PROVIDERS = ["anthropic", "openai", "openai-compatible", "demo"] as const;
 /** One of `MODEL_PROVIDERS`. */
 export type ModelProvider = typeof MODEL_PROVIDERS[number];
+/** How much a model can be asked to think. */
+export const MODEL_EFFORTS = ["low", "medium", "high"] as const;
+/** One of `MODEL_EFFORTS`. */
+export type ModelEffort = typeof MODEL_EFFORTS[number];
 
 /** Program of the built-in runtime, whatever the name of its definition on a host. */
 const OWN_PROGRAM = "{lib}/fleetctl-runtime";
@@ -59,6 +63,10 @@ export interface ModelChoice {
   readonly baseUrl?: string | undefined;
   /** When absent, the stored key of the same endpoint is kept. */
   readonly key?: string | undefined;
+  /** How much the model thinks; absent means the provider's default. */
+  readonly effort?: ModelEffort | undefined;
+  /** The model of the same endpoint that answers when this one is overloaded. */
+  readonly fallback?: string | undefined;
 }
 
 /** A stored model of an agent; `key` never leaves the process that reads it. */
@@ -67,6 +75,8 @@ export interface StoredModel {
   readonly model: string | undefined;
   readonly baseUrl: string | undefined;
   readonly key: string | undefined;
+  readonly effort?: string | undefined;
+  readonly fallback?: string | undefined;
 }
 
 /** A valid choice and the values to store; undefined removes a key. */
@@ -82,6 +92,8 @@ export interface ModelCard {
   readonly key: "set" | "not-set";
   /** Last characters of a key, if it is long enough to show them safely. */
   readonly key_ends_with: string | null;
+  readonly effort: string | null;
+  readonly fallback: string | null;
 }
 
 const ADDRESSES: Readonly<Partial<Record<ModelProvider, string>>> = {
@@ -101,6 +113,9 @@ export const RUNTIME_VARIABLES: readonly string[] = [
   "FLEETCTL_CONTEXT_TOKENS",
   "FLEETCTL_OUTPUT_TOKENS",
   "FLEETCTL_MODEL_INPUT",
+  "FLEETCTL_EFFORT",
+  "FLEETCTL_FALLBACK_MODEL",
+  "FLEETCTL_STEPS",
   "FLEETCTL_PROJECT",
   "FLEETCTL_WORKSPACE",
   "FLEETCTL_ASK",
@@ -142,6 +157,8 @@ export function storedModel(
     model,
     baseUrl: baseUrl ?? ADDRESSES[provider],
     key: given === NO_KEY ? undefined : given,
+    effort: value("FLEETCTL_EFFORT"),
+    fallback: value("FLEETCTL_FALLBACK_MODEL"),
   };
 }
 
@@ -168,9 +185,10 @@ export function decideModel(
   const faults: string[] = [];
   const model = choice.model?.trim() ?? "";
   if (model === "") faults.push("model: is empty, must be a model id of the provider");
-  else if (model.length > MODEL_CHOICE_LIMITS.modelMax || /[^\x21-\x7e]/.test(model)) {
-    faults.push("model: must be one word of at most 200 printable characters");
-  }
+  else if (!isModelId(model)) faults.push(`model: ${MODEL_ID}`);
+  const { effort, fallback } = choice;
+  if (fallback !== undefined && !isModelId(fallback)) faults.push(`fallback: ${MODEL_ID}`);
+  if (fallback === model) faults.push("fallback: must be another model than the first");
   const baseUrl = addressOf(choice, faults);
   const given = choice.key?.trim() ?? "";
   if (given.length > MODEL_CHOICE_LIMITS.keyMax || /[^\x21-\x7e]/.test(given)) {
@@ -188,7 +206,11 @@ export function decideModel(
     model,
     baseUrl,
     key: settled,
+    effort,
+    fallback,
     secrets: new Map([
+      [key("FLEETCTL_EFFORT"), effort],
+      [key("FLEETCTL_FALLBACK_MODEL"), fallback],
       [key("FLEETCTL_PROVIDER"), provider],
       [key("FLEETCTL_MODEL"), model],
       [key("FLEETCTL_BASE_URL"), baseUrl],
@@ -197,6 +219,12 @@ export function decideModel(
       ...(given === "" && isSame ? [] : keySecrets(provider, settled, at.shards)),
     ]),
   });
+}
+
+const MODEL_ID = "must be one word of at most 200 printable characters";
+
+function isModelId(text: string): boolean {
+  return text !== "" && text.length <= MODEL_CHOICE_LIMITS.modelMax && !/[^\x21-\x7e]/.test(text);
 }
 
 /**
@@ -228,6 +256,8 @@ function demoModel(): DecidedModel {
       [key("FLEETCTL_MODEL"), undefined],
       [key("FLEETCTL_BASE_URL"), undefined],
       [key("FLEETCTL_MODEL_KEY"), undefined],
+      [key("FLEETCTL_EFFORT"), undefined],
+      [key("FLEETCTL_FALLBACK_MODEL"), undefined],
     ]),
   };
 }
@@ -281,6 +311,8 @@ export function modelCard(model: StoredModel): ModelCard {
     base_url: model.baseUrl ?? null,
     key: secret === undefined ? "not-set" : "set",
     key_ends_with: isEndShown ? secret.slice(-4) : null,
+    effort: model.effort ?? null,
+    fallback: model.fallback ?? null,
   };
 }
 

@@ -120,6 +120,17 @@ export const AGENT_VERBS: readonly Verb[] = [
         unless: ["no-key", "provider=demo"],
         summary: 'Key of the endpoint; "-" reads stdin; prompted for if omitted',
       },
+      {
+        name: "effort",
+        value: "effort",
+        choices: ["low", "medium", "high"],
+        summary: "How much the model thinks; the provider's default if omitted",
+      },
+      {
+        name: "fallback",
+        value: "model",
+        summary: "Model of the same endpoint that answers when the model is overloaded",
+      },
       { name: "no-key", summary: "Prompt for no key: keep that of the same endpoint, or use none" },
       { name: "no-check", summary: "Store without testing the endpoint" },
     ],

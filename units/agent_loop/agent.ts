@@ -23,6 +23,7 @@ import { promptImages } from "units/agent_loop/media/prompt_images.ts";
 import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
 import { createSessions, type SessionContext, type Sessions } from "units/agent_loop/sessions.ts";
+import type { AnswerTokens } from "units/agent_loop/model/answer.ts";
 import type { TurnTokens } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** Dependencies of the agent. */
@@ -134,18 +135,31 @@ async function answerPrompt(
   });
 }
 
-/** Returns a turn's tokens as ACP's `usage`, and the model in `_meta`: ACP has no field for it. */
+/**
+ * Returns a turn's tokens as ACP's `usage`, and the models in `_meta`: ACP has no field for them.
+ */
 function printTokens(of: TurnTokens): Readonly<Record<string, unknown>> {
-  const { input, output, cachedRead, cachedWrite, model, isPartial } = of;
+  const [first = { model: of.model }, ...others] = of.models;
+  const models = of.models.map((each) => ({ model: each.model, usage: printUsage(each) }));
   return {
-    usage: {
-      inputTokens: input,
-      outputTokens: output,
-      cachedReadTokens: cachedRead,
-      cachedWriteTokens: cachedWrite,
-      totalTokens: input + output + cachedRead + cachedWrite,
+    usage: printUsage(of),
+    _meta: {
+      fleetctl: {
+        model: first.model,
+        ...(others.length === 0 ? {} : { models }),
+        ...(of.isPartial ? { is_partial: true } : {}),
+      },
     },
-    _meta: { fleetctl: { model, ...(isPartial ? { is_partial: true } : {}) } },
+  };
+}
+
+function printUsage({ input, output, cachedRead, cachedWrite }: AnswerTokens) {
+  return {
+    inputTokens: input,
+    outputTokens: output,
+    cachedReadTokens: cachedRead,
+    cachedWriteTokens: cachedWrite,
+    totalTokens: input + output + cachedRead + cachedWrite,
   };
 }
 

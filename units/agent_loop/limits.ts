@@ -8,8 +8,8 @@ const KIB = 1024;
 
 /** Limits of the built-in runtime. */
 export const RUNTIME_LIMITS = {
-  /** Model calls in one turn before the loop stops with a reason. */
-  stepsMax: 64,
+  /** Model calls in one turn before it stops, if the settings name no other number. */
+  stepsDefault: 64,
   /** Window of a model that does not state one, in tokens. */
   contextTokensDefault: 128_000,
   bashSeconds: 600,

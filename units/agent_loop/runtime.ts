@@ -14,6 +14,7 @@ import { type Paths, pathsUnder } from "core/paths.ts";
 import { ok, type Result } from "core/result.ts";
 import { MODEL_KEY_NAMES } from "core/runtimes/model_keys.ts";
 import { VERSION } from "core/version.ts";
+import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import { approvalReader } from "units/agent_loop/journal/approvals.ts";
 import { createJournals } from "units/agent_loop/journal/files.ts";
 import { createAgent, type RuntimeAgent } from "units/agent_loop/agent.ts";
@@ -23,8 +24,12 @@ import { type McpPool, mcpPool } from "units/agent_loop/mcp/pool.ts";
 import { mcpServer } from "units/agent_loop/mcp/server.ts";
 import { toolsCache } from "units/agent_loop/mcp/tools_cache.ts";
 import { createMediaStore } from "units/agent_loop/media/store.ts";
-import { type LoadedModel, loadModel } from "units/agent_loop/model/provider.ts";
-import { readRuntimeSettings, type RuntimeSettings } from "units/agent_loop/settings.ts";
+import { loadModel } from "units/agent_loop/model/provider.ts";
+import {
+  type ModelSettings,
+  readRuntimeSettings,
+  type RuntimeSettings,
+} from "units/agent_loop/settings.ts";
 import { createSpendCheck } from "units/agent_loop/spend_check.ts";
 import { builtInTools } from "units/agent_loop/tools/sandbox.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
@@ -32,6 +37,7 @@ import { toolGate } from "units/agent_loop/tool_gate.ts";
 import { todoTool } from "units/agent_loop/tools/todo.ts";
 import { nameTools } from "units/agent_loop/tools/tool_set.ts";
 import type { ModelSource } from "units/agent_loop/turn/run_turn.ts";
+import type { TurnModels } from "units/agent_loop/turn/turn_model.ts";
 
 /** Options of a runtime process. */
 export interface RuntimeOptions {
@@ -92,6 +98,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     persona: settings.ok ? settings.value.persona : undefined,
     sessionsDir: `${options.home}/.runtime-b/agent/sessions`,
     model: source.model,
+    stepsMax: settings.ok ? settings.value.stepsMax : RUNTIME_LIMITS.stepsDefault,
     media: createMediaStore(`${options.home}/.runtime-b/agent/media`, host),
     prepareTools: (signal, report) => pool.prepare(signal, report),
     journals: createJournals(paths.journals(options.agent), options.agent, host),
@@ -210,7 +217,7 @@ function modelSource(
   host: Host,
 ): { readonly model: ModelSource; close(): Promise<void> } {
   let demo: Promise<DemoEndpoint> | undefined;
-  let loaded: Promise<LoadedModel> | undefined;
+  let loaded: Promise<TurnModels> | undefined;
 
   function startDemo(
     { workspace, project }: Pick<RuntimeSettings, "workspace" | "project">,
@@ -234,16 +241,27 @@ function modelSource(
         });
       }
       const endpoint = await demo;
-      loaded ??= loadModel(model, host.http, endpoint).catch((fault) => {
+      loaded ??= loadModels(model, host.http, endpoint).catch((fault) => {
         loaded = undefined;
         throw fault;
       });
-      return ok({ loaded: await loaded, settings: model });
+      return ok(await loaded);
     },
     async close() {
       await (await demo)?.close();
     },
   };
+}
+
+async function loadModels(
+  settings: ModelSettings,
+  http: Host["http"],
+  demo: DemoEndpoint | undefined,
+): Promise<TurnModels> {
+  const loaded = await loadModel(settings, http, demo);
+  if (settings.fallback === undefined) return { loaded, settings };
+  const other = { ...settings, model: settings.fallback };
+  return { loaded, settings, fallback: { loaded: await loadModel(other, http), settings: other } };
 }
 
 function only(

@@ -35,6 +35,7 @@ export interface SessionContext {
   readonly persona?: string | undefined;
   readonly sessionsDir: string;
   readonly model: ModelSource;
+  readonly stepsMax: number;
   readonly prepareTools: McpPool["prepare"];
   readonly media: MediaStore;
   readonly journals: TurnContext["journals"];
@@ -162,6 +163,7 @@ function turnContext(
     conversation,
     prompt: guidance.prompt,
     model: context.model,
+    stepsMax: context.stepsMax,
     media: context.media,
     mediaMemory: new MediaMemory(),
     prepareTools: context.prepareTools,

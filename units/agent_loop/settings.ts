@@ -22,7 +22,12 @@ import {
 import { integer, lines, oneOf, text, url } from "core/settings/setting_types.ts";
 import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Result } from "core/result.ts";
-import { MODEL_PROVIDERS, type ModelProvider } from "core/runtimes/model_choice.ts";
+import {
+  MODEL_EFFORTS,
+  MODEL_PROVIDERS,
+  type ModelEffort,
+  type ModelProvider,
+} from "core/runtimes/model_choice.ts";
 
 /** What a model can accept. */
 const MODEL_INPUTS = ["text", "images"] as const;
@@ -73,6 +78,15 @@ export const RUNTIME_SETTINGS = {
   input: optional("FLEETCTL_MODEL_INPUT", oneOf(MODEL_INPUTS), {
     doc: "What the model accepts besides text, if not the default of the provider.",
   }),
+  effort: optional("FLEETCTL_EFFORT", oneOf(MODEL_EFFORTS), {
+    doc: "How much the model thinks before it answers; the provider's default when not set.",
+  }),
+  fallback: optional("FLEETCTL_FALLBACK_MODEL", text(), {
+    doc: "Model id of the same provider that answers when the model is overloaded.",
+  }),
+  steps: optional("FLEETCTL_STEPS", integer(1, 1_000), {
+    doc: "Model calls after which a turn stops; 64 when not set.",
+  }),
   workspace: optional("FLEETCTL_WORKSPACE", text(), {
     doc: "Folder that the agent works in; its home when not set.",
   }),
@@ -110,6 +124,10 @@ export interface ModelSettings {
   readonly keyName: string;
   readonly contextTokens: number;
   readonly outputTokens: number | undefined;
+  /** How much the model thinks; the provider's default when undefined. */
+  readonly effort: ModelEffort | undefined;
+  /** Id of the model that answers when this one is overloaded. */
+  readonly fallback: string | undefined;
   /** Media that the model accepts, as far as it is known. */
   readonly accepts: readonly MediaKind[];
 }
@@ -121,6 +139,8 @@ export interface RuntimeSettings {
   readonly project: string | undefined;
   readonly ask: AskMode | undefined;
   readonly persona: string | undefined;
+  /** Model calls after which a turn stops. */
+  readonly stepsMax: number;
   /** Whether the dial unit must allow each model call. */
   readonly hasCeiling: boolean;
   /** What commands may write and reach in their sandbox; undefined without one. */
@@ -155,6 +175,7 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
       project: values.project,
       ask: values.ask,
       persona: values.persona,
+      stepsMax: values.steps ?? RUNTIME_LIMITS.stepsDefault,
       hasCeiling: values.ceiling !== undefined,
       sandbox: values.sandbox === undefined
         ? undefined
@@ -167,6 +188,8 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
         keyName: KEY_NAMES[provider],
         contextTokens: values.contextTokens ?? CONTEXT_TOKENS[provider],
         outputTokens: values.outputTokens,
+        effort: values.effort,
+        fallback: values.fallback === values.model ? undefined : values.fallback,
         accepts: ACCEPTS[values.input ?? INPUT[provider]],
       },
     },

@@ -14,7 +14,7 @@ _fleetctl_at() {
     "agents key revoke") next=""; options="--json --as --help" ;;
     "agents list") next=""; options="--json --as --help" ;;
     "agents model") next="set show"; options="--json --as --help" ;;
-    "agents model set") next=""; options="--provider --model --base-url --key --no-key --no-check --json --as --help" ;;
+    "agents model set") next=""; options="--provider --model --base-url --key --effort --fallback --no-key --no-check --json --as --help" ;;
     "agents model show") next=""; options="--json --as --help" ;;
     "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
@@ -140,6 +140,7 @@ _fleetctl() {
   case "$previous" in
     --channel) words="webview messenger teamchat workchat" ;;
     --provider) words="anthropic openai openai-compatible demo" ;;
+    --effort) words="low medium high" ;;
     --home) words="keep archive" ;;
     --secrets) words="remove keep" ;;
     --engine) words="deno node" ;;

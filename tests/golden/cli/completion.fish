@@ -172,6 +172,8 @@ complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_sub
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from model; and __fish_seen_subcommand_from set' -l model -x -d 'Model id of the provider'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from model; and __fish_seen_subcommand_from set' -l base-url -x -d 'Address of the endpoint, usually ending in /v1; the provider\'s own if omitted'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from model; and __fish_seen_subcommand_from set' -l key -x -d 'Key of the endpoint; "-" reads stdin; prompted for if omitted'
+complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from model; and __fish_seen_subcommand_from set' -l effort -x -a 'low medium high' -d 'How much the model thinks; the provider\'s default if omitted'
+complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from model; and __fish_seen_subcommand_from set' -l fallback -x -d 'Model of the same endpoint that answers when the model is overloaded'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from model; and __fish_seen_subcommand_from set' -l no-key -d 'Prompt for no key: keep that of the same endpoint, or use none'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from model; and __fish_seen_subcommand_from set' -l no-check -d 'Store without testing the endpoint'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from remove' -l yes -d 'Skip the confirmation'

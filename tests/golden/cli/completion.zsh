@@ -15,7 +15,7 @@ _fleetctl_at() {
     "agents key revoke") next=""; options="--json --as --help" ;;
     "agents list") next=""; options="--json --as --help" ;;
     "agents model") next="set show"; options="--json --as --help" ;;
-    "agents model set") next=""; options="--provider --model --base-url --key --no-key --no-check --json --as --help" ;;
+    "agents model set") next=""; options="--provider --model --base-url --key --effort --fallback --no-key --no-check --json --as --help" ;;
     "agents model show") next=""; options="--json --as --help" ;;
     "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
@@ -140,6 +140,7 @@ _fleetctl() {
   case "$previous" in
     --channel) words_here="webview messenger teamchat workchat" ;;
     --provider) words_here="anthropic openai openai-compatible demo" ;;
+    --effort) words_here="low medium high" ;;
     --home) words_here="keep archive" ;;
     --secrets) words_here="remove keep" ;;
     --engine) words_here="deno node" ;;

@@ -67,6 +67,8 @@ export const sessionRecord = z.discriminatedUnion("type", [
     finish: z.string().optional(),
     /** Calls whose arguments were unusable, and why. */
     bad_calls: z.array(z.object({ call_id: z.string(), reason: z.string() })).optional(),
+    /** The model that answered, if it was not the primary one. */
+    model: z.string().optional(),
     /** What the endpoint counted. */
     tokens: countedTokens,
   }),

@@ -21,6 +21,7 @@ export type ModelFaultCode =
   | "model-silent"
   | "model-garbage"
   | "model-context-exceeded"
+  | "model-effort-refused"
   | "model-request-refused";
 
 /** Why a model call gave no answer. */
@@ -65,6 +66,7 @@ const CONTEXT_PHRASES = [
   "prompt is too long",
   "input is too long",
 ];
+const EFFORT_PHRASES = ["effort", "reasoning", "thinking"];
 const QUOTA_PHRASES = ["insufficient_quota", "billing", "credit balance", "payment"];
 const CUT_PHRASES = [
   "without a finish reason",
@@ -187,6 +189,15 @@ function judgeStatus(
         },
       )
       : fault("model-garbage", notAnAnswer(context, text));
+  }
+  const { effort } = context.settings;
+  if (effort !== undefined && containsAny(text, EFFORT_PHRASES)) {
+    return fault("model-effort-refused", `The model refuses the effort "${effort}": ${answered}`, {
+      hints: [
+        `fleetctl secret unset FLEETCTL_EFFORT --agent ${context.agent}`,
+        `fleetctl agents restart ${context.agent}`,
+      ],
+    });
   }
   return fault("model-request-refused", answered);
 }

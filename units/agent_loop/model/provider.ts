@@ -69,8 +69,9 @@ export async function loadModel(
       const { createOpenAI } = await import("@ai-sdk/openai");
       return {
         model: createOpenAI(transport)(settings.model),
-        // Conversations are stored here and resumed for months; none is stored at the provider.
-        callOptions: { openai: { store: false } },
+        // Conversations are stored here and resumed for months; none is stored at the provider. A
+        // summary of the reasoning is refused to organizations that are not verified.
+        callOptions: { openai: { store: false, reasoningSummary: null } },
         cacheMark: undefined,
         resultMedia: "with-result",
       };

@@ -8,6 +8,7 @@
 import type { JSONSchema7, ToolSet } from "ai";
 import { defined } from "core/defined.ts";
 import { ok, type Result } from "core/result.ts";
+import type { ModelEffort } from "core/runtimes/model_choice.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { AssistantPart, Message } from "units/agent_loop/conversation/message.ts";
 import { createAnswer, type StepAnswer } from "units/agent_loop/model/answer.ts";
@@ -37,6 +38,8 @@ export interface StepRequest {
   readonly media: ReadonlyMap<string, string>;
   readonly tools: readonly ToolDeclaration[];
   readonly outputTokens: number | undefined;
+  /** How much the model thinks; the provider's default when undefined. */
+  readonly effort: ModelEffort | undefined;
   readonly signal: AbortSignal;
   /** Receives text as it streams; the stream waits for it. `block` identifies the text block. */
   readonly onText: (text: string, block: string) => Promise<void>;
@@ -111,7 +114,8 @@ async function openStream(loaded: LoadedModel, request: StepRequest, signal: Abo
     messages: toModelMessages(request.messages, request.media, loaded),
     tools,
     providerOptions: loaded.callOptions as never,
-    ...defined({ maxOutputTokens: request.outputTokens }),
+    // The library maps the effort to the form of each provider and model.
+    ...defined({ maxOutputTokens: request.outputTokens, reasoning: request.effort }),
     maxRetries: 0,
     abortSignal: signal,
     // Errors arrive as parts of the stream and are classified there.

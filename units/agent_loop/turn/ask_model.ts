@@ -164,6 +164,7 @@ async function askOnce(
     media,
     tools: ask.tools,
     outputTokens: ask.settings.outputTokens,
+    effort: ask.settings.effort,
     signal: ask.signal,
     async onText(text, block) {
       state.streamed.any = true;

@@ -150,10 +150,10 @@ async function replayOwn(
 }
 
 function addTokens(
-  steps: readonly { readonly answer: Pick<Step["answer"], "tokens"> }[],
+  steps: readonly { readonly answer: Pick<Step["answer"], "tokens" | "model"> }[],
   tokens: TokenSum,
 ): void {
-  for (const { answer: { tokens: counted } } of steps) {
+  for (const { answer: { tokens: counted, model } } of steps) {
     tokens.add(
       counted && {
         input: counted.input,
@@ -161,6 +161,7 @@ function addTokens(
         cachedRead: counted.cached_read,
         cachedWrite: counted.cached_write,
       },
+      model,
     );
   }
 }
@@ -273,6 +274,7 @@ function storedEnd(
   if (outcome === "cancelled") return stopped("cancelled");
   const stop = Object.values(STOPS).find((each) => each === code);
   if (stop !== undefined) return stopped(stop);
+  if (code === "max_turn_requests") return stopped(code);
   return {
     kind: "failed",
     code: code ?? "turn-interrupted",

@@ -9,20 +9,18 @@
 
 import { defined } from "core/defined.ts";
 import { errorText, type Refusal } from "core/errors.ts";
-import { RUNTIME_LIMITS } from "units/agent_loop/limits.ts";
 import type { Log } from "core/ports/log.ts";
 import type { Result } from "core/result.ts";
 import { callsOf } from "units/agent_loop/conversation/message.ts";
 import type { MediaMemory } from "units/agent_loop/media/refusal.ts";
 import type { ServerFault } from "units/agent_loop/mcp/config.ts";
-import type { LoadedModel } from "units/agent_loop/model/provider.ts";
 import type { PromptSource } from "units/agent_loop/prompt/system_prompt.ts";
 import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
+import { TurnModel, type TurnModels } from "units/agent_loop/turn/turn_model.ts";
 import type { StepAnswer } from "units/agent_loop/model/answer.ts";
-import type { ModelSettings } from "units/agent_loop/settings.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
-import { askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
+import { type AskFault, askModel, type AskPorts } from "units/agent_loop/turn/ask_model.ts";
 import { parseCommand, runCommand } from "units/agent_loop/turn/commands.ts";
 import {
   type BeginContext,
@@ -40,9 +38,7 @@ import { createSummariser } from "units/agent_loop/turn/summarise.ts";
 import { storedTokens, TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** Returns the model of a runtime; loads it when first needed. */
-export type ModelSource = () => Promise<
-  Result<{ readonly loaded: LoadedModel; readonly settings: ModelSettings }>
->;
+export type ModelSource = () => Promise<Result<TurnModels>>;
 
 /** What the turns of one session share. */
 export interface TurnContext extends BeginContext {
@@ -50,6 +46,8 @@ export interface TurnContext extends BeginContext {
   /** Returns the system prompt; it is read at the start of each turn. */
   readonly prompt: PromptSource;
   readonly model: ModelSource;
+  /** Number of model calls after which a turn stops. */
+  readonly stepsMax: number;
   /** What the session learned about the media that the model accepts. */
   readonly mediaMemory: MediaMemory;
   /** Prepares the MCP servers and reports their faults. */
@@ -112,35 +110,37 @@ async function runSteps(
     model.value.settings.contextTokens,
   );
   for (const notice of notices) await sink.notice("warning", notice);
-  const name = model.value.settings.model || DEMO_MODEL;
-  tokens.use(name);
+  const models = new TurnModel(model.value);
+  tokens.use(models.name);
   const { journal } = begun;
   const calls = { conversation, media, sink, signal, clock: ports.clock, journal, isEnding };
   if (begun.resume !== undefined) {
     const end = await resumeCalls(context, begun.resume, { ...calls, tools: context.tools() });
     if (end !== undefined) return end;
   }
-  const mayCall = () => checkCall(context, input, { name, tokens });
-  const ask = { ...context, ...model.value, instructions, sink, signal };
-  const summariser = createSummariser({ ...ask, tokens, mayCall });
+  const mayCall = () => checkCall(context, input, { name: models.name, tokens });
+  const askOf = () => ({ ...context, ...models.current, instructions, sink, signal });
+  let summariser = createSummariser({ ...askOf(), tokens, mayCall });
   const command = parseCommand(input.text);
-  if (command !== undefined) return await runCommand(command, summariser, ask);
-  for (let step = begun.steps; step < RUNTIME_LIMITS.stepsMax; step++) {
+  if (command !== undefined) return await runCommand(command, summariser, askOf());
+  for (let step = begun.steps; step < context.stepsMax;) {
     await takeSteers(input.inbox, calls);
     const tools = context.tools();
     const declared = tools.map(declarationOf);
     const over = await summariser.ifDue(declared) ?? await mayCall();
     if (over !== undefined) return over;
-    const answer = await askModel({ ...ask, tools: declared }, ports);
+    const answer = await askModel({ ...askOf(), tools: declared }, ports);
     // The model is asked again after the restart.
     if (signal.aborted && isEnding()) return stopped("cancelled");
-    tokens.add(answer.ok ? answer.value.tokens : undefined);
-    const parts = answer.ok ? answer.value.parts : answer.error.partial;
-    if (parts.length > 0) {
-      const details = answer.ok ? detailsOf(answer.value) : {};
-      const at = ports.clock.now();
-      await conversation.append({ type: "assistant", at, parts: [...parts], ...details });
+    const notice = answer.ok ? undefined : models.afterFault(answer.error);
+    if (notice !== undefined) {
+      await sink.notice("warning", notice);
+      tokens.use(models.name);
+      summariser = createSummariser({ ...askOf(), tokens, mayCall });
+      continue;
     }
+    tokens.add(answer.ok ? answer.value.tokens : undefined);
+    const parts = await storeAnswer(answer, context, models);
     if (!answer.ok) {
       const { code, reason, hints } = answer.error.fault;
       return { kind: "failed", code, reason, hints };
@@ -148,15 +148,34 @@ async function runSteps(
     const { finish, badCalls } = answer.value;
     const called = callsOf(parts);
     if (finish !== "tool-calls" && called.length === 0) {
-      if (finish === "stop" && await takeSteers(input.inbox, calls) > 0) continue;
+      if (finish === "stop" && await takeSteers(input.inbox, calls) > 0) {
+        step++;
+        continue;
+      }
       if (parts.length === 0 && finish === "stop") {
         await sink.notice("info", "The model gave an empty answer");
       }
       return stopped(STOPS[finish]);
     }
-    await runCalls({ calls: called, badCalls }, { ...calls, tools, step });
+    await runCalls({ calls: called, badCalls }, { ...calls, tools, step: step++ });
   }
-  return signal.aborted ? stopped("cancelled") : stopped("max_turn_requests");
+  if (signal.aborted) return stopped("cancelled");
+  await sink.notice("warning", limitReached(context.stepsMax));
+  return stopped("max_turn_requests");
+}
+
+/** Stores what the model answered, or what arrived before its fault. Returns these parts. */
+async function storeAnswer(
+  answer: Result<StepAnswer, AskFault>,
+  { conversation, ports }: TurnContext,
+  models: TurnModel,
+): Promise<StepAnswer["parts"]> {
+  const parts = answer.ok ? answer.value.parts : answer.error.partial;
+  if (parts.length === 0) return parts;
+  const details = answer.ok ? detailsOf(answer.value, models) : {};
+  const at = ports.clock.now();
+  await conversation.append({ type: "assistant", at, parts: [...parts], ...details });
+  return parts;
 }
 
 /** Checks whether the model may be called; returns the end of the turn if not. */
@@ -193,9 +212,10 @@ async function prepare(
 }
 
 /** What a restarted runtime must know of an answer. */
-function detailsOf({ finish, badCalls, tokens }: StepAnswer) {
+function detailsOf({ finish, badCalls, tokens }: StepAnswer, models: TurnModel) {
   return {
     finish,
+    ...(models.isFallback ? { model: models.name } : {}),
     ...(badCalls.length === 0
       ? {}
       : { bad_calls: badCalls.map(({ callId, reason }) => ({ call_id: callId, reason })) }),
@@ -203,8 +223,11 @@ function detailsOf({ finish, badCalls, tokens }: StepAnswer) {
   };
 }
 
-/** Id of the demo model, whose settings name no model. */
-const DEMO_MODEL = "demo";
+/** Describes the limit for people. */
+function limitReached(stepsMax: number): string {
+  return `The turn stops here, because it made ${stepsMax} model calls. ` +
+    'The work is kept: send "continue" to go on';
+}
 
 async function storeEnd(context: TurnContext, end: TurnStop, isEnding: boolean): Promise<void> {
   const record = endRecord(end, isEnding);
@@ -226,7 +249,10 @@ function endRecord(end: TurnStop, isEnding: boolean) {
       ? { outcome: "interrupted" as const, reason: "the runtime was stopped" }
       : { outcome: "cancelled" as const, reason: "the owner cancelled the turn" };
   }
-  return { outcome: "failed" as const, code: end.stop, reason: `the turn stopped: ${end.stop}` };
+  const reason = end.stop === "max_turn_requests"
+    ? "it reached its limit of model calls, and the work is not finished"
+    : `the turn stopped: ${end.stop}`;
+  return { outcome: "failed" as const, code: end.stop, reason };
 }
 
 function refused(refusal: Refusal): TurnStop {

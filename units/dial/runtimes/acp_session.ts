@@ -249,7 +249,10 @@ function outcomeOfStop(stopReason: string): TurnOutcome {
         "The model reached its output limit before the answer was complete",
       );
     case "max_turn_requests":
-      return failed("steps-exhausted", "The turn needed more model calls than allowed");
+      return failed(
+        "steps-exhausted",
+        'The turn reached its limit of model calls; send "continue" to go on',
+      );
     case "refusal":
       return failed("model-refusal", "The model refused to continue");
     default:

@@ -4,7 +4,7 @@
  *
  * | Program | Reports |
  * |---|---|
- * | the built-in runtime | `usage`, and the model in `_meta.fleetctl` |
+ * | the built-in runtime | `usage`, and the model in `_meta.fleetctl`; `models` there has the tokens of each, if there are several |
  * | claude-agent-acp | `_meta.quota.model_usage`: the tokens of each model |
  * | opencode | `usage` of the last model call only; the model is a setting of the session |
  *
@@ -54,10 +54,13 @@ export function readPromptUsage(answer: unknown, source: UsageSource): TurnUsage
       readCounts({ inputTokens, outputTokens, cachedReadTokens, cachedWriteTokens }),
     );
   }
-  if (byModel.length === 0 && usage !== undefined) {
-    meter.add(fieldsOf(meta.fleetctl).model ?? source.model, readUsage(fieldsOf(usage)));
+  const own = fieldsOf(meta.fleetctl);
+  const models = blocksOf(own.models);
+  for (const { model, usage: of } of models) meter.add(model, readUsage(fieldsOf(of)));
+  if (byModel.length === 0 && models.length === 0 && usage !== undefined) {
+    meter.add(own.model ?? source.model, readUsage(fieldsOf(usage)));
   }
-  if (source.isLastCallOnly || fieldsOf(meta.fleetctl).is_partial === true) meter.miss();
+  if (source.isLastCallOnly || own.is_partial === true) meter.miss();
   return meter.take();
 }
 

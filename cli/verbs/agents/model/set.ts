@@ -32,6 +32,7 @@ import { checkModel } from "cli/agents/model_check.ts";
 import {
   type DecidedModel,
   decideModel,
+  MODEL_EFFORTS,
   MODEL_PROVIDERS,
   modelCard,
   type ModelChoice,
@@ -66,7 +67,13 @@ export function parseOptions(invocation: Invocation): Result<Options> {
     ));
   }
   return ok({
-    choice: { provider, model: options.model, baseUrl: options["base-url"] },
+    choice: {
+      provider,
+      model: options.model,
+      baseUrl: options["base-url"],
+      effort: MODEL_EFFORTS.find((one) => one === options.effort),
+      fallback: options.fallback?.trim(),
+    },
     isChecked: !switches.has("no-check"),
   });
 }
@@ -82,7 +89,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
   if (!secrets.ok) return secrets;
   const tried = chosenModel(choice, agent.value, secrets.value.shards);
   if (!tried.ok) return tried;
-  const checked = options.isChecked ? await checkModel(ports, tried.value) : ok(undefined);
+  const checked = options.isChecked ? await checkModels(ports, tried.value) : ok(undefined);
   if (!checked.ok) return checked;
   const { name } = agent.value;
   const trees = await installFirst(context, name);
@@ -120,6 +127,17 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
       faults: report.faults,
     });
   });
+}
+
+/** Checks the model, and the fallback if there is one. */
+async function checkModels(
+  ports: VerbContext["ports"],
+  model: DecidedModel,
+): Promise<Result<void>> {
+  const checked = await checkModel(ports, model);
+  const { fallback } = model;
+  if (!checked.ok || fallback === undefined) return checked;
+  return await checkModel(ports, { ...model, model: fallback });
 }
 
 /** Returns the fault of the work as a value. */

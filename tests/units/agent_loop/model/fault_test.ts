@@ -26,6 +26,8 @@ const SETTINGS: ModelSettings = {
   contextTokens: 128_000,
   outputTokens: undefined,
   accepts: [],
+  effort: undefined,
+  fallback: undefined,
 };
 const CONTEXT: FaultContext = { settings: SETTINGS, agent: "ada", now: 0, hasStarted: false };
 
@@ -188,4 +190,15 @@ Deno.test("decideRetry() honours Retry-After or gives up, and bounds the time wa
 Deno.test("decideRetry() tries an unreachable address only a few times", () => {
   const fault = retryable({ code: "model-unreachable" });
   assert.equal(decideRetry(fault, { attempt: 3, waitedMs: 0, jitter: 0 }).retry, false);
+});
+
+Deno.test("judgeError() names a refused effort only if one is set", () => {
+  const refused = apiError(400, message("reasoning_effort is not supported"));
+  assert.equal(judgeError(refused, CONTEXT).code, "model-request-refused");
+  const settings = { ...SETTINGS, effort: "high" as const };
+  const fault = judgeError(refused, { ...CONTEXT, settings });
+  assert.equal(fault.code, "model-effort-refused");
+  assert.match(fault.hints.join(), /secret unset FLEETCTL_EFFORT --agent ada/);
+  const other = judgeError(apiError(400, message("bad tool")), { ...CONTEXT, settings });
+  assert.equal(other.code, "model-request-refused");
 });

@@ -107,6 +107,8 @@ async function scene(model: FakeModel) {
     keyName: "KEY",
     contextTokens: 100_000,
     outputTokens: undefined,
+          effort: undefined,
+          fallback: undefined,
     accepts: [],
   };
   const loaded = await loadModel(settings, { fetch: (input, init) => fetch(input, init) });
@@ -135,6 +137,7 @@ async function scene(model: FakeModel) {
     approvals: () => Promise.resolve([]),
     prompt: () => Promise.resolve({ text: "", notices: [] }),
     model: () => Promise.resolve(ok({ loaded, settings })),
+    stepsMax: 10,
     prepareTools: () => Promise.resolve(),
     media: createMediaStore(`${HOME}/media`, ports),
     mediaMemory: new MediaMemory(),
