@@ -93,12 +93,16 @@ export function claimsImage(name: string, declared = ""): boolean {
 
 /** Describes an image for people: `640×480 PNG, 12 KB`. */
 export function imageWords({ type, width, height, bytes }: ImageInfo): string {
-  const size = bytes < 1_000
+  return `${width}×${height} ${formatName(type)}, ${sizeWords(bytes)}`;
+}
+
+/** Describes a size for people: `12 KB`. */
+export function sizeWords(bytes: number): string {
+  return bytes < 1_000
     ? `${bytes} B`
     : bytes < 999_500
     ? `${Math.round(bytes / 1_000)} KB`
     : `${(bytes / 1_000_000).toFixed(1)} MB`;
-  return `${width}×${height} ${formatName(type)}, ${size}`;
 }
 
 /** Returns a name for an image without one, such as `image.png`. */

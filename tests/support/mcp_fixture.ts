@@ -9,6 +9,7 @@ import process from "node:process";
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod";
+import { samplePdf } from "tests/support/sample_pdf.ts";
 import { pngOf } from "tests/support/sample_images.ts";
 
 const server = new McpServer({ name: "fixture", version: "1.0.0" });
@@ -79,6 +80,20 @@ server.registerTool(
       ...text("a picture").content,
       { type: "image", data: (await pngOf(30, 20)).toBase64(), mimeType: "image/png" },
     ],
+  }),
+);
+server.registerTool(
+  "paper",
+  { description: "Returns a PDF.", inputSchema: z.object({}) },
+  () => ({
+    content: [{
+      type: "resource",
+      resource: {
+        uri: "file:///tmp/paper.pdf",
+        mimeType: "application/pdf",
+        blob: samplePdf(1).toBase64(),
+      },
+    }],
   }),
 );
 server.registerTool(

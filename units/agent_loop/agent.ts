@@ -20,6 +20,7 @@ import {
 import type { Result } from "core/result.ts";
 import { STEER_METHOD, steerRequest } from "core/dial/steer.ts";
 import { promptImages } from "units/agent_loop/media/prompt_images.ts";
+import { pdfOf, promptPdfs } from "units/agent_loop/media/prompt_pdfs.ts";
 import { acpSink } from "units/agent_loop/acp_sink.ts";
 import { replay } from "units/agent_loop/replay.ts";
 import { createSessions, type SessionContext, type Sessions } from "units/agent_loop/sessions.ts";
@@ -56,7 +57,7 @@ export function createAgent(deps: AgentDeps): RuntimeAgent {
         sessionCapabilities: { resume: {}, close: {} },
         promptCapabilities: { embeddedContext: true, image: true },
         // A prompt with the id of a turn that an earlier runtime began continues it.
-        _meta: { fleetctl: { continues_turns: true, steers: true } },
+        _meta: { fleetctl: { continues_turns: true, steers: true, reads_pdfs: true } },
       },
       authMethods: [],
     }));
@@ -119,6 +120,7 @@ async function answerPrompt(
     await context.sessions.run(params.sessionId, {
       text: params.prompt.map(promptText).filter((text) => text !== "").join("\n"),
       images: unwrap(promptImages(params.prompt)),
+      pdfs: promptPdfs(params.prompt),
       turnId: turnIdOf(params._meta),
       sink,
       signal: context.signal,
@@ -176,6 +178,8 @@ function refuseServers(servers: readonly unknown[]): void {
 }
 
 function promptText(block: ContentBlock): string {
+  // The model sees the PDF itself, or a text in its place.
+  if (pdfOf(block) !== undefined) return "";
   switch (block.type) {
     case "text":
       return block.text;

@@ -18,7 +18,7 @@ import {
   openConversation,
 } from "units/agent_loop/conversation/store.ts";
 import { MediaMemory } from "units/agent_loop/media/refusal.ts";
-import type { MediaStore } from "units/agent_loop/media/store.ts";
+import type { MediaStore, NewPdf } from "units/agent_loop/media/store.ts";
 import type { McpPool } from "units/agent_loop/mcp/pool.ts";
 import { createGuidance } from "units/agent_loop/prompt/system_prompt.ts";
 import type { SpendCheck } from "units/agent_loop/spend_check.ts";
@@ -61,6 +61,7 @@ export interface TurnRequest {
   readonly text: string;
   /** Images of the message in base64, each within the limits. */
   readonly images: readonly string[];
+  readonly pdfs: readonly NewPdf[];
   readonly sink: TurnSink;
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
@@ -184,6 +185,7 @@ async function runInSession(session: Session, request: TurnRequest): Promise<Tur
     turnId: request.turnId,
     text: request.text,
     images: request.images,
+    pdfs: request.pdfs,
     sink: request.sink,
     signal: abort.signal,
     inbox,

@@ -30,18 +30,19 @@ import {
 } from "core/runtimes/model_choice.ts";
 
 /** What a model can accept. */
-const MODEL_INPUTS = ["text", "images"] as const;
+const MODEL_INPUTS = ["text", "images", "pdfs"] as const;
 type ModelInput = typeof MODEL_INPUTS[number];
 
 const ACCEPTS: Readonly<Record<ModelInput, readonly MediaKind[]>> = {
   text: [],
   images: ["image"],
+  pdfs: ["image", "pdf"],
 };
 
-/** A model that accepts less refuses the first image, and the runtime sends a text instead. */
+/** A model that accepts less refuses the first one, and the runtime sends a text instead. */
 const INPUT: Readonly<Record<ModelProvider, ModelInput>> = {
-  anthropic: "images",
-  openai: "images",
+  anthropic: "pdfs",
+  openai: "pdfs",
   "openai-compatible": "images",
   demo: "text",
 };

@@ -9,13 +9,15 @@ import type { AttachmentInfo } from "core/dial/event.ts";
 import type { TurnFile } from "core/dial/frames.ts";
 import { claimsImage, imageName, imageWords, readImage } from "core/images/image.ts";
 import { IMAGE_LIMITS } from "core/limits/image.ts";
-import type { ProducedImage, PromptImage } from "units/dial/runtimes/driver.ts";
+import type { ProducedImage, PromptImage, PromptPdf } from "units/dial/runtimes/driver.ts";
 import { oneLine } from "units/dial/turn_files.ts";
 import type { TurnFolder } from "units/dial/turn_folder.ts";
 
 /** The images of a message. */
 export interface MessageImages {
   readonly images: readonly PromptImage[];
+  /** The files that claim to be PDFs; the program reads them. */
+  readonly pdfs: readonly PromptPdf[];
   /** Why the model does not see others, for the model and the person. */
   readonly notes: readonly string[];
 }
@@ -70,7 +72,7 @@ export function createTurnImages(folder: TurnFolder): TurnImages {
           images.push({ path, type: info.value.type, base64: bytes.toBase64() });
         }
       }
-      return { images, notes };
+      return { images, pdfs: pdfsOf(folder, turnId, files), notes };
     },
     describe: async (turnId, files) =>
       await Promise.all(files.map(async (file) => {
@@ -102,6 +104,19 @@ export function createTurnImages(folder: TurnFolder): TurnImages {
       return { n, name, size: data.length, media_type: type, width, height, path };
     },
   };
+}
+
+function pdfsOf(folder: TurnFolder, turnId: string, files: readonly TurnFile[]) {
+  return files.flatMap(({ n, name, content_type: type, fault }) =>
+    fault === undefined && claimsPdf(name, type)
+      ? [{ name, path: folder.pathOf({ turnId, n, name }) }]
+      : []
+  );
+}
+
+/** Whether a file claims, by its name or declared type, to be a PDF. */
+function claimsPdf(name: string, declared = ""): boolean {
+  return /\.pdf$/i.test(name) || declared.toLowerCase() === "application/pdf";
 }
 
 /** Describes an image that is not kept, for the transcript. */

@@ -340,14 +340,19 @@ class SerialRunner implements TurnRunner {
   ): Promise<TurnOutcome> {
     const { turnId } = turn;
     const { store, images: turnImages } = this.#deps;
-    const { images, notes } = await turnImages.forPrompt(turnId, turn.files ?? []);
+    const { images, pdfs, notes } = await turnImages.forPrompt(turnId, turn.files ?? []);
     // The first process of the turn has reported them.
     for (const note of isRestart ? [] : notes) await this.#events.note(turnId, note);
     const text = [turn.text, ...notes.map((note) => `[${note}]`)].join("\n");
     const offsets = new Map<string, number>();
     const known = isRestart ? store.progress.of(turnId) : undefined;
     const finished = session.prompt(
-      { turnId, text, ...(images.length === 0 ? {} : { images }) },
+      {
+        turnId,
+        text,
+        ...(images.length === 0 ? {} : { images }),
+        ...(pdfs.length === 0 ? {} : { pdfs }),
+      },
       async (update) => {
         const added = unreported(update, known);
         if (added !== undefined) await this.#events.take(turnId, added, offsets);

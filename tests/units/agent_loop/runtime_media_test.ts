@@ -10,6 +10,7 @@ import type { FakeModel, ModelReply } from "tests/fakes/model_endpoint.ts";
 import { imagesSeen, sightOf } from "tests/support/model_sight.ts";
 import { fixtureServer, startRuntime } from "tests/support/runtime_process.ts";
 import { GRACE_MS, of, withRuntime } from "tests/support/runtime_scene.ts";
+import { samplePdf } from "tests/support/sample_pdf.ts";
 import { hollowPng, pngOf, SAMPLES } from "tests/support/sample_images.ts";
 
 const PROVIDERS = ["anthropic", "openai", "openai-compatible"] as const;
@@ -193,4 +194,74 @@ Deno.test("an image that no model could see refuses the prompt", async () => {
     }
     assert.deepEqual(model.requests, []);
   });
+});
+
+/** Where each provider's protocol has a PDF. */
+const PDF_FORMS = { anthropic: '"document"', openai: '"input_file"' } as const;
+
+for (const provider of ["anthropic", "openai"] as const) {
+  Deno.test(`${provider}: the model sees PDFs of a message and of a result`, async () => {
+    await withRuntime(async ({ model, runtime, home }) => {
+      const path = `${home}/report.pdf`;
+      await Deno.writeFile(path, samplePdf(2));
+      model.script({ kind: "answer", calls: [{ tool: "paper", arguments: {} }] }, DONE);
+      const { outcome } = await runtime.turn({
+        text: `[attachment: report.pdf: ${path}]`,
+        pdfs: [{ name: "report.pdf", path }],
+      });
+      assert.deepEqual(outcome, { outcome: "completed" });
+      const bodies = model.requests.map(({ body }) => JSON.stringify(body));
+      const sent = samplePdf(2).toBase64();
+      const returned = samplePdf(1).toBase64();
+      assert.deepEqual(
+        bodies.map((body) => [body.includes(sent), body.includes(returned)]),
+        [[true, false], [true, true]],
+      );
+      assert.ok(bodies.every((body) => body.includes(PDF_FORMS[provider])));
+    }, {
+      servers: { fix: fixtureServer() },
+      env: {
+        FLEETCTL_PROVIDER: provider,
+        OPENAI_API_KEY: "key-0123456789",
+        ANTHROPIC_API_KEY: "key-0123456789",
+      },
+    });
+  });
+}
+
+for (const input of ["images", "pdfs"] as const) {
+  Deno.test(`openai-compatible gets PDFs only if told so: ${input}`, async () => {
+    await withRuntime(async ({ model, runtime, home }) => {
+      const path = `${home}/report.pdf`;
+      await Deno.writeFile(path, samplePdf(2));
+      model.script({ kind: "answer", calls: [{ tool: "paper", arguments: {} }] }, DONE);
+      await runtime.turn({ text: "read it", pdfs: [{ name: "report.pdf", path }] });
+      const chat = chatOf(model).map(([, content]) => content).join("\n");
+      const returned = samplePdf(1).toBase64();
+      assert.equal(chat.includes(samplePdf(2).toBase64()), input === "pdfs");
+      assert.equal(chat.includes(returned), input === "pdfs");
+      assert.equal(chat.includes(`no such content; the file is ${path}]`), input === "images");
+      // A tool can read the PDF of a result too.
+      const kept = /PDF paper\.pdf, 1 pages.*?the file is ([^\]]+)]/.exec(chat)?.[1];
+      assert.equal(kept !== undefined, input === "images");
+      if (kept !== undefined) assert.equal((await Deno.readFile(kept)).toBase64(), returned);
+    }, { servers: { fix: fixtureServer() }, env: { FLEETCTL_MODEL_INPUT: input } });
+  });
+}
+
+Deno.test("a PDF that no model could read is named in the text", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    const path = `${home}/report.pdf`;
+    await Deno.writeTextFile(path, "<html>");
+    model.script(DONE);
+    const { updates } = await runtime.turn({
+      text: "read it",
+      pdfs: [{ name: "report.pdf", path }],
+    });
+    assert.match(
+      chatOf(model).join(),
+      /does not see the PDF report\.pdf \(.*\): its content is not/,
+    );
+    assert.match(of(updates, "notice")[0]?.text ?? "", /does not see the PDF report\.pdf/);
+  }, { env: { FLEETCTL_MODEL_INPUT: "pdfs" } });
 });

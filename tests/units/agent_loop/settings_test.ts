@@ -43,7 +43,8 @@ for (const [env, provider, key] of GOOD) {
     assert.ok(read.ok);
     assert.equal(read.value.model.provider, provider);
     assert.equal(read.value.model.key, key);
-    assert.deepEqual(read.value.model.accepts, provider === "demo" ? [] : ["image"]);
+    assert.equal(read.value.model.accepts.includes("pdf"), /^(anthropic|openai)$/.test(provider));
+    assert.equal(read.value.model.accepts.includes("image"), provider !== "demo");
   });
 }
 

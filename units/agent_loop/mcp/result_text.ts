@@ -9,6 +9,7 @@ import { imageWords, readBase64Image } from "core/images/image.ts";
 import { MCP_LIMITS } from "core/limits/mcp.ts";
 import { isRecord } from "core/text/json_object.ts";
 import { cutMiddle } from "core/text/cut_text.ts";
+import { embeddedPdf } from "units/agent_loop/media/prompt_pdfs.ts";
 import type { ToolOutcome } from "units/agent_loop/tools/tool.ts";
 
 /** The fields of a `tools/call` result that are used. */
@@ -30,11 +31,13 @@ export function toOutcome(result: CallResult): ToolOutcome {
   const status = result.isError === true
     ? isDenied(result._meta) ? "denied" : "failed"
     : "completed";
+  const pdfs = (result.content ?? []).flatMap((block) => embeddedPdf(block) ?? []);
   const images = (result.content ?? []).flatMap((block) => imageOf(block)?.base64 ?? []);
   return {
     status,
     text: cutMiddle(text, MCP_LIMITS.modelResultBytesMax).text,
     ...(images.length === 0 ? {} : { images }),
+    ...(pdfs.length === 0 ? {} : { pdfs }),
   };
 }
 

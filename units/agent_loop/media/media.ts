@@ -6,7 +6,7 @@
  */
 
 import * as z from "zod";
-import { IMAGE_TYPES, imageWords } from "core/images/image.ts";
+import { IMAGE_TYPES, imageWords, sizeWords } from "core/images/image.ts";
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.number().int().nonnegative();
@@ -20,6 +20,17 @@ const mediaRef = z.discriminatedUnion("kind", [
     bytes: count,
     width: count,
     height: count,
+  }),
+  z.object({
+    kind: z.literal("pdf"),
+    media_type: z.literal("application/pdf"),
+    sha256: digest,
+    bytes: count,
+    /** Absent when the list of pages is compressed. */
+    pages: count.optional(),
+    name: z.string(),
+    /** Where tools can read it. */
+    path: z.string(),
   }),
 ]);
 /** One of `mediaRef`. */
@@ -46,8 +57,12 @@ const WHY: Readonly<Record<HiddenWhy, string>> = {
   lost: "not shown, because it is no longer stored",
 };
 
-/** Names a medium for the model and for people: `image 640×480 PNG, 12 KB`. */
+/** Names a medium for the model: `image 640×480 PNG, 12 KB` or `PDF a.pdf, 3 pages, 12 KB`. */
 function mediaWords(ref: MediaRef): string {
+  if (ref.kind === "pdf") {
+    const pages = ref.pages === undefined ? "" : `, ${ref.pages} pages`;
+    return `PDF ${ref.name}${pages}, ${sizeWords(ref.bytes)}`;
+  }
   return `image ${imageWords({ ...ref, type: ref.media_type })}`;
 }
 
@@ -57,8 +72,16 @@ const IMAGE_TOKENS_MIN = 256;
 /** Pixels per token, as the endpoints document them. */
 const PIXELS_PER_TOKEN = 750;
 
+/** Text and picture of a page, as endpoints count them. */
+const PAGE_TOKENS = 3_000;
+/** Size of a page, where the number of pages is unknown. */
+const PAGE_BYTES = 32 * 1024;
+
 /** Estimates the tokens of a medium. The estimate errs on the high side. */
 export function mediaTokens(ref: MediaRef): number {
+  if (ref.kind === "pdf") {
+    return (ref.pages ?? Math.ceil(ref.bytes / PAGE_BYTES)) * PAGE_TOKENS;
+  }
   const tokens = Math.ceil(ref.width * ref.height / PIXELS_PER_TOKEN);
   return Math.min(IMAGE_TOKENS_MAX, Math.max(IMAGE_TOKENS_MIN, tokens));
 }
@@ -83,7 +106,8 @@ export function hideMedia<Message extends WithMedia>(
 
 function withPlaceholder(text: string, ref: MediaRef, why: HiddenWhy): string {
   const named = `[${mediaWords(ref)}]`;
-  const placeholder = `[${mediaWords(ref)}: ${WHY[why]}]`;
+  const where = ref.kind === "pdf" ? `; the file is ${ref.path}` : "";
+  const placeholder = `[${mediaWords(ref)}: ${WHY[why]}${where}]`;
   if (text.includes(named)) return text.replace(named, () => placeholder);
   return text === "" ? placeholder : `${text}\n${placeholder}`;
 }

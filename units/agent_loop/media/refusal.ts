@@ -17,6 +17,7 @@ export interface MediaRefusal {
 
 /** Words by which endpoints name the refused content. */
 const KIND_WORDS: Readonly<Record<MediaKind, readonly string[]>> = {
+  pdf: ["pdf", "document", "input_file", "file_data", "'file'", '"file"'],
   image: ["image", "vision", "multimodal", "multi-modal", "mmproj"],
 };
 /** Phrases of endpoints whose model accepts no such content at all. */
@@ -51,7 +52,8 @@ export function mediaRefusal(
   if (!isRefusal && fault.code !== "model-overloaded") return undefined;
   const text = fault.reason.toLowerCase();
   const has = (phrases: readonly string[]) => phrases.some((phrase) => text.includes(phrase));
-  const kinds = [...new Set(sent.map(({ kind }) => kind))];
+  // Endpoints render the pages of a PDF, so a fault of a PDF may also name images.
+  const kinds = (["pdf", "image"] as const).filter((kind) => sent.some((ref) => ref.kind === kind));
   const [first] = kinds;
   if (first === undefined) return undefined;
   if (isRefusal && has(SHAPE_PHRASES)) return { kind: first, scope: "kind" };
@@ -84,8 +86,9 @@ export class MediaMemory {
 
 /** Describes a refusal for people. */
 export function refusalNotice({ kind, scope }: MediaRefusal, fault: ModelFault): string {
+  const names = kind === "pdf" ? "PDFs" : "images";
   return scope === "kind"
-    ? `The model accepts no ${kind}s, so it gets a text in their place: ${fault.reason}`
-    : `The endpoint refused the ${kind}s of this request; trying again without them: ` +
+    ? `The model accepts no ${names}, so it gets a text in their place: ${fault.reason}`
+    : `The endpoint refused the ${names} of this request; trying again without them: ` +
       fault.reason;
 }

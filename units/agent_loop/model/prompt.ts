@@ -5,6 +5,7 @@
  */
 
 import type { AssistantModelMessage, FilePart, ModelMessage, ToolModelMessage } from "ai";
+import { defined } from "core/defined.ts";
 import type { AssistantPart, Message } from "units/agent_loop/conversation/message.ts";
 import type { MediaRef } from "units/agent_loop/media/media.ts";
 import type { LoadedModel } from "units/agent_loop/model/provider.ts";
@@ -76,7 +77,13 @@ function toFileParts(media: readonly MediaRef[] = [], bytes: MediaBytes): FilePa
   return media.flatMap((ref): FilePart[] => {
     const data = bytes.get(ref.sha256);
     if (data === undefined) return [];
-    return [{ type: "file", data: { type: "data", data }, mediaType: ref.media_type }];
+    const filename = ref.kind === "pdf" ? ref.name : undefined;
+    return [{
+      type: "file",
+      data: { type: "data", data },
+      mediaType: ref.media_type,
+      ...defined({ filename }),
+    }];
   });
 }
 
@@ -113,6 +120,11 @@ function toResultPart(message: ResultMessage, files: readonly FilePart[]): ToolC
   return { ...call, output: { type: "content", value } };
 }
 
-function toResultFile({ data, mediaType }: FilePart) {
-  return { type: "file" as const, data: data as { type: "data"; data: string }, mediaType };
+function toResultFile({ data, mediaType, filename }: FilePart) {
+  return {
+    type: "file" as const,
+    data: data as { type: "data"; data: string },
+    mediaType,
+    ...defined({ filename }),
+  };
 }

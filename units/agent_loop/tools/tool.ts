@@ -19,6 +19,8 @@ export interface ToolOutcome {
   readonly plan?: readonly PlanEntry[];
   /** Images of the result in base64, each named in the text. */
   readonly images?: readonly string[];
+  /** PDFs of the result, in base64. */
+  readonly pdfs?: readonly { readonly name: string; readonly base64: string }[];
 }
 
 /** A tool that can be called. */

@@ -28,7 +28,7 @@ import {
   UNKNOWN_TEXT,
 } from "units/agent_loop/journal/plan.ts";
 import type { FoundJournal } from "units/agent_loop/journal/record.ts";
-import type { MediaStore } from "units/agent_loop/media/store.ts";
+import type { MediaStore, NewPdf } from "units/agent_loop/media/store.ts";
 import type { Tool } from "units/agent_loop/tools/tool.ts";
 import {
   type CallContext,
@@ -57,6 +57,7 @@ export interface BeginInput {
   readonly text: string;
   /** Images of the message in base64, each within the limits. */
   readonly images: readonly string[];
+  readonly pdfs: readonly NewPdf[];
   readonly sink: TurnSink;
 }
 
@@ -123,13 +124,15 @@ async function beginNew(
   input: BeginInput,
 ): Promise<void> {
   await conversation.closeOpenTurn();
-  const media = await store.keepImages(input.images);
+  const pdfs = await store.keepPdfs(input.pdfs);
+  const media = [...pdfs.media, ...await store.keepImages(input.images)];
+  for (const note of pdfs.notes) await input.sink.notice("warning", note.slice(1, -1));
   await conversation.append({
     type: "user",
     at: ports.clock.now(),
-    text: input.text,
+    text: [input.text, ...pdfs.notes].join("\n"),
     ...defined({ turn_id: input.turnId }),
-    ...(media.length === 0 ? {} : { media: [...media] }),
+    ...(media.length === 0 ? {} : { media }),
   });
 }
 
@@ -235,7 +238,8 @@ async function replaySteps(
       if (result === undefined) continue;
       const call = reportedCall(part, tools);
       await sink.callStarted(call);
-      const stored = await media.load(result.media ?? []);
+      const shown = result.media?.filter(({ kind }) => kind === "image") ?? [];
+      const stored = await media.load(shown);
       const images = [...stored.values()];
       const outcome = { ...result, ...(images.length === 0 ? {} : { images }) };
       await sink.callEnded(call, outcome, result.duration_ms ?? 0);

@@ -88,19 +88,21 @@ async function runCall(
 /** Stores the result of a call, then reports it. */
 export async function finishCall(
   call: ReportedCall,
-  outcome: ToolOutcome,
+  given: ToolOutcome,
   durationMs: number,
   { conversation, sink, clock, media: store }: Pick<
     CallContext,
     "conversation" | "sink" | "clock" | "media"
   >,
 ): Promise<void> {
+  const pdfs = await store.keepPdfs(given.pdfs ?? []);
+  const outcome = { ...given, text: [given.text, ...pdfs.notes].join("\n") };
   const { plan } = outcome;
   if (plan !== undefined) {
     await conversation.append({ type: "plan", at: clock.now(), entries: [...plan] });
     await sink.plan(plan);
   }
-  const media = await store.keepImages(outcome.images ?? []);
+  const media = [...pdfs.media, ...await store.keepImages(outcome.images ?? [])];
   await conversation.append({
     type: "result",
     at: clock.now(),
@@ -108,7 +110,7 @@ export async function finishCall(
     tool: call.name,
     status: outcome.status,
     text: outcome.text,
-    ...(media.length === 0 ? {} : { media: [...media] }),
+    ...(media.length === 0 ? {} : { media }),
     duration_ms: Math.round(durationMs),
   });
   await sink.callEnded(call, outcome, durationMs);

@@ -47,6 +47,8 @@ export interface OpenedConversation {
   readonly isClosable: boolean;
   /** Whether the program accepts images in a message. */
   readonly hasVision: boolean;
+  /** Whether the program reads PDFs that a message links to. */
+  readonly readsPdfs: boolean;
   /** Whether the program continues turns that an earlier process left open. */
   readonly goesOn: boolean;
   /** Whether a running turn accepts messages. */
@@ -75,6 +77,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const hasVision = peer.agentCapabilities?.promptCapabilities?.image === true;
   const goesOn = declares(peer, "continues_turns");
   const canSteer = declares(peer, "steers");
+  const readsPdfs = declares(peer, "reads_pdfs");
   const stored = await rememberedSession(ports.files, sessionFile, launch.runtime);
   const resumed = stored === undefined
     ? undefined
@@ -82,7 +85,7 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   if (stored !== undefined && resumed?.ok === true) {
     await enterMode(opening, stored);
     const usage = usageSourceOf(peer, resumed.value);
-    const found = { isClosable, hasVision, goesOn, canSteer, usage };
+    const found = { isClosable, hasVision, readsPdfs, goesOn, canSteer, usage };
     return { sessionId: stored, isResumable: true, ...found, lost: undefined };
   }
   const opened = await connection.agent.request(methods.agent.session.new, {
@@ -97,11 +100,15 @@ export async function openConversation(opening: Opening): Promise<OpenedConversa
   const isResumable = Boolean(sessionCapabilities?.resume) || loadSession === true;
   const lost = resumed?.ok === false ? resumed.error : undefined;
   const usage = usageSourceOf(peer, opened);
-  return { sessionId, isResumable, isClosable, hasVision, goesOn, canSteer, usage, lost };
+  const found = { isClosable, hasVision, readsPdfs, goesOn, canSteer, usage };
+  return { sessionId, isResumable, ...found, lost };
 }
 
-/** Whether the program declares an ability under fleetctl's key; only the built-in runtime does. */
-function declares(peer: InitializeResponse, ability: "continues_turns" | "steers"): boolean {
+/** Abilities that only the built-in runtime declares. */
+type OwnAbility = "continues_turns" | "steers" | "reads_pdfs";
+
+/** Whether the program declares an ability under fleetctl's key. */
+function declares(peer: InitializeResponse, ability: OwnAbility): boolean {
   const own = peer.agentCapabilities?._meta?.fleetctl;
   return isRecord(own) && own[ability] === true;
 }

@@ -57,6 +57,8 @@ export interface AcpSessionDeps {
   readonly isClosable: boolean;
   /** Whether the program accepts images in a message. */
   readonly hasVision: boolean;
+  /** Whether the program reads PDFs that a message links to. */
+  readonly readsPdfs: boolean;
   /** Whether the program continues turns that an earlier process left open. */
   readonly goesOn: boolean;
   /** Whether a running turn accepts messages. */
@@ -175,7 +177,11 @@ async function runPrompt(
   try {
     const answer = await connection.agent.request(methods.agent.session.prompt, {
       sessionId,
-      prompt: [...await imageBlocks(deps, turn, begun), { type: "text", text }],
+      prompt: [
+        ...pdfLinks(deps, turn),
+        ...await imageBlocks(deps, turn, begun),
+        { type: "text", text },
+      ],
       _meta: { fleetctl: { turn_id: turn.turnId } },
     });
     deps.denials.delivered();
@@ -214,6 +220,17 @@ async function imageBlocks(
     mimeType: type,
     data: base64,
     uri: fileUri(path),
+  }));
+}
+
+/** Returns links to the PDFs of a message; other programs get their paths in the text only. */
+function pdfLinks({ readsPdfs }: AcpSessionDeps, { pdfs = [] }: Prompt): ContentBlock[] {
+  if (!readsPdfs) return [];
+  return pdfs.map(({ name, path }) => ({
+    type: "resource_link",
+    name,
+    uri: fileUri(path),
+    mimeType: "application/pdf",
   }));
 }
 

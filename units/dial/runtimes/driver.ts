@@ -25,12 +25,20 @@ export interface PromptImage {
   readonly base64: string;
 }
 
+/** A file of a message that claims to be a PDF. */
+export interface PromptPdf {
+  readonly name: string;
+  readonly path: string;
+}
+
 /** A message for the runtime. */
 export interface Prompt {
   readonly turnId: string;
   readonly text: string;
   /** Within `IMAGE_LIMITS`. */
   readonly images?: readonly PromptImage[];
+  /** Files that claim to be PDFs. Their paths are in the text too. */
+  readonly pdfs?: readonly PromptPdf[];
 }
 
 /** An image that the program or a tool produced: its content, or a file of the agent. */

@@ -10,9 +10,11 @@ import { fitHistory, historyTokens } from "units/agent_loop/conversation/window.
 import { type MediaRef, mediaTokens } from "units/agent_loop/media/media.ts";
 import { mediaOf, showMedia, SHOWN_LIMITS } from "units/agent_loop/media/shown.ts";
 
+type ImageRef = Extract<MediaRef, { kind: "image" }>;
+
 const ALL = { accepts: new Set(["image"] as const), refused: new Set<string>() };
 
-const image = (n: number, more: Partial<MediaRef> = {}): MediaRef => ({
+const image = (n: number, more: Partial<ImageRef> = {}): MediaRef => ({
   kind: "image",
   media_type: "image/png",
   sha256: n.toString(16).padStart(64, "0"),
@@ -105,4 +107,28 @@ Deno.test("mediaTokens() is between a small and a scaled image", () => {
   for (const [width, height, tokens] of cases) {
     assert.equal(mediaTokens(image(0, { width, height })), tokens);
   }
+});
+
+Deno.test("a PDF counts by its pages, and its text names the file", () => {
+  const pdf = {
+    kind: "pdf",
+    media_type: "application/pdf",
+    sha256: "0".repeat(64),
+    bytes: 64 * 1024,
+    name: "report.pdf",
+    path: "/home/ada/report.pdf",
+  } as const;
+  assert.equal(mediaTokens({ ...pdf, pages: 3 }), 9_000);
+  assert.equal(mediaTokens(pdf), 6_000);
+  const [shown] = showMedia(
+    [{ role: "user", text: "read it", media: [{ ...pdf, pages: 3 }] }],
+    ALL,
+  );
+  assert.ok(shown?.role === "user");
+  assert.equal(shown.media, undefined);
+  assert.equal(
+    shown.text,
+    "read it\n[PDF report.pdf, 3 pages, 66 KB: not shown, because this model accepts no such " +
+      "content; the file is /home/ada/report.pdf]",
+  );
 });

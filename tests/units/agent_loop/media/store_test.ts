@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { createMediaStore, STORE_LIMITS } from "units/agent_loop/media/store.ts";
 import { memoryFiles } from "tests/fakes/files.ts";
 import { recordingLog } from "tests/fakes/log.ts";
+import { samplePdf } from "tests/support/sample_pdf.ts";
 import { hollowPng, pngOf } from "tests/support/sample_images.ts";
 
 const FOLDER = "/home/ada/.runtime-b/agent/media";
@@ -26,7 +27,10 @@ Deno.test("keepImages() stores equal bytes once, and load() returns them", async
   const [one, two] = await store.keepImages([base64, base64]);
   assert.deepEqual(one, two);
   assert.ok(one !== undefined);
-  assert.deepEqual([one.kind, one.media_type, one.width, one.height], ["image", "image/png", 3, 2]);
+  const { kind, media_type: type, bytes } = one;
+  const size = { width: 3, height: 2 };
+  assert.deepEqual(one, { kind, media_type: type, sha256: one.sha256, bytes, ...size });
+  assert.deepEqual([kind, type], ["image", "image/png"]);
   assert.deepEqual(files.paths(), [`${FOLDER}/${one.sha256}`]);
   assert.deepEqual([...await store.load([one])], [[one.sha256, base64]]);
 });
@@ -65,4 +69,26 @@ Deno.test("keepImages() rejects when the disk is full", async () => {
   const { files, store } = scene();
   files.failUnder(FOLDER, "ENOSPC");
   await assert.rejects(store.keepImages([await png(1)]));
+});
+
+Deno.test("keepPdfs() stores PDFs, and notes why it leaves out others", async () => {
+  const { files, store } = scene();
+  await files.ensureDir("/home/ada");
+  await files.write("/home/ada/a.pdf", samplePdf(2));
+  const given = [
+    { name: "a.pdf", path: "/home/ada/a.pdf" },
+    { name: "gone.pdf", path: "/home/ada/gone.pdf" },
+    { name: "b.pdf", base64: samplePdf(1).toBase64() },
+    { name: "c.pdf", base64: samplePdf(3).toBase64() },
+  ];
+  const { media, notes } = await store.keepPdfs(given);
+  assert.deepEqual(
+    media.map((ref) => ref.kind === "pdf" ? [ref.name, ref.pages, ref.path] : []),
+    [["a.pdf", 2, "/home/ada/a.pdf"], ["b.pdf", 1, `${FOLDER}/${media[1]?.sha256}`]],
+  );
+  assert.deepEqual(notes, [
+    "[The model does not see the PDF gone.pdf (/home/ada/gone.pdf): there is no such file]",
+    "[The model does not see the PDF c.pdf: the model sees at most 2 PDFs at once]",
+  ]);
+  assert.equal((await store.load(media)).size, 2);
 });

@@ -107,8 +107,8 @@ async function scene(model: FakeModel) {
     keyName: "KEY",
     contextTokens: 100_000,
     outputTokens: undefined,
-          effort: undefined,
-          fallback: undefined,
+    effort: undefined,
+    fallback: undefined,
     accepts: [],
   };
   const loaded = await loadModel(settings, { fetch: (input, init) => fetch(input, init) });
@@ -149,6 +149,7 @@ async function scene(model: FakeModel) {
       turnId,
       text,
       images: [],
+      pdfs: [],
       sink: silentSink(),
       signal,
       inbox: createInbox(),
