@@ -50,6 +50,8 @@ export interface TurnProgress {
   /** Those of them that ended with their turn, without an answer of the tool. */
   readonly stopped: ReadonlySet<string>;
   readonly summaries: ReadonlySet<string>;
+  /** Images that are in the transcript, or whose loss is; see `imageId`. */
+  readonly images: ReadonlySet<string>;
   /** Ids of messages that were sent into the turn. */
   readonly steered: ReadonlySet<string>;
 }
@@ -62,7 +64,7 @@ export interface ProgressTable {
   /** Notes that a runtime that can continue it has begun the turn; only in a transaction. */
   begin(turnId: string): void;
   /** Notes an event; only in a transaction. */
-  note(turnId: string | undefined, event: Pick<NotedEvent, "kind" | "payload">): void;
+  note(turnId: string | undefined, event: NotedEvent): void;
   /** Forgets an ended turn; only in a transaction. */
   forget(turnId: string): void;
 }
@@ -70,6 +72,8 @@ export interface ProgressTable {
 interface NotedEvent {
   readonly kind: string;
   readonly payload: Readonly<Record<string, unknown>>;
+  /** The image that the event is about. */
+  readonly imageId?: string | undefined;
 }
 
 /** Opens the table of a prepared database. */
@@ -109,6 +113,7 @@ export function openProgressTable(db: Database): ProgressTable {
             .map((row) => String(row.id)),
         ),
         summaries: new Set(ids("summary")),
+        images: new Set(ids("image")),
         steered: new Set(ids("turn_steered")),
       };
     },
@@ -119,9 +124,10 @@ export function openProgressTable(db: Database): ProgressTable {
         return before + 1;
       }),
     begin: (turnId) => void put.run(turnId, "begin", "", ""),
-    note: (turnId, { kind, payload }) => {
+    note: (turnId, { kind, payload, imageId }) => {
       if (turnId === undefined) return;
-      if (kind === "tool_call") {
+      if (imageId !== undefined) put.run(turnId, "image", imageId, "");
+      else if (kind === "tool_call") {
         const call = notedCall(payload);
         putCall.run(turnId, String(payload.call_id), call.name, call.arguments);
       } else if (kind === "message") {
@@ -183,13 +189,18 @@ export function unreported(
       return known.steered.has(update.messageId) ? undefined : update;
     case "summary":
       return known.summaries.has(update.summaryId) ? undefined : update;
-    case "image": {
-      const isKnown = update.callId !== undefined && known.results.has(update.callId);
-      return isKnown ? undefined : update;
-    }
+    case "image":
+      return known.images.has(imageId(update)) ? undefined : update;
     default:
       return update;
   }
+}
+
+/** Identifies an image of a turn: the same image of the same call has the same id. */
+export function imageId(
+  { callId = "", image }: Extract<RuntimeUpdate, { kind: "image" }>,
+): string {
+  return `${callId} ${fingerprint("base64" in image ? image.base64 : image.path)}`;
 }
 
 function unreportedMessage(

@@ -73,6 +73,8 @@ export interface EventDraft {
   readonly turnId?: string | undefined;
   readonly kind: string;
   readonly payload: Readonly<Record<string, unknown>>;
+  /** The image that the event is about; only the progress of the turn contains it. */
+  readonly imageId?: string | undefined;
 }
 
 /** A turn that was accepted. */

@@ -8,6 +8,7 @@
 import { defined } from "core/defined.ts";
 import type { PreviewEvent } from "core/dial/event.ts";
 import type { Clock } from "core/ports/clock.ts";
+import { imageId } from "units/dial/progress_table.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 import { endOfSteered } from "units/dial/steering.ts";
@@ -37,15 +38,17 @@ export function createTurnEvents({ store, recorder, clock, images, onPreview }: 
     await recorder.record([{ at: clock.now(), turnId, kind: "notice", payload: { text } }]);
   };
 
-  /** Stores an image, then records it. */
+  /** Stores an image, then records it or why it is lost. */
   async function keepImage(
     turnId: string,
-    { callId, image }: Extract<RuntimeUpdate, { kind: "image" }>,
+    update: Extract<RuntimeUpdate, { kind: "image" }>,
   ): Promise<void> {
+    const { callId, image } = update;
     const kept = await images.keep(turnId, image);
-    if (typeof kept === "string") return await note(turnId, lostImage(image, kept));
-    const payload = { ...kept, ...defined({ call_id: callId }) };
-    await recorder.record([{ at: clock.now(), turnId, kind: "attachment", payload }]);
+    const event = typeof kept === "string"
+      ? { kind: "notice", payload: { text: lostImage(image, kept) } }
+      : { kind: "attachment", payload: { ...kept, ...defined({ call_id: callId }) } };
+    await recorder.record([{ at: clock.now(), turnId, imageId: imageId(update), ...event }]);
   }
 
   return {

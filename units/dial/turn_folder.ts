@@ -21,6 +21,8 @@ export interface TurnFolder {
   read(path: string, bytesMax: number): Promise<Uint8Array | undefined>;
   /** Returns the path of a file; undefined when it is not kept. */
   find(file: FileKey): Promise<string | undefined>;
+  /** Returns the highest number of a file of the turn; 0 without one. */
+  highest(turnId: string): Promise<number>;
   /** Removes the files of a turn. */
   drop(turnId: string): Promise<void>;
 }
@@ -97,8 +99,15 @@ export function openTurnFolder(deps: {
       const name = (await files.list(`${folder}/${turnId}`)).find((one) => one.startsWith(`${n}-`));
       return name === undefined ? undefined : `${folder}/${turnId}/${name}`;
     },
+    highest: async (turnId) =>
+      TURN_ID.test(turnId) ? highestOf(await files.list(`${folder}/${turnId}`)) : 0,
     drop: async (turnId) => {
       if (TURN_ID.test(turnId)) await files.remove(`${folder}/${turnId}`, { recursive: true });
     },
   };
+}
+
+/** Returns the highest number with which a name begins. */
+function highestOf(names: readonly string[]): number {
+  return names.reduce((most, name) => Math.max(most, parseInt(name, 10) || 0), 0);
 }

@@ -83,7 +83,7 @@ export function createTurnImages(folder: TurnFolder): TurnImages {
         return { n, name, size, media_type: type, width, height };
       })),
     keep: async (turnId, image) => {
-      const count = produced.turnId === turnId ? produced.count : 0;
+      const count = produced.turnId === turnId ? produced.count : await keptOf(folder, turnId);
       if (count === IMAGE_LIMITS.producedPerTurnMax) {
         return `a turn keeps at most ${IMAGE_LIMITS.producedPerTurnMax} images`;
       }
@@ -117,6 +117,11 @@ function pdfsOf(folder: TurnFolder, turnId: string, files: readonly TurnFile[]) 
 /** Whether a file claims, by its name or declared type, to be a PDF. */
 function claimsPdf(name: string, declared = ""): boolean {
   return /\.pdf$/i.test(name) || declared.toLowerCase() === "application/pdf";
+}
+
+/** Returns how many images an earlier process of the dial unit has kept for the turn. */
+async function keptOf(folder: TurnFolder, turnId: string): Promise<number> {
+  return Math.max(0, await folder.highest(turnId) - PRODUCED_FROM + 1);
 }
 
 /** Describes an image that is not kept, for the transcript. */

@@ -13,6 +13,7 @@ import { hang, scriptedRuntime, type TurnStage } from "tests/fakes/runtime.ts";
 import { cockpitReader, type ShownEvent } from "tests/support/cockpit_reader.ts";
 import { hastyClock, liveHost, startTestDial } from "tests/support/dial_fixture.ts";
 import { startTestGateway, type TestGateway } from "tests/support/gateway_fixture.ts";
+import { pngOf } from "tests/support/sample_images.ts";
 
 const DONE: TurnOutcome = { outcome: "completed" };
 const JOURNALS = pathsUnder("/r").journals("mia");
@@ -160,6 +161,47 @@ test("an answer that is asked for again is recorded, and a stored one is not rep
   const ids = events.map(({ payload }) => payload.message_id);
   assert.equal(new Set(ids).size, 3, "each message has its own id");
   await unit.close();
+});
+
+test("an image whose process ended before it was recorded is recorded once", async (
+  at,
+  cockpit,
+) => {
+  const shots = await Promise.all([1, 2].map(async (width) => {
+    const png = await pngOf(width, 1);
+    const info = { type: "image/png", width, height: 1, bytes: png.length } as const;
+    return { ...info, base64: png.toBase64() };
+  }));
+  const host = liveHost({ seed: 7, clock: hastyClock() });
+  let processes = 0;
+  const cut = Promise.withResolvers<void>();
+  const script = async ({ report }: TurnStage): Promise<TurnOutcome> => {
+    const isFirst = ++processes === 1;
+    await report({ kind: "tool_call", callId: "c1", mcp: "x", tool: "t", arguments: {} });
+    const result = { status: "completed", text: "two shots", cutBytes: 0 } as const;
+    await report({ kind: "tool_result", callId: "c1", durationMs: 1, ...result });
+    for (const image of [{ path: "/none.png" }, ...shots]) {
+      await report({ kind: "image", callId: "c1", image });
+      if (!isFirst || image !== shots[0]) continue;
+      cut.resolve();
+      return await hang();
+    }
+    return DONE;
+  };
+  const driver = () => scriptedRuntime(script, { goesOn: true });
+  const first = await startTestDial({ url: at.dialUrl, host, driver: driver() });
+  const turnId = await cockpit.post("go");
+  await cut.promise;
+  await first.close();
+  const second = await startTestDial({ url: at.dialUrl, host, driver: driver() });
+  const events = (await cockpit.follow(({ kind }) => kind === "turn_ended"))
+    .filter((event) => event.turn_id === turnId);
+  const shown = events.filter(({ kind }) => kind === "attachment")
+    .map(({ payload: { n, width, call_id } }) => [n, width, call_id]);
+  assert.deepEqual(shown, [[65, 1, "c1"], [66, 2, "c1"]]);
+  const lost = events.filter(({ payload }) => /none.png.* not in the/.test(`${payload.text}`));
+  assert.equal(lost.length, 1);
+  await second.close();
 });
 
 test("a turn is cancelled while its runtime is not running", async (at, cockpit) => {

@@ -155,6 +155,18 @@ Deno.test("keep() refuses more images than a turn may have, and a full disk", as
   assert.equal(await images.keep("t3", image), "it could not be stored");
 });
 
+Deno.test("keep() numbers images after those of an earlier process", async () => {
+  const { images, folder, attach } = scene();
+  await attach("t1", { "a.png": await pngOf(3, 2) });
+  const image = { base64: SAMPLES.gif.toBase64(), type: "image/gif", width: 1, height: 1 } as const;
+  const numbers: unknown[] = [];
+  for (const process of [images, images, createTurnImages(folder)]) {
+    const kept = await process.keep("t1", { ...image, bytes: SAMPLES.gif.length });
+    numbers.push(typeof kept === "string" ? kept : kept.n);
+  }
+  assert.deepEqual(numbers, [65, 66, 67]);
+});
+
 Deno.test("the folder keeps the files of the newest turns", async () => {
   const { attach, files } = scene();
   for (let turn = 0; turn < FILE_LIMITS.turnsKept + 3; turn++) {
