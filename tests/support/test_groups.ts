@@ -214,6 +214,16 @@ export const TEST_GROUPS: readonly TestGroup[] = [
     batch: 1,
   },
   {
+    name: "page",
+    what: "the page of a booted host in headless Chromium",
+    holds: below(/^tests\/system\/page\/.*_test\.ts$/),
+    quick: false,
+    needs: ["root", "booted-hosts", "chromium"],
+    prepares: ["vendor", "bundler", "suite"],
+    uses: ["hosts", "browser"],
+    batch: 1,
+  },
+  {
     name: "lan",
     what: "several booted hosts on a private network",
     holds: below(/^tests\/system\/lan\/.*_test\.ts$/),
