@@ -6,6 +6,7 @@
  */
 
 import { type BootedHost, poll } from "tests/support/booted_host.ts";
+import { closeConn, pipeConns } from "tests/support/conn_pipe.ts";
 
 /** A forwarded registry of one host. */
 export interface HostRegistry extends AsyncDisposable {
@@ -41,7 +42,7 @@ export async function registryInside(
     async [Symbol.asyncDispose]() {
       await host.exec(["systemctl", "disable", "--quiet", "--now", unit]);
       listener.close();
-      for (const conn of open) close(conn);
+      for (const conn of open) closeConn(conn);
       await passing.catch(() => {/* the listener is closed */});
     },
   };
@@ -57,23 +58,5 @@ WantedBy=multi-user.target
 }
 
 async function pass(inside: Deno.Conn, port: number, open: Set<Deno.Conn>): Promise<void> {
-  const outside = await Deno.connect({ port });
-  open.add(outside);
-  // Either side may close first; the other copy then fails.
-  await Promise.allSettled([
-    inside.readable.pipeTo(outside.writable),
-    outside.readable.pipeTo(inside.writable),
-  ]);
-  for (const conn of [inside, outside]) {
-    open.delete(conn);
-    close(conn);
-  }
-}
-
-function close(conn: Deno.Conn): void {
-  try {
-    conn.close();
-  } catch {
-    // Its streams have already closed it.
-  }
+  await pipeConns([inside, await Deno.connect({ port })], open);
 }
