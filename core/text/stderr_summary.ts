@@ -5,6 +5,7 @@
  */
 
 import { cutText } from "core/text/cut_text.ts";
+import { parseJsonLine } from "core/text/json_lines.ts";
 
 const BYTES_MAX = 500;
 /** Escape sequences for colours and cursor movements. */
@@ -22,8 +23,20 @@ const RUST_FRAME =
 
 /** Returns a line cleaned for display; undefined when it explains nothing. */
 export function explainingLine(line: string): string | undefined {
-  const text = line.replace(ESCAPES, "").replace(CONTROLS, " ").trim();
+  const plain = line.replace(ESCAPES, "").replace(CONTROLS, " ").trim();
+  const text = plain.startsWith("{") ? logged(plain) : plain;
   return text === "" || FRAME.test(text) || RUST_FRAME.test(text)
     ? undefined
     : cutText(text, BYTES_MAX).text;
+}
+
+/**
+ * Returns the sentence of a line of `core/os/log.ts`; empty when the line reports no fault. Other
+ * lines are unchanged.
+ */
+function logged(line: string): string {
+  const { level, event, error } = parseJsonLine(line) ?? {};
+  if (typeof level !== "string" || typeof event !== "string") return line;
+  if (level === "info" || level === "debug") return "";
+  return typeof error === "string" ? `${event}: ${error}` : event;
 }

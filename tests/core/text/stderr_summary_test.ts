@@ -24,6 +24,12 @@ const ROWS: readonly (readonly [string, string | undefined])[] = [
   ["", undefined],
   ["x".repeat(900), "x".repeat(500)],
   ["a\u0007b", "a b"],
+  ['{"at":"…","level":"info","program":"fleetctl-runtime","event":"call"}', undefined],
+  ['{"level":"debug","event":"call"}', undefined],
+  ['{"level":"warning","event":"slow disk"}', "slow disk"],
+  ['{"level":"error","event":"not stored","error":"it is full"}', "not stored: it is full"],
+  ['{"error":"no such model"}', '{"error":"no such model"}'],
+  ["{broken", "{broken"],
 ];
 for (const [line, wanted] of ROWS) {
   Deno.test(`explainingLine() of ${JSON.stringify(line).slice(0, 40)}`, () => {
