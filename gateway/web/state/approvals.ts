@@ -129,9 +129,13 @@ function sorted(value: unknown): string {
   ) ?? "";
 }
 
+/** Units of a time in seconds, the largest first. */
+const UNITS = [[86_400, "days"], [3_600, "h"], [60, "min"]] as const;
+
 /** Formats the time left to decide: `expires in 12 min`. */
 export function expiryWords(expires: number, now: number): string {
   const seconds = Math.ceil((expires - now) / 1000);
   if (seconds <= 0) return "expired";
-  return seconds < 120 ? `expires in ${seconds} s` : `expires in ${Math.round(seconds / 60)} min`;
+  const [size, unit] = UNITS.find(([size]) => seconds >= 2 * size) ?? [1, "s"];
+  return `expires in ${Math.round(seconds / size)} ${unit}`;
 }

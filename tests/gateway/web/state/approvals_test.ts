@@ -1,5 +1,5 @@
 /**
- * Selects the running calls that wait for their owner.
+ * Selects the running calls that wait for their owner, and formats the time left to decide.
  *
  * @module
  */
@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import {
   type ApprovalItem,
+  expiryWords,
   parseApprovals,
   type RunningCall,
   waitingKeys,
@@ -53,3 +54,16 @@ for (const [name, calls, items, want] of ROWS) {
     assert.equal([...waitingKeys(calls, items)].sort().join(" "), want);
   });
 }
+
+Deno.test("expiryWords() uses the largest unit of which at least two are left", () => {
+  const rows: readonly (readonly [seconds: number, words: string])[] = [
+    [0, "expired"],
+    [119, "expires in 119 s"],
+    [120, "expires in 2 min"],
+    [12 * 60, "expires in 12 min"],
+    [8 * 3_600, "expires in 8 h"],
+    [24 * 3_600, "expires in 24 h"],
+    [30 * 86_400, "expires in 30 days"],
+  ];
+  for (const [seconds, words] of rows) assert.equal(expiryWords(seconds * 1_000, 0), words);
+});
