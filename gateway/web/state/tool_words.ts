@@ -30,6 +30,19 @@ export function foldWords(tools: readonly ToolStep[]): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Summarizes how several calls ended: `done` only if each was completed. */
+export function foldEnd(
+  tools: readonly Pick<ToolStep, "status">[],
+): { readonly status: "completed" | "failed" | "stopped"; readonly words: string } {
+  const count = (...of: readonly ToolStep["status"][]) =>
+    tools.filter(({ status }) => of.includes(status)).length;
+  const failed = count("failed", "denied");
+  if (failed > 0) return { status: "failed", words: `${failed} failed` };
+  const stopped = count("stopped");
+  if (stopped > 0) return { status: "stopped", words: `${stopped} stopped` };
+  return { status: "completed", words: TOOL_STATUS_WORDS.completed };
+}
+
 /** Label of a call's status. */
 export const TOOL_STATUS_WORDS: Readonly<Record<ToolStep["status"], string>> = {
   running: "running",

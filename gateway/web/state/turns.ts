@@ -135,8 +135,13 @@ export function turnsOf(
   } = {},
 ): readonly TurnView[] {
   const groups = new Map<string, WireEvent[]>();
+  let running: string | null = null;
   for (const event of events) {
+    if (event.kind === "turn_started") running = event.turnId;
+    if (event.kind === "turn_ended" && event.turnId === running) running = null;
     if (event.turnId === null && !isAside(event)) continue;
+    // The turn itself says why: it continues with a notice, or its outcome has the reason.
+    if (isFailure(event) && running !== null) continue;
     // Outside of turns, the events of one question belong together.
     const key = event.turnId ??
       (isAboutQuestion(event)
@@ -162,8 +167,13 @@ export function turnsOf(
 
 /** Whether an event without a turn is shown. */
 function isAside(event: WireEvent): boolean {
-  return event.kind === "notice" || isAboutQuestion(event) ||
-    (event.kind === "agent_state" && event.payload.state === "failed");
+  return event.kind === "notice" || isAboutQuestion(event) || isFailure(event);
+}
+
+const FAILED = "The agent failed: ";
+
+function isFailure({ kind, payload }: WireEvent): boolean {
+  return kind === "agent_state" && payload.state === "failed";
 }
 
 function isAboutQuestion({ kind }: WireEvent): boolean {
@@ -278,12 +288,8 @@ function stepOf(
     case "notice":
       return { kind: "notice", key, text: text(payload.text) };
     case "agent_state":
-      if (payload.state !== "failed") return undefined;
-      return {
-        kind: "notice",
-        key,
-        text: `The agent failed: ${text(payload.reason, "no reason")}`,
-      };
+      if (!isFailure(event)) return undefined;
+      return { kind: "notice", key, text: FAILED + text(payload.reason, "no reason") };
     case "tool_call":
       return callOf(key, payload, results.get(text(payload.call_id))?.payload, isEnded);
     default:

@@ -13,6 +13,7 @@ import { questions } from "gateway/web/app/questions.ts";
 import { NEEDS_ANSWER, NEEDS_APPROVAL } from "gateway/web/state/agents.ts";
 import { waitsForAnswer } from "gateway/web/state/questions.ts";
 import {
+  foldEnd,
   foldWords,
   formatArguments,
   formatBytes,
@@ -95,7 +96,7 @@ export function Cut({ bytes }: { readonly bytes: number }) {
 export const ToolFold = memo(function ToolFold({ step }: { readonly step: FoldStep }) {
   const { tools } = step;
   const [isOpen, setOpen] = useState(false);
-  const failed = tools.filter(({ status }) => status === "failed" || status === "denied").length;
+  const end = foldEnd(tools);
   const open = tools.findLast(({ status }) => status === "running");
   const spent = tools.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0);
   return (
@@ -110,9 +111,7 @@ export const ToolFold = memo(function ToolFold({ step }: { readonly step: FoldSt
           {spent === 0 ? null : <span>{formatDuration(spent)}</span>}
           {open !== undefined
             ? <ToolStatus status="running" running={open} />
-            : failed > 0
-            ? <span class="tool-status is-failed">{failed} failed</span>
-            : <ToolStatus status="completed" />}
+            : <span class={`tool-status is-${end.status}`}>{end.words}</span>}
         </span>
         <Icon name="chevron" />
       </summary>

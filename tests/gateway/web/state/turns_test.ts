@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { toolSort, toolTarget } from "core/text/tool_call.ts";
 import { runningTurn, turnsOf } from "gateway/web/state/turns.ts";
-import { foldWords, formatDuration } from "gateway/web/state/tool_words.ts";
+import { foldEnd, foldWords, formatDuration } from "gateway/web/state/tool_words.ts";
 import type { WireEvent } from "gateway/web/state/wire.ts";
 
 let seq = 0;
@@ -262,4 +262,24 @@ Deno.test("the last todo list of a turn is shown, and an empty one removes it", 
     entries: [{ text: "a", state: "done" }, { text: "b", state: "pending" }],
   }]);
   assert.deepEqual(steps(first, plan()), []);
+});
+
+Deno.test("turnsOf() shows the agent's failure beside turns, but not during one", () => {
+  const failed = () => event("agent_state", { state: "failed", reason: "killed" }, null);
+  const during = [asked(), event("turn_started"), failed(), event("turn_ended"), failed()];
+  assert.deepEqual(turnsOf(during).map(({ kind }) => kind), ["turn", "aside"]);
+  assert.deepEqual(turnsOf([failed()])[0]?.steps.map((step) => "text" in step && step.text), [
+    "The agent failed: killed",
+  ]);
+});
+
+Deno.test("foldEnd() names calls that failed or were stopped", () => {
+  const rows = [
+    [["completed", "completed"], "done"],
+    [["completed", "stopped"], "1 stopped"],
+    [["denied", "stopped", "failed"], "2 failed"],
+  ] as const;
+  for (const [states, words] of rows) {
+    assert.equal(foldEnd(states.map((status) => ({ status }))).words, words);
+  }
 });
