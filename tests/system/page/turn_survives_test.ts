@@ -1,25 +1,33 @@
 /**
- * A turn with ten calls and two approvals on a booted host. Runtime, dial unit, gateway and host
- * are killed in between. The turn is completed, no call is made twice (counted at the MCP server),
- * and the model and the person read which calls are unknown.
+ * A turn with ten calls and two approvals on a booted host, which its owner sends, approves and
+ * watches in two pages that are never loaded again. Runtime, dial unit, gateway and host are killed
+ * in between. The turn is completed, no call is made twice (counted at the MCP server), and the
+ * model and the person read which calls are unknown. Each page shows everything once.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import type { Browser } from "playwright-core";
 import { type FakeModel, startFakeModel } from "tests/fakes/model_endpoint.ts";
 import { bootHost, poll } from "tests/support/booted_host.ts";
 import { boundedWait } from "tests/support/bounded_wait.ts";
+import { startBrowser } from "tests/support/browser.ts";
 import { buildPackage } from "tests/support/built_package.ts";
 import type { ShownEvent } from "tests/support/cockpit_reader.ts";
 import { registryInside } from "tests/support/host_registry.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
 import { type MarkedHub, markedHub } from "tests/support/marked_hub.ts";
 import { sightOf } from "tests/support/model_sight.ts";
+import { OwnerPages } from "tests/support/owner_pages.ts";
 import { copyInto, DIAL, GATEWAY, installPackage } from "tests/support/packaged_host.ts";
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { ProgramHost } from "tests/support/program_host.ts";
+import { PublishedPort } from "tests/support/published_port.ts";
 import {
+  answerOf,
+  ASKING,
+  CALLS,
   checkTurn,
   type CountedTools,
   messageOf,
@@ -31,7 +39,9 @@ import { UNKNOWN_TEXT } from "units/agent_loop/journal/plan.ts";
 
 const MODEL_PORT = 9001;
 const HUB_PORT = 9002;
+const LOGIN_PORT = 8736;
 const OWNER = "ada@example.org";
+const PASSWORD = "a password for ada";
 const ROUND = 1;
 /** Calls that are in progress when their runtime, or their dial unit, is killed. */
 const HELD = [1, 5] as const;
@@ -70,27 +80,29 @@ class HeldCalls {
 
 class Scene extends ProgramHost {
   readonly held: HeldCalls;
+  /** The port of the host's login proxy, as browsers reach it. */
+  readonly port: PublishedPort;
   /** What was killed → milliseconds until the turn went on. */
   readonly times = new Map<string, number>();
-  #turnId = "";
+  #pages: OwnerPages | undefined;
 
   constructor(host: ProgramHost["host"], model: FakeModel, hub: MarkedHub, held: HeldCalls) {
     super(host, model, hub);
     this.held = held;
+    this.port = new PublishedPort(host, LOGIN_PORT);
+  }
+
+  get pages(): OwnerPages {
+    assert.ok(this.#pages !== undefined);
+    return this.#pages;
+  }
+
+  set pages(opened: OwnerPages) {
+    this.#pages = opened;
   }
 
   executed(): readonly number[] {
     return this.hub.calls.map((call) => Number(call.split(" ")[1]));
-  }
-
-  async begin(): Promise<void> {
-    const { status, body } = await this.askCockpit(OWNER, {
-      method: "POST",
-      path: "/api/turns",
-      body: { agent: "ada", text: messageOf(ROUND) },
-    });
-    assert.equal(status, 202, JSON.stringify(body));
-    this.#turnId = String(body.turn_id);
   }
 
   async events(): Promise<readonly ShownEvent[]> {
@@ -98,7 +110,9 @@ class Scene extends ProgramHost {
       method: "GET",
       path: "/api/transcript?agent=ada&limit=500",
     });
-    return (body.events as readonly ShownEvent[]).filter((each) => each.turn_id === this.#turnId);
+    const events = body.events as readonly ShownEvent[];
+    const asked = events.find(({ payload }) => payload.text === messageOf(ROUND));
+    return events.filter((each) => each.turn_id === asked?.turn_id);
   }
 
   /** Waits until the model reads the result of the call at `place`; notes the time since `from`. */
@@ -133,6 +147,14 @@ class Scene extends ProgramHost {
     const n = numberOf(ROUND, place);
     assert.deepEqual([tool, given], [TOOLS.approve, TOOLS.argumentsOf(n)]);
     assert.ok(!this.executed().includes(n));
+    await this.pages.untilCard(TOOLS.approve, `"${n}"`);
+  }
+
+  /** Kills the runtime; returns when. */
+  async killRuntime(): Promise<number> {
+    return await this.kill(
+      (await this.must("pgrep", "-u", "ada", "-f", "fleetctl-runtime")).trim(),
+    );
   }
 }
 
@@ -156,12 +178,32 @@ async function prepare(scene: Scene): Promise<void> {
   scene.model.script(...Array.from({ length: 60 }, () => tenCalls(TOOLS)));
 }
 
+/** Gives ada's owner a password, installs the login proxy and publishes its port. */
+async function prepareLogin(scene: Scene): Promise<void> {
+  const set = await scene.run(
+    ["fleetctl", "webview-login", "users", "set", OWNER, "--password", "-"],
+    { input: `${PASSWORD}\n` },
+  );
+  assert.equal(set.code, 0, set.err);
+  const listen = ["--driver", "basic", "--listen", `127.0.0.1:${LOGIN_PORT}`];
+  await scene.must("fleetctl", "webview-login", "install", ...listen);
+  await scene.port.connect();
+}
+
 async function killRuntime(scene: Scene): Promise<void> {
-  await scene.begin();
+  await scene.pages.send(messageOf(ROUND));
   await scene.held.reached(1, scene.hub.calls);
-  const pid = await scene.must("pgrep", "-u", "ada", "-f", "fleetctl-runtime");
-  await scene.untilRead(1, "runtime", await scene.kill(pid.trim()));
+  await scene.pages.picture("1-held");
+  await scene.untilRead(1, "runtime", await scene.killRuntime());
   await scene.untilWaits(3);
+  await scene.pages.untilContinued(1);
+}
+
+async function killRuntimeThatWaits(scene: Scene): Promise<void> {
+  await scene.killRuntime();
+  await scene.pages.untilContinued(2);
+  await scene.untilWaits(3);
+  await scene.pages.picture("2-waits");
 }
 
 async function killGateway(scene: Scene): Promise<void> {
@@ -169,6 +211,7 @@ async function killGateway(scene: Scene): Promise<void> {
   await scene.untilWaits(3);
   await poll("approval in the page", async () => await shownApproval(scene).catch(() => undefined));
   scene.times.set("gateway", Math.round(performance.now() - at));
+  await scene.pages.untilCard(TOOLS.approve, `"${numberOf(ROUND, 3)}"`);
 }
 
 /** The open approval as the owner's page reads it. */
@@ -179,22 +222,15 @@ async function shownApproval(scene: Scene): Promise<Readonly<Record<string, unkn
   return approvals.find(({ state }) => state === "asked");
 }
 
-async function decideInPage(scene: Scene): Promise<void> {
-  const { approval_id, digest } = await poll("approval", () => shownApproval(scene));
-  const decided = await scene.askCockpit(OWNER, {
-    method: "POST",
-    path: "/api/approvals/decide",
-    body: { agent: "ada", approval_id, digest, decision: "approved" },
-  });
-  assert.equal(decided.status, 202, JSON.stringify(decided.body));
-}
-
 async function reboot(scene: Scene): Promise<void> {
   await scene.host.reboot();
   const up = performance.now();
+  await scene.pages.untilCut();
+  await scene.pages.picture("3-cut");
+  await scene.port.connect();
   await scene.untilWaits(3);
-  const { id } = await scene.untilAsked();
-  await scene.must("fleetctl", "approvals", "approve", id);
+  await scene.pages.picture("4-back");
+  await scene.pages.approve(TOOLS.approve, "wide");
   await scene.untilRead(3, "host, rebooted", up);
 }
 
@@ -209,10 +245,14 @@ async function decideWhileDown(scene: Scene): Promise<void> {
   await poll("approval", () => shownApproval(scene));
   await scene.kill(await scene.mainPid(DIAL));
   await scene.must("systemctl", "stop", DIAL);
-  await decideInPage(scene);
+  await scene.pages.approve(TOOLS.approve, "narrow");
+  await scene.pages.untilOnItsWay("narrow");
+  await scene.pages.picture("5-decided");
   await scene.kill(await scene.mainPid(GATEWAY));
   await scene.host.crash();
-  await scene.untilRead(7, "host, crashed", performance.now());
+  const up = performance.now();
+  await scene.port.connect();
+  await scene.untilRead(7, "host, crashed", up);
 }
 
 async function checkEnd(scene: Scene): Promise<void> {
@@ -229,7 +269,23 @@ async function checkEnd(scene: Scene): Promise<void> {
   assert.deepEqual(read.flatMap((text, at) => text.includes(UNKNOWN_TEXT) ? [at] : []), HELD);
   const left = await scene.must("find", "/home/ada/.fleetctl/dial/journal", "-type", "f");
   assert.equal(left, "", "the journal is deleted with its turn");
+  await scene.pages.checkEnd({
+    message: messageOf(ROUND),
+    answer: answerOf(ROUND),
+    tools: Array.from(
+      { length: CALLS },
+      (_, place) => `hub · ${ASKING.has(place) ? TOOLS.approve : TOOLS.step}`,
+    ),
+    unknown,
+  });
+  await scene.pages.picture("6-end");
   console.log(`ms until the turn went on: ${JSON.stringify(Object.fromEntries(scene.times))}`);
+}
+
+async function openPages(scene: Scene, browser: Browser): Promise<OwnerPages> {
+  const url = `http://localhost:${scene.port.port}`;
+  scene.pages = await OwnerPages.open(browser, url, { user: OWNER, password: PASSWORD });
+  return scene.pages;
 }
 
 Deno.test("a turn continues after runtime, dial unit, gateway and host were killed", async (t) => {
@@ -240,7 +296,9 @@ Deno.test("a turn continues after runtime, dial unit, gateway and host were kill
   const model = await startFakeModel();
   const hub = markedHub(held.onCall);
   const scene = new Scene(host, model, hub, held);
+  const browser = await startBrowser();
   try {
+    await using _port = scene.port;
     await using _model = await registryInside(host, model.baseUrl, MODEL_PORT);
     await using _hub = await registryInside(host, hub.url, HUB_PORT);
     await step("a host with an agent and a marked MCP by URL", async () => {
@@ -249,8 +307,11 @@ Deno.test("a turn continues after runtime, dial unit, gateway and host were kill
       }
       await installPackage(host, out);
       await prepare(scene);
+      await prepareLogin(scene);
     });
+    await using _pages = await openPages(scene, browser);
     await step("kill -9 of the runtime in a call", () => killRuntime(scene));
+    await step("kill -9 of the runtime while an approval waits", () => killRuntimeThatWaits(scene));
     await step("kill -9 of the gateway while an approval waits", () => killGateway(scene));
     await step("a reboot while it waits; it is decided afterwards", () => reboot(scene));
     await step("kill -9 of the dial unit in a call", () => killDialUnit(scene));
@@ -261,6 +322,7 @@ Deno.test("a turn continues after runtime, dial unit, gateway and host were kill
     await step("no call was made twice, and unknown ones are named", () => checkEnd(scene));
   } finally {
     held.release();
+    await browser.close();
     await hub[Symbol.asyncDispose]();
     await model.close();
     await host.stop();
