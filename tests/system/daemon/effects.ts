@@ -65,8 +65,12 @@ const ACTIVITY = JSON.stringify({
   conversation: { id: "a:o", conversationType: "personal" },
 });
 
+/** Changes with each start of the gateway. */
+const GATEWAY_START = "systemctl show -p InvocationID,ActiveState fleetctl-gateway.service";
+
 const AGENTS: readonly Effect[] = [
   {
+    first: `${GATEWAY_START} > /srv/gateway-start`,
     line: "agents add eve --channel webview --user-email eve@example.org",
     seen: ["getent passwd eve; id -nG eve", /:\/home\/eve:[^]*agents/],
   },
@@ -93,7 +97,12 @@ const AGENTS: readonly Effect[] = [
   { line: "agents key revoke eve", seen: [KEYS, /"eve":\[\]/] },
   { line: `agents key enroll eve $(${OWN_KEY})`, seen: [KEYS, /"eve":\["[\w-]{43}"\]/] },
   { line: "agents key list eve", says: /^eve +enrolled/m },
-  { line: "logs eve --lines 500", says: /"event":"ready"/ },
+  {
+    line: "logs eve --lines 500",
+    says: /"event":"ready"/,
+    // None of these verbs restarted the gateway.
+    seen: [`${GATEWAY_START} | cmp - /srv/gateway-start && cat /srv/gateway-start`, /=active$/m],
+  },
 ];
 
 const HOST: readonly Effect[] = [
