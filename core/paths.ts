@@ -73,6 +73,10 @@ function settingPaths(at: At) {
     sharedEnv: at("/etc/fleetctl/env/mcp-shared.env"),
     /** The two host-operation keys, 0600 root:root, never rendered elsewhere. */
     hostOpKeys: at("/etc/fleetctl/host-op.env"),
+    /** Folder of the rendered spend ceilings of agents. */
+    agentCeilings: at("/etc/fleetctl/ceilings"),
+    /** Rendered spend ceilings of one agent; absent for none. */
+    agentCeiling: (agent: string) => at(`/etc/fleetctl/ceilings/${agent}`),
     /** Folder of the rendered rules of the permission gate. */
     gates: at("/etc/fleetctl/gate"),
     /** Rendered rules of the permission gate of one MCP. */

@@ -57,7 +57,10 @@ const CONTROL_PREFIX = new RegExp(
 );
 const CREDENTIAL = /(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$/;
 /** Model settings of the built-in runtime (docs/runtime.md), which each agent may set. */
-const MODEL_SETTING = /^FLEETCTL_(?:MODEL(?:_.*)?|PROVIDER|BASE_URL|CONTEXT_TOKENS|OUTPUT_TOKENS)$/;
+const MODEL_SETTING = new RegExp(
+  "^FLEETCTL_(?:MODEL(?:_.*)?|PROVIDER|BASE_URL|CONTEXT_TOKENS|OUTPUT_TOKENS|EFFORT|" +
+    "FALLBACK_MODEL|STEPS)$",
+);
 
 /** An empty store. */
 export const NO_SECRETS: SecretShards = { shared: new Map(), agents: new Map() };

@@ -34,10 +34,13 @@ async function withCeiling(
 ): Promise<void> {
   await session.close(10_000);
   const host = { ...openHost({ log: { program: "test", level: "error" } }), log: recordingLog() };
-  const env = { FLEETCTL_CEILING: ceiling, FLEETCTL_ROOT: home, CHANNEL_USER_EMAIL: "" };
+  const paths = pathsUnder(home);
+  await Deno.mkdir(paths.agentCeilings, { recursive: true });
+  await Deno.writeTextFile(paths.agentCeiling("mia"), ceiling);
+  const env = { FLEETCTL_ROOT: home, CHANNEL_USER_EMAIL: "" };
   const unit = await startTestDial({ url: "ws://127.0.0.1:9", driver, host, env });
   const at = {
-    socket: pathsUnder(home).dialSocket("mia"),
+    socket: paths.dialSocket("mia"),
     connect: (path: string) => host.sockets.connectUnix(path),
     clock: host.clock,
   };

@@ -6,8 +6,6 @@
  * @module
  */
 
-import { parseShard } from "core/ledger/shard.ts";
-import { parseCeilings } from "core/usage/ceiling.ts";
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { openHost } from "core/os/host.ts";
 import { readElicitation } from "core/questions/elicitation.ts";
@@ -112,16 +110,6 @@ class AsksOfRoot implements ScriptAsks {
     for (const unit of this.#units.values()) await unit.close();
   }
 
-  /** The ceilings in the agent's shard. */
-  async #ceilingsOf(agent: string) {
-    const text = await Deno.readTextFile(this.#paths.agentShard(agent));
-    const record = parseShard(text, `${agent}.yaml`);
-    const parsed = record.ok && record.value.ceiling !== undefined
-      ? parseCeilings(record.value.ceiling)
-      : undefined;
-    return parsed?.ok === true ? parsed.value : undefined;
-  }
-
   async #unitOf(agent: string): Promise<AskUnit> {
     const there = this.#units.get(agent);
     if (there !== undefined) return there;
@@ -143,7 +131,7 @@ class AsksOfRoot implements ScriptAsks {
       folder,
       open: new Map([["dial.db", store.usage]]),
     });
-    const ceilings = await openCeilings(await this.#ceilingsOf(agent), {
+    const ceilings = await openCeilings({
       ...this.#host,
       agent,
       paths: this.#paths,

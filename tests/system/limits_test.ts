@@ -145,10 +145,13 @@ async function checkTasks(scene: PackagedHost): Promise<void> {
   assert.match(await bash(scene, "echo still here"), /still here/);
 }
 
-/** Sets a ceiling; it holds after a restart of the agent. */
+/** Sets a ceiling, which holds from now on: the agent's programs run on. */
 async function setCeiling(scene: PackagedHost, ceiling: string): Promise<void> {
-  await scene.must("fleetctl", "agents", "set", "ada", "--ceiling", ceiling);
-  await scene.must("fleetctl", "agents", "restart", "ada");
+  const before = await scene.property(DIAL, "InvocationID");
+  const said = await scene.must("fleetctl", "agents", "set", "ada", "--ceiling", ceiling);
+  assert.match(said, /agent "ada" has a new ceiling, from now on/);
+  await scene.must("fleetctl", "apply");
+  assert.equal(await scene.property(DIAL, "InvocationID"), before);
 }
 
 /** Sends a turn from the command line; returns its exit code and all output. */

@@ -106,7 +106,7 @@ export async function createRuntime(options: RuntimeOptions, host: Host): Promis
     checkSpend: createSpendCheck({
       socket: paths.dialSocket(options.agent),
       connect: (path) => host.sockets.connectUnix(path),
-      isLimited: () => isLimited(settings, paths, host),
+      isLimited: () => isLimited(options.agent, paths, host),
     }),
     toolsFor(cwd, more): readonly Tool[] {
       const folders = { cwd, home: options.home };
@@ -199,11 +199,11 @@ async function readServers(options: RuntimeOptions, host: Host) {
 
 /** Whether the agent or its host has a spend ceiling. */
 async function isLimited(
-  settings: Result<RuntimeSettings>,
+  agent: string,
   paths: Paths,
   { files }: Host,
 ): Promise<boolean> {
-  return (settings.ok && settings.value.hasCeiling) ||
+  return await files.stat(paths.agentCeiling(agent)) !== undefined ||
     await files.stat(paths.hostCeilings) !== undefined;
 }
 

@@ -97,9 +97,6 @@ export const RUNTIME_SETTINGS = {
   ask: optional("FLEETCTL_ASK", oneOf(ASK_MODES), {
     doc: "Which built-in tools ask a person first; none when not set.",
   }),
-  ceiling: optional("FLEETCTL_CEILING", text(), {
-    doc: "Spend ceilings, which the dial unit checks before each model call; none when not set.",
-  }),
   persona: optional("FLEETCTL_PERSONA", lines(), {
     doc: "Role and manner of the agent, a part of the system prompt; none when not set.",
   }),
@@ -142,8 +139,6 @@ export interface RuntimeSettings {
   readonly persona: string | undefined;
   /** Model calls after which a turn stops. */
   readonly stepsMax: number;
-  /** Whether the dial unit must allow each model call. */
-  readonly hasCeiling: boolean;
   /** What commands may write and reach in their sandbox; undefined without one. */
   readonly sandbox: { readonly folder: string; readonly network: SandboxNetwork } | undefined;
 }
@@ -177,7 +172,6 @@ export function readRuntimeSettings(env: Env): Result<RuntimeSettings> {
       ask: values.ask,
       persona: values.persona,
       stepsMax: values.steps ?? RUNTIME_LIMITS.stepsDefault,
-      hasCeiling: values.ceiling !== undefined,
       sandbox: values.sandbox === undefined
         ? undefined
         : { folder: values.sandbox, network: values.sandboxNetwork },

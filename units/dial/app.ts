@@ -230,7 +230,7 @@ async function startConnections(
 async function openSpending(unit: UnitContext, states: States, approvals: Approvals) {
   const { config, files, databases, folder, clock, log } = unit;
   const usage = createUsageReader({ files, databases, folder, open: unit.open.usage });
-  const ceilings = await openCeilings(config.ceilings, {
+  const ceilings = await openCeilings({
     agent: config.agent,
     paths: config.paths,
     files,

@@ -21,6 +21,7 @@ import {
   type Ceiling,
   ceilingKey,
   type Period,
+  printCeilings,
   type Stretch,
   stretchOf,
 } from "core/usage/ceiling.ts";
@@ -43,6 +44,7 @@ import {
   noSuchCeiling,
   pausedText,
 } from "units/dial/ceiling_words.ts";
+import { readCeilingFile } from "units/dial/ceiling_file.ts";
 import { type HostCeilings, openHostCeilings } from "units/dial/host_ceilings.ts";
 import type { RunningSpend, RunningTurn } from "units/dial/running_spend.ts";
 import type { UsageReader } from "units/dial/usage_reader.ts";
@@ -76,7 +78,8 @@ export interface Ceilings {
 /** Dependencies of the ceilings. */
 export interface CeilingDeps {
   readonly agent: string;
-  readonly ceilings: readonly Ceiling[];
+  /** Reads the agent's ceilings, which may change at any time. */
+  readonly readCeilings: () => Promise<Result<readonly Ceiling[]>>;
   readonly host: HostCeilings;
   readonly usage: UsageReader;
   readonly readPrices: () => Promise<Result<PriceTable>>;
@@ -88,22 +91,23 @@ export interface CeilingDeps {
   readonly onPaused: (reason: string | undefined) => void;
 }
 
+/** How often a turn that waits looks whether its ceiling has changed. */
+const LOOK_SECONDS = 5;
 /** Version in the card's approval: fleetctl itself requests it, not an MCP. */
 const CARD_VERSION = "fleetctl";
 
 /** Opens the ceilings of an agent and those of its host. */
 export async function openCeilings(
-  ceilings: readonly Ceiling[] = [],
-  deps: Omit<CeilingDeps, "ceilings" | "host" | "readPrices" | "allowances"> & {
+  deps: Omit<CeilingDeps, "readCeilings" | "host" | "readPrices" | "allowances"> & {
     readonly files: Pick<Files, "readText" | "write">;
     readonly paths: Paths;
     readonly folder: string;
   },
 ): Promise<Ceilings> {
-  const { files, paths, folder, log } = deps;
+  const { agent, files, paths, folder, log } = deps;
   return new AgentCeilings({
     ...deps,
-    ceilings,
+    readCeilings: () => readCeilingFile(files, paths.agentCeiling(agent), agent),
     host: openHostCeilings({ ...deps, path: paths.hostCeilings }),
     readPrices: createPriceReader(files, paths),
     allowances: await openAllowanceFile({ files, log, path: `${folder}/allowances.json` }),
@@ -147,9 +151,11 @@ class AgentCeilings implements Ceilings {
   async allow(
     { period, amount, by }: Parameters<Ceilings["allow"]>[0],
   ): Promise<Result<CeilingState>> {
-    const { agent, ceilings, log } = this.#deps;
+    const { agent, readCeilings, log } = this.#deps;
     const { unit, count } = amount;
-    const ceiling = ceilings.find((each) => each.period === period && each.unit === unit);
+    const ceilings = await readCeilings();
+    if (!ceilings.ok) return ceilings;
+    const ceiling = ceilings.value.find((each) => each.period === period && each.unit === unit);
     if (ceiling === undefined) return err(noSuchCeiling(agent, { period, unit }));
     const stored = await this.#add(ceiling, { more: count, byOwner: 0 });
     if (!stored.ok) return stored;
@@ -157,21 +163,24 @@ class AgentCeilings implements Ceilings {
     const states = await this.states();
     if (!states.ok) return states;
     if (stoppingCeiling(states.value) === undefined) this.#resume();
-    const state = states.value.find((each) => each.ceiling === ceiling);
+    const key = ceilingKey(ceiling);
+    const state = states.value.find((each) => ceilingKey(each.ceiling) === key);
     return state === undefined ? err(noSuchCeiling(agent, { period, unit })) : ok(state);
   }
 
   async #statesWith(
     running: RunningSpend | undefined,
   ): Promise<Result<readonly CeilingState[]>> {
-    const { ceilings, usage, readPrices, allowances, clock } = this.#deps;
+    const { readCeilings, usage, readPrices, allowances, clock } = this.#deps;
     const now = clock.now();
-    const prices = ceilings.some(({ unit }) => unit === "usd")
+    const ceilings = await readCeilings();
+    if (!ceilings.ok) return ceilings;
+    const prices = ceilings.value.some(({ unit }) => unit === "usd")
       ? await readPrices()
       : ok(new Map() as PriceTable);
     if (!prices.ok) return prices;
     const states: CeilingState[] = [];
-    for (const ceiling of ceilings) {
+    for (const ceiling of ceilings.value) {
       const stretch = stretchOf(ceiling.period, now);
       const sums = await usage.sum(stretch);
       if (!sums.ok) return sums;
@@ -249,6 +258,7 @@ class AgentCeilings implements Ceilings {
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     const stopTimer = at(clock, stretch.until, onAbort);
+    const stopLooking = this.#onceChanged(ceiling, onAbort);
     changed.then(onAbort);
     try {
       const found = await Promise.race([outcome, stopWaiting.promise]);
@@ -259,42 +269,68 @@ class AgentCeilings implements Ceilings {
       return (await this.#add(ceiling, { more, byOwner: more })).ok;
     } finally {
       stopTimer();
+      stopLooking();
       signal.removeEventListener("abort", onAbort);
       withdraw();
     }
   }
 
   #pause(state: CeilingState): Refusal {
-    const { agent, clock, log, onPaused } = this.#deps;
+    const { agent, log, onPaused } = this.#deps;
     const why = ceilingRefusal(agent, state);
     log.warning("paused by a ceiling", { code: why.code, key: ceilingKey(state.ceiling) });
     onPaused(pausedText(state));
-    this.#stopTimer();
-    this.#stopTimer = at(clock, state.stretch.until, () => this.#resume());
+    this.#resumeWhen(HOST_SUM_SECONDS, async () => {
+      const states = await this.states();
+      return states.ok && stoppingCeiling(states.value) === undefined;
+    });
     return why;
   }
 
   /** Pauses the agent until the host's ceilings allow more. */
   #pauseForHost(why: Refusal): Refusal {
-    const { clock, log, onPaused, host } = this.#deps;
+    const { log, onPaused, host } = this.#deps;
     log.warning("paused by a ceiling of the host", { code: why.code });
     onPaused(HOST_PAUSED);
-    this.#stopTimer();
-    const again = () => {
-      let isStopped = false;
-      const stopWait = clock.after(HOST_SUM_SECONDS * 1_000, async () => {
-        const still = await host.look();
-        if (isStopped) return;
-        if (still === undefined) this.#resume();
-        else again();
-      });
-      this.#stopTimer = () => {
-        isStopped = true;
-        stopWait();
-      };
-    };
-    again();
+    this.#resumeWhen(HOST_SUM_SECONDS, async () => await host.look() === undefined);
     return why;
+  }
+
+  /** Looks again and again whether the agent may go on. */
+  #resumeWhen(seconds: number, mayGoOn: () => Promise<boolean>): void {
+    this.#stopTimer();
+    this.#stopTimer = this.#every(seconds, async () => {
+      const isOver = await mayGoOn();
+      if (isOver) this.#deps.onPaused(undefined);
+      return isOver;
+    });
+  }
+
+  /** Calls `run` once when this ceiling is changed or removed. Returns a function that stops it. */
+  #onceChanged(ceiling: Ceiling, run: () => void): () => void {
+    return this.#every(LOOK_SECONDS, async () => {
+      const ceilings = await this.#deps.readCeilings();
+      const text = printCeilings([ceiling]);
+      const isThere = ceilings.ok && ceilings.value.some((one) => printCeilings([one]) === text);
+      if (!isThere) run();
+      return !isThere;
+    });
+  }
+
+  /** Calls `run` after each wait until it returns true. Returns a function that stops it. */
+  #every(seconds: number, run: () => Promise<boolean>): () => void {
+    let isStopped = false;
+    let stopWait = () => {};
+    const wait = () => {
+      stopWait = this.#deps.clock.after(seconds * 1_000, async () => {
+        if (!await run() && !isStopped) wait();
+      });
+    };
+    wait();
+    return () => {
+      isStopped = true;
+      stopWait();
+    };
   }
 
   running(): readonly RunningTurn[] {

@@ -18,7 +18,6 @@ import {
 import { type Paths, pathsUnder } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 import { integer, oneOf, parsed, type SettingType, text } from "core/settings/setting_types.ts";
-import { type Ceiling, parseCeilings } from "core/usage/ceiling.ts";
 import { defaulted, type Env, optional, readSettings, required } from "core/settings/settings.ts";
 import { SANDBOX_NETWORKS, type SandboxNetwork } from "core/sandbox/command_sandbox.ts";
 import { setupRule } from "core/workspace.ts";
@@ -61,9 +60,6 @@ export const DIAL_SETTINGS = {
   askSeconds: optional("FLEETCTL_ASK_SECONDS", integer(ASK_MIN, ASK_MAX), {
     doc: "Seconds that a person has to decide about a call; 86400 when not set.",
   }),
-  ceilings: optional("FLEETCTL_CEILING", parsed(parseCeilings), {
-    doc: "How much the agent may spend, such as day=5usd; no ceiling when not set.",
-  }),
   sandbox: optional("FLEETCTL_SANDBOX", text(), {
     doc: "The folder that commands may write in their sandbox; no sandbox when not set.",
   }),
@@ -99,8 +95,6 @@ export interface DialConfig {
   readonly ask: AskMode | undefined;
   /** Absent for the default time. */
   readonly askSeconds?: number | undefined;
-  /** How much the agent may spend; absent for no ceiling. */
-  readonly ceilings: readonly Ceiling[] | undefined;
   /** The sandbox of commands; absent without one. */
   readonly sandbox?:
     | { readonly folder: string; readonly network: SandboxNetwork }

@@ -33,7 +33,7 @@ import { renderLaunchers } from "units/render/launchers.ts";
 import { writableFolders } from "units/render/mcp/service.ts";
 import { renderAgentPermissions } from "units/render/permission_files.ts";
 import { renderDial } from "units/render/roles/dial.ts";
-import { renderAgentEnv } from "units/render/roles/role_env.ts";
+import { renderAgentCeiling, renderAgentEnv } from "units/render/roles/role_env.ts";
 
 /** Result of `desiredAgents`: a part of the desired state, and the agents that stay unchanged. */
 export interface DesiredAgents extends DesiredPart {
@@ -87,6 +87,11 @@ export function desiredAgents(
   };
 }
 
+function ceilingFile(agent: AgentRecord, { paths }: Facts): readonly RenderedFile[] {
+  const file = renderAgentCeiling(agent, paths);
+  return file === undefined ? [] : [file];
+}
+
 function desiredAgent(
   agent: AgentRecord,
   from: {
@@ -130,7 +135,7 @@ function desiredAgent(
   });
   const dialFile = dial === undefined ? [] : [unitFile(dial, facts.paths)];
   return ok({
-    files: [env.value, permissions.value, ...dialFile],
+    files: [env.value, permissions.value, ...ceilingFile(agent, facts), ...dialFile],
     folders: [
       ...homeFolder(agent, facts),
       dialFolder(agent, facts),

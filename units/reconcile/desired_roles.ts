@@ -186,6 +186,7 @@ function hostFolders(facts: Facts): readonly DesiredFolder[] {
     ...(paths.root === "/" ? [] : [folder(paths.lib, 0o755)]),
     folder(paths.etc, 0o755),
     folder(paths.envDir, 0o755),
+    folder(paths.agentCeilings, 0o755),
     folder(paths.units, 0o755),
     folder(paths.state, 0o755),
     folder(paths.permissionsDir, 0o755),

@@ -35,7 +35,7 @@ export interface Options {
   readonly edit: ShardEdit;
   /** Names of the changed fields, as in the shard. */
   readonly changed: readonly string[];
-  /** Only limits change. They apply to a running agent. */
+  /** Only limits and ceilings change. They apply to a running agent. */
   readonly isAtOnce: boolean;
 }
 
@@ -63,7 +63,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({
     name: name.value,
     changed,
-    isAtOnce: limits.keys.length === changed.length,
+    isAtOnce: changed.every((key) => key === "ceiling" || limits.keys.includes(key)),
     edit: {
       ...Object.fromEntries(texts.emptied.map((field) => [field, undefined])),
       ...texts.fields,
@@ -130,7 +130,10 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 function changedText({ name, changed, isAtOnce }: Options, areEnforced: boolean): string {
   const text = `agent "${name}" has a new ${changed.join(", ")}`;
   if (!isAtOnce) return `${text}; takes effect after: fleetctl agents restart ${name}`;
-  return areEnforced ? `${text}, from now on` : `${text}; enforced under systemd only`;
+  const hasLimits = changed.some((key) => key !== "ceiling");
+  return areEnforced || !hasLimits
+    ? `${text}, from now on`
+    : `${text}; enforced under systemd only`;
 }
 
 /**

@@ -45,7 +45,9 @@ async function withCeiling(ceiling: string, work: (scene: Scene) => Promise<void
   const definition = shippedDefinitions().get("runtime-b");
   assert.ok(definition !== undefined);
   const args = run.args.map((arg) => arg === "--allow-net=127.0.0.1" ? "--allow-net" : arg);
-  const settings = { FLEETCTL_CEILING: ceiling, FLEETCTL_ROOT: root };
+  await Deno.mkdir(`${root}/etc/fleetctl/ceilings`);
+  await Deno.writeTextFile(pathsUnder(root).agentCeiling("mia"), ceiling);
+  const settings = { FLEETCTL_ROOT: root };
   const driver = createDriver({ ...definition, command: run.command, args }, host, {
     agent: "mia",
     home,

@@ -9,7 +9,6 @@ import assert from "node:assert/strict";
 import { printHostCeilings } from "core/dial/host_ceilings.ts";
 import { pathsUnder } from "core/paths.ts";
 import { ok } from "core/result.ts";
-import { parseCeilings } from "core/usage/ceiling.ts";
 import { openApprovals } from "units/dial/approvals.ts";
 import { type Ceilings, openCeilings } from "units/dial/ceilings.ts";
 import { type DialStore, openDialStore } from "units/dial/store.ts";
@@ -20,6 +19,8 @@ const HOUR = 3_600_000;
 const PATHS = pathsUnder("/");
 const YES = { decision: "approved", by: "owner:mia@example.org", surface: "page" } as const;
 const PRICES = "models: { m: { source: t, prices: [{ from: 2026-01-01, input: 1, output: 1 }] } }";
+/** How long a card waits for a decision. */
+const ASK_SECONDS = 3_600;
 const ALLOWANCES = "/dial/allowances.json";
 
 interface Bench {
@@ -35,6 +36,8 @@ interface Bench {
   /** Ends a turn that used these input tokens of the model. */
   use(input: number, model?: string): void;
   check(model?: string, used?: number): ReturnType<Ceilings["check"]>;
+  /** Renders other ceilings, as `apply` does. */
+  setCeilings(text: string): Promise<void>;
   /** Opens the ceilings again, as a new process of the dial unit does. */
   reopen(): Promise<Bench>;
 }
@@ -54,6 +57,12 @@ function useTokens(
   store.append([{ at, turnId, kind: "turn_ended", payload: {} }], { turnId, to: "ended" });
 }
 
+/** Renders the ceilings of mia, as `apply` does. */
+async function writeCeilings({ files }: MemoryHost, text: string): Promise<void> {
+  await files.ensureDir("/etc/fleetctl/ceilings");
+  await files.write(PATHS.agentCeiling("mia"), `${text}\n`);
+}
+
 async function bench(text: string, host = memoryHost({ now: NOON })): Promise<Bench> {
   await host.files.ensureDir("/dial");
   await host.files.ensureDir("/etc/fleetctl");
@@ -65,13 +74,14 @@ async function bench(text: string, host = memoryHost({ now: NOON })): Promise<Be
     ...host,
     agent: "mia",
     store,
+    askSeconds: ASK_SECONDS,
     onStored: () => {},
     onWaiting: () => {},
   });
   let paused: string | undefined;
-  const parsed = parseCeilings(text);
-  assert.ok(parsed.ok);
-  const ceilings = await openCeilings(parsed.value, {
+  const setCeilings = (next: string) => writeCeilings(host, next);
+  await setCeilings(text);
+  const ceilings = await openCeilings({
     ...host,
     agent: "mia",
     paths: PATHS,
@@ -92,6 +102,7 @@ async function bench(text: string, host = memoryHost({ now: NOON })): Promise<Be
   return {
     ceilings,
     host,
+    setCeilings,
     paused: () => paused,
     card,
     shown: (count = 1) =>
@@ -165,6 +176,51 @@ Deno.test("at the ceiling the turn ends, and its reason names who may allow more
   ceilings.close();
 });
 
+Deno.test("a new ceiling holds at the next check, without a restart", async () => {
+  const { use, check, paused, setCeilings, host, ceilings } = await bench("day=1000-tokens");
+  use(1_000);
+  assert.equal((await check()).stop?.code, "ceiling-reached");
+  assert.notEqual(paused(), undefined);
+  await setCeilings("day=2000-tokens");
+  await host.clock.advance(30_000);
+  assert.equal(paused(), undefined);
+  assert.equal((await check()).stop, undefined);
+  await setCeilings("day=900-tokens");
+  assert.equal((await check()).stop?.code, "ceiling-reached");
+  await host.files.remove(PATHS.agentCeiling("mia"));
+  assert.deepEqual(await check(), { notices: [] });
+  ceilings.close();
+});
+
+Deno.test("a turn that waits goes on when its ceiling is raised or removed", async () => {
+  for (const next of ["day=1500-tokens+200-tokens", "month=5m-tokens"]) {
+    const { use, check, shown, setCeilings, host, card } = await bench(
+      "day=1000-tokens+200-tokens",
+    );
+    use(1_000);
+    const waits = check();
+    await shown();
+    await setCeilings(next);
+    await host.clock.advance(5_000);
+    assert.equal((await waits).stop, undefined);
+    assert.equal(card(), undefined);
+  }
+});
+
+Deno.test("ceilings that cannot be read stop the agent", async () => {
+  const { check, setCeilings, host, ceilings } = await bench("day=1000-tokens");
+  for (const text of ["day=", "", "\0", "x".repeat(5_000)]) {
+    await setCeilings(text);
+    const { stop } = await check();
+    assert.equal(stop?.code, "ceiling-unread", text);
+    assert.deepEqual(stop.hints, ["fleetctl apply"]);
+    assert.equal((await ceilings.states()).ok, false);
+  }
+  await setCeilings("day=1000-tokens");
+  assert.deepEqual(await check(), { notices: [] });
+  assert.equal(host.clock.pending(), 0);
+});
+
 Deno.test("a running turn counts what it has used so far", async () => {
   const { use, check, ceilings } = await bench("day=1000-tokens");
   use(500);
@@ -209,7 +265,7 @@ Deno.test("a card that is denied, or expires, ends the turn", async () => {
   assert.equal((await denied).stop?.code, "ceiling-reached");
   const expired = check();
   await shown(2);
-  await host.clock.advance(24 * HOUR);
+  await host.clock.advance(ASK_SECONDS * 1_000);
   assert.equal((await expired).stop?.code, "ceiling-reached");
   ceilings.close();
 });

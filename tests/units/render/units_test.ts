@@ -426,14 +426,3 @@ Deno.test("the unit of an agent passes on each line of its persona", () => {
     `FLEETCTL_PERSONA=${persona}`,
   ]);
 });
-
-Deno.test("the unit of an agent with a ceiling passes it on", () => {
-  const unit = renderDial(agent("ada", { ceiling: "day=5usd+2usd,month=50usd" }), {
-    paths,
-    registerUrl: "ws://127.0.0.1:8735",
-    workspace: "/srv/project",
-    settings: {},
-  });
-  const values = unitValues(unit, "Service", "Environment");
-  assert.ok(values.includes("FLEETCTL_CEILING=day=5usd+2usd,month=50usd"));
-});

@@ -96,7 +96,6 @@ function variablesOf(
     ["FLEETCTL_ASK_SECONDS", askSecondsOf(agent.askTime ?? "")?.toString()],
     ["FLEETCTL_WORKTREES", agent.worktrees],
     ["FLEETCTL_SETUP", agent.setup],
-    ["FLEETCTL_CEILING", agent.ceiling],
     ...(agent.sandbox === "on"
       ? [
         ["FLEETCTL_SANDBOX", context.workspace] as const,

@@ -100,6 +100,17 @@ export function renderAgentEnv(
   return printed(context.paths.agentEnv(agent.name), values, { user: "root", group: agent.name });
 }
 
+/** Renders the spend ceilings of an agent, 0640 root:<name>; undefined when it has none. */
+export function renderAgentCeiling(agent: AgentRecord, paths: Paths): RenderedFile | undefined {
+  return agent.ceiling === undefined ? undefined : {
+    path: paths.agentCeiling(agent.name),
+    content: `${agent.ceiling}\n`,
+    mode: 0o640,
+    owner: { user: "root", group: agent.name },
+    secret: false,
+  };
+}
+
 /** Renders an empty `mcp-shared.env`, for a host whose shared shard is empty. */
 export function renderEmptySharedEnv(paths: Paths): RenderedFile {
   return {
