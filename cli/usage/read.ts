@@ -7,7 +7,7 @@
 
 import type { VerbContext } from "cli/context.ts";
 import { agentsToAsk, stateOf } from "cli/dial_units.ts";
-import type { UsageOfDay, UsageOfModel } from "core/dial/local_frames.ts";
+import type { UsageOfDay, UsageOfModel } from "core/dial/usage_shapes.ts";
 import { query, type QueryTarget, unexpected } from "core/dial/local_query.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";

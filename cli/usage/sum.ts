@@ -6,7 +6,7 @@
  */
 
 import type { AgentUsage } from "cli/usage/read.ts";
-import type { UsageOfModel } from "core/dial/local_frames.ts";
+import type { UsageOfModel } from "core/dial/usage_shapes.ts";
 import { costOf, type PriceTable, type TokenCounts } from "core/usage/prices.ts";
 
 /** What a row is about. */

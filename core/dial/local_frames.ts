@@ -12,6 +12,7 @@ import { conversationName } from "core/dial/conversation.ts";
 import { CONVERSATION_ANSWERS, CONVERSATION_REQUESTS } from "core/dial/conversation_frames.ts";
 import { previewEvent } from "core/dial/event.ts";
 import { FORM_SHAPE, questionValues } from "core/dial/question_wire.ts";
+import { count, usageOfDay, usageOfModel } from "core/dial/usage_shapes.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { FILE_LIMITS } from "core/limits/file.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
@@ -45,37 +46,6 @@ const approvalView = z.object({
 });
 /** Parsed view of an approval. */
 export type ApprovalView = z.infer<typeof approvalView>;
-
-const count = z.number().int().nonnegative();
-
-/** Tokens of one model on one day; the days are those of UTC. */
-const usageOfModel = z.object({
-  day: z.iso.date(),
-  model: z.string().min(1).max(USAGE_LIMITS.modelLengthMax),
-  turns: count,
-  /** Turns that used more than was reported. */
-  partial_turns: count,
-  input_tokens: count,
-  output_tokens: count,
-  cached_read_tokens: count,
-  cached_write_tokens: count,
-  /** Input of the turn with the most, cached tokens included. No prompt was longer. */
-  largest_input_tokens: count,
-});
-/** Parsed tokens of one model on one day. */
-export type UsageOfModel = z.infer<typeof usageOfModel>;
-
-/** Number of turns on one day. A turn with two models is one turn. */
-const usageOfDay = z.object({
-  day: z.iso.date(),
-  turns: count,
-  /** Turns whose runtime reported no figures. */
-  unknown_turns: count,
-  /** Turns that used more than was reported. */
-  partial_turns: count,
-});
-/** Parsed number of turns on one day. */
-export type UsageOfDay = z.infer<typeof usageOfDay>;
 
 /** A spend ceiling in its current period. */
 export const ceilingView = z.object({

@@ -5,7 +5,8 @@
  * @module
  */
 
-import type { LocalAnswer, LocalRequest, UsageOfModel } from "core/dial/local_frames.ts";
+import type { LocalAnswer, LocalRequest } from "core/dial/local_frames.ts";
+import type { UsageOfModel } from "core/dial/usage_shapes.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 import type { Databases } from "core/ports/databases.ts";

@@ -7,7 +7,7 @@
  */
 
 import { EVENT_PAYLOADS } from "core/dial/event.ts";
-import type { UsageOfDay, UsageOfModel } from "core/dial/local_frames.ts";
+import type { UsageOfDay, UsageOfModel } from "core/dial/usage_shapes.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 import type { Database, SqlValue } from "core/ports/databases.ts";
 import { DAY_MS } from "core/text/duration.ts";
