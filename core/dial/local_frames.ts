@@ -12,7 +12,7 @@ import { conversationName } from "core/dial/conversation.ts";
 import { CONVERSATION_ANSWERS, CONVERSATION_REQUESTS } from "core/dial/conversation_frames.ts";
 import { previewEvent } from "core/dial/event.ts";
 import { FORM_SHAPE, questionValues } from "core/dial/question_wire.ts";
-import { count, usageOfDay, usageOfModel } from "core/dial/usage_shapes.ts";
+import { modelTokens, usageOfDay, usageOfModel } from "core/dial/usage_shapes.ts";
 import { APPROVAL_LIMITS } from "core/limits/approval.ts";
 import { FILE_LIMITS } from "core/limits/file.ts";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
@@ -145,11 +145,9 @@ export const localRequest = z.discriminatedUnion("type", [
     type: z.literal("spend_check"),
     /** The running turn; older runtimes leave it out. */
     turn_id: id.optional(),
-    model: z.string().min(1).max(USAGE_LIMITS.modelLengthMax),
-    input_tokens: count,
-    output_tokens: count,
-    cached_read_tokens: count,
-    cached_write_tokens: count,
+    ...modelTokens,
+    /** The tokens of each model, if another one than `model` answered too. */
+    models: z.array(z.object(modelTokens)).max(USAGE_LIMITS.modelsPerTurnMax).optional(),
   }),
   /** The agent's spend ceilings. */
   z.object({ type: z.literal("ceilings") }),

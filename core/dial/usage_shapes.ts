@@ -7,8 +7,16 @@
 import * as z from "zod";
 import { USAGE_LIMITS } from "core/limits/usage.ts";
 
-/** A count. */
-export const count = z.number().int().nonnegative();
+const count = z.number().int().nonnegative();
+
+/** The tokens of one model. */
+export const modelTokens = {
+  model: z.string().min(1).max(USAGE_LIMITS.modelLengthMax),
+  input_tokens: count,
+  output_tokens: count,
+  cached_read_tokens: count,
+  cached_write_tokens: count,
+};
 
 /** Tokens of one model on one day; the days are those of UTC. */
 export const usageOfModel = z.object({

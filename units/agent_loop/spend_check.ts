@@ -11,6 +11,7 @@ import { connectLocal, type LocalConnection } from "core/dial/local_connection.t
 import type { LocalAnswer } from "core/dial/local_frames.ts";
 import { errorText, type Refusal, refusal } from "core/errors.ts";
 import type { ByteStream } from "core/ports/sockets.ts";
+import type { AnswerTokens } from "units/agent_loop/model/answer.ts";
 import type { TurnTokens } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** The answer: warnings to show, and why the model may not be called. */
@@ -67,12 +68,21 @@ async function checkOnce(
     type: "spend_check",
     ...defined({ turn_id: turnId }),
     model,
-    input_tokens: used?.input ?? 0,
-    output_tokens: used?.output ?? 0,
-    cached_read_tokens: used?.cachedRead ?? 0,
-    cached_write_tokens: used?.cachedWrite ?? 0,
+    ...countsOf(used),
+    ...(used === undefined || used.models.every((of) => of.model === model)
+      ? {}
+      : { models: used.models.map((of) => ({ model: of.model, ...countsOf(of) })) }),
   });
   return answerOf(await connection.receive());
+}
+
+function countsOf(tokens: AnswerTokens | undefined) {
+  return {
+    input_tokens: tokens?.input ?? 0,
+    output_tokens: tokens?.output ?? 0,
+    cached_read_tokens: tokens?.cachedRead ?? 0,
+    cached_write_tokens: tokens?.cachedWrite ?? 0,
+  };
 }
 
 function answerOf(answer: LocalAnswer): SpendAnswer {

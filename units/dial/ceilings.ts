@@ -46,7 +46,7 @@ import {
 } from "units/dial/ceiling_words.ts";
 import { readCeilingFile } from "units/dial/ceiling_file.ts";
 import { type HostCeilings, openHostCeilings } from "units/dial/host_ceilings.ts";
-import type { RunningSpend, RunningTurn } from "units/dial/running_spend.ts";
+import { type RunningSpend, type RunningTurn, spendsOf } from "units/dial/running_spend.ts";
 import type { UsageReader } from "units/dial/usage_reader.ts";
 import type { UsageSums } from "units/dial/usage_table.ts";
 
@@ -384,10 +384,7 @@ function spendingOf({ days, models }: UsageSums, running: RunningSpend | undefin
   }));
   const isPartial = days.some((of) => of.unknown_turns + of.partial_turns > 0);
   if (running === undefined) return { models: ended, isPartial };
-  const { model, tokens } = running;
-  const day = dayOf(now);
-  const largestInput = tokens.input + tokens.cachedRead + tokens.cachedWrite;
-  return { models: [...ended, { model, day, tokens, largestInput }], isPartial };
+  return { models: [...ended, ...spendsOf(running, dayOf(now))], isPartial };
 }
 
 function dayOf(now: number): string {

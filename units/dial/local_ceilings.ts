@@ -23,16 +23,19 @@ export async function serveSpendCheck(
   },
 ): Promise<void> {
   if (ceilings === undefined) return await peer.answer({ type: "spend_answer", notices: [] });
-  const { model, ...used } = request;
-  const tokens = {
-    input: used.input_tokens,
-    output: used.output_tokens,
-    cachedRead: used.cached_read_tokens,
-    cachedWrite: used.cached_write_tokens,
-  };
+  const { model, models = [request] } = request;
+  const used = models.map((of) => ({
+    model: of.model,
+    tokens: {
+      input: of.input_tokens,
+      output: of.output_tokens,
+      cachedRead: of.cached_read_tokens,
+      cachedWrite: of.cached_write_tokens,
+    },
+  }));
   const gone = new AbortController();
   peer.next().finally(() => gone.abort()).catch(() => {/* the connection is broken: it is gone */});
-  const running = { model, tokens, turnId: request.turn_id ?? "" };
+  const running = { model, used, turnId: request.turn_id ?? "" };
   const { notices, stop } = await ceilings.check(running, gone.signal);
   if (gone.signal.aborted) return;
   await peer.answer({

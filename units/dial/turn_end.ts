@@ -9,7 +9,7 @@ import { defined } from "core/defined.ts";
 import type { Clock } from "core/ports/clock.ts";
 import type { Log } from "core/ports/log.ts";
 import { cutNote, cutNotice, LOST_TEXT, lostCalls } from "units/dial/cut_turn.ts";
-import type { RunningTurn } from "units/dial/running_spend.ts";
+import type { ModelTokens, RunningTurn } from "units/dial/running_spend.ts";
 import type { Recorder } from "units/dial/recorder.ts";
 import type { TurnOutcome } from "units/dial/runtimes/driver.ts";
 import type { DialStore, EventDraft } from "units/dial/store.ts";
@@ -73,19 +73,23 @@ function unreported(
 ): RunningTurn | undefined {
   const spent = ceilings?.running().find((of) => of.turnId === turnId);
   if (spent === undefined || store.usage.isNoted(turnId)) return undefined;
-  return Object.values(spent.tokens).some((count) => count > 0) ? spent : undefined;
+  return spent.used.some(hasTokens) ? spent : undefined;
+}
+
+function hasTokens({ tokens }: ModelTokens): boolean {
+  return Object.values(tokens).some((count) => count > 0);
 }
 
 /** Returns what the answers before the cut have used. The call that was cut is not counted. */
-function spentPayload({ model, tokens }: RunningTurn): EventDraft["payload"] {
+function spentPayload({ used }: RunningTurn): EventDraft["payload"] {
   return {
-    models: [{
+    models: used.filter(hasTokens).map(({ model, tokens }) => ({
       model,
       input_tokens: tokens.input,
       output_tokens: tokens.output,
       cached_read_tokens: tokens.cachedRead,
       cached_write_tokens: tokens.cachedWrite,
-    }],
+    })),
     is_partial: true,
   };
 }

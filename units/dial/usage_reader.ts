@@ -97,14 +97,13 @@ export async function answerUsage(
   const sums = await usage.sum(request);
   if (!sums.ok) return errorLine(sums.error);
   const { days, models } = sums.value;
-  const open = request.with_running === true ? running.map(rowOf) : [];
+  const open = request.with_running === true ? running.flatMap(rowsOf) : [];
   return { type: "usage_result", agent, days: [...days], models: [...models, ...open] };
 }
 
-/** Returns the row of a running turn, which counts as no turn yet. */
-function rowOf({ model, day, tokens }: RunningTurn): UsageOfModel {
-  const { input, output, cachedRead, cachedWrite } = tokens;
-  return {
+/** Returns a row for each model of a running turn, which counts as no turn yet. */
+function rowsOf({ day, used }: RunningTurn): readonly UsageOfModel[] {
+  return used.map(({ model, tokens: { input, output, cachedRead, cachedWrite } }) => ({
     day,
     model,
     turns: 0,
@@ -114,7 +113,7 @@ function rowOf({ model, day, tokens }: RunningTurn): UsageOfModel {
     cached_read_tokens: cachedRead,
     cached_write_tokens: cachedWrite,
     largest_input_tokens: input + cachedRead + cachedWrite,
-  };
+  }));
 }
 
 function errorLine({ code, message }: Refusal): LocalAnswer {

@@ -34,11 +34,16 @@ interface Scene {
 }
 
 /** Runs a test with mia's dial unit, the built-in runtime and a model endpoint. */
-async function withCeiling(ceiling: string, work: (scene: Scene) => Promise<void>): Promise<void> {
+async function withCeiling(
+  ceiling: string,
+  work: (scene: Scene) => Promise<void>,
+  { prices, ...more }: { readonly prices?: string; readonly FLEETCTL_FALLBACK_MODEL?: string } = {},
+): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "fc-" });
   const home = `${root}/home/mia`;
   await Deno.mkdir(`${home}/workspace`, { recursive: true });
   await Deno.mkdir(`${root}/etc/fleetctl`, { recursive: true });
+  if (prices !== undefined) await Deno.writeTextFile(`${root}/etc/fleetctl/prices.yaml`, prices);
   const model = await startFakeModel();
   const host = { ...openHost({ log: { program: "test", level: "error" } }), log: recordingLog() };
   const run = runtimeCommand();
@@ -60,6 +65,7 @@ async function withCeiling(ceiling: string, work: (scene: Scene) => Promise<void
       FLEETCTL_MODEL: "fake",
       FLEETCTL_BASE_URL: model.baseUrl,
       FLEETCTL_MODEL_KEY: "key-0123456789",
+      ...more,
     },
   });
   const env = { ...settings, CHANNEL_USER_EMAIL: "" };
@@ -198,4 +204,60 @@ Deno.test({
       assert.match(ended.reason, /"fake" has no price, must have one in \/etc\/fleetctl\/prices/);
       assert.equal(model.requests.length, 0);
     }),
+});
+
+/** One dollar for a thousand tokens of the first model, and for a million of the fallback. */
+const PRICE = "{ source: test, prices: [{ from: 2026-01-01, input: 1000, output: 1000 }] }";
+const CHEAP = "{ source: test, prices: [{ from: 2026-01-01, input: 1, output: 1 }] }";
+const FALLBACK = { FLEETCTL_FALLBACK_MODEL: "other" };
+const OVERLOADED = Array.from({ length: 5 }, () => ({
+  kind: "status",
+  status: 529,
+  headers: { "retry-after-ms": "1" },
+} as const));
+
+Deno.test({
+  name: "a ceiling in dollars counts each model's tokens at its price",
+  ...SAFE,
+  fn: () =>
+    withCeiling("day=1usd", async ({ model, turn }) => {
+      model.script(CALL, ...OVERLOADED, CALL, DONE);
+      const first = await turn("work");
+      assert.equal(first.outcome, "completed");
+      assert.equal(model.requests.at(-1)?.body.model, "other");
+      // Half a dollar for the first model's 500 tokens; the fallback's 1,000 are a tenth of a cent.
+      model.script(CALL, DONE);
+      const second = await turn("go on");
+      assert.equal(second.code, "ceiling-reached", "the first model's second answer reaches it");
+      assert.match(second.reason, /has spent 1\.00 USD/);
+    }, { prices: `models: { fake: ${PRICE}, other: ${CHEAP} }`, ...FALLBACK }),
+});
+
+Deno.test({
+  name: "a fallback does not hide what the first model has spent in the turn",
+  ...SAFE,
+  fn: () =>
+    withCeiling("day=0.5usd", async ({ model, turn }) => {
+      // 0.40 USD of the first model, and 0.20 USD of the fallback.
+      model.script({ ...CALL, usage: { input: 300, output: 100 } }, ...OVERLOADED, {
+        ...CALL,
+        usage: { input: 200_000, output: 0 },
+      });
+      const ended = await turn("work");
+      assert.deepEqual([ended.outcome, ended.code], ["failed", "ceiling-reached"]);
+      assert.match(ended.reason, /has spent 0\.60 USD/);
+    }, { prices: `models: { fake: ${PRICE}, other: ${CHEAP} }`, ...FALLBACK }),
+});
+
+Deno.test({
+  name: "a ceiling in dollars refuses a fallback without a price before its first call",
+  ...SAFE,
+  fn: () =>
+    withCeiling("day=5usd", async ({ model, turn }) => {
+      model.script(CALL, ...OVERLOADED);
+      const ended = await turn("work");
+      assert.equal(ended.code, "ceiling-unpriced");
+      assert.match(ended.reason, /"other" has no price/);
+      assert.equal(model.requests.length, 6);
+    }, { prices: `models: { fake: ${PRICE} }`, ...FALLBACK }),
 });

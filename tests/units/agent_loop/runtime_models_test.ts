@@ -7,7 +7,9 @@
 import assert from "node:assert/strict";
 import { defined } from "core/defined.ts";
 import type { FakeModel, ModelReply } from "tests/fakes/model_endpoint.ts";
-import { of, withRuntime } from "tests/support/runtime_scene.ts";
+import { startRuntime } from "tests/support/runtime_process.ts";
+import { GRACE_MS, of, withRuntime } from "tests/support/runtime_scene.ts";
+import type { RuntimeUpdate } from "units/dial/runtimes/driver.ts";
 
 const KEYS = { OPENAI_API_KEY: "key-0123456789", ANTHROPIC_API_KEY: "key-0123456789" };
 const DONE: ModelReply = {
@@ -30,6 +32,12 @@ const overloaded = (status: number): readonly ModelReply[] =>
   }));
 
 const modelsOf = (model: FakeModel) => model.requests.map(({ body }) => body.model);
+
+/** The counted tokens of each model. */
+const tokensIn = (updates: readonly RuntimeUpdate[]) =>
+  of(updates, "usage").flatMap(({ models }) => models)
+    .map((each) => [each.model, each.inputTokens, each.outputTokens])
+    .sort();
 
 /** Where each provider's protocol has the effort, and what a request has without one. */
 const EFFORTS = [
@@ -85,17 +93,36 @@ for (const status of [429, 503, 529]) {
         /Overloaded.*the fallback model other continues this turn/,
       );
       assert.deepEqual(of(updates, "tool_result").length, 2, "no step was lost");
-      const usage = of(updates, "usage").flatMap(({ models }) => models);
-      assert.deepEqual(
-        usage.map((each) => [each.model, each.inputTokens, each.outputTokens]),
-        [["fake", 50, 5], ["other", 150, 15]],
-      );
+      assert.deepEqual(tokensIn(updates), [["fake", 50, 5], ["other", 150, 15]]);
       model.script(DONE);
       await runtime.turn("and again");
       assert.equal(modelsOf(model).at(-1), "fake");
     }, { env: { FLEETCTL_FALLBACK_MODEL: "other" } });
   });
 }
+
+Deno.test("a turn that was cut on its fallback continues with it", async () => {
+  await withRuntime(async ({ model, runtime, home, env }) => {
+    model.script(CALL, ...overloaded(503), CALL, { kind: "hang", text: "I am" });
+    const cut = runtime.turn("work", ({ kind }) => {
+      if (kind === "text_delta") Deno.kill(runtime.child.pid, "SIGKILL");
+    }, "turn-a");
+    assert.equal((await cut).outcome.outcome, "interrupted");
+    for (const replies of [[DONE], []]) {
+      const again = await startRuntime(home, env);
+      try {
+        const before = model.requests.length;
+        model.script(...replies);
+        const { outcome, updates } = await again.turn("work", undefined, "turn-a");
+        assert.deepEqual(outcome, { outcome: "completed" });
+        assert.deepEqual(modelsOf(model).slice(before), replies.map(() => "other"));
+        assert.deepEqual(tokensIn(updates), [["fake", 50, 5], ["other", 150, 15]]);
+      } finally {
+        await again.session.close(GRACE_MS);
+      }
+    }
+  }, { env: { FLEETCTL_FALLBACK_MODEL: "other" } });
+});
 
 Deno.test("the fallback's own overload ends the turn", async () => {
   await withRuntime(async ({ model, runtime }) => {

@@ -42,6 +42,10 @@ interface Bench {
   reopen(): Promise<Bench>;
 }
 
+function inputOf(input: number) {
+  return { input, output: 0, cachedRead: 0, cachedWrite: 0 };
+}
+
 /** Runs a turn to its end in the store. */
 function useTokens(
   store: DialStore,
@@ -122,7 +126,7 @@ async function bench(text: string, host = memoryHost({ now: NOON })): Promise<Be
         model === undefined ? undefined : {
           model,
           turnId: "t1",
-          tokens: { input: used, output: 0, cachedRead: 0, cachedWrite: 0 },
+          used: [{ model, tokens: inputOf(used) }],
         },
         new AbortController().signal,
       ),
@@ -431,7 +435,7 @@ Deno.test("the spending of a running turn is known until the turn ends", async (
     model: "m",
     turnId: "t1",
     day: "2026-11-23",
-    tokens: { input: 40, output: 0, cachedRead: 0, cachedWrite: 0 },
+    used: [{ model: "m", tokens: inputOf(40) }],
   }]);
   ceilings.turnEnded("t2");
   assert.equal(ceilings.running().length, 1);

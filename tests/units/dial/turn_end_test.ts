@@ -14,9 +14,13 @@ import { memoryHost } from "tests/fakes/host.ts";
 const NOON = Date.parse("2026-11-23T12:00:00Z");
 const ALL_DAY = { since: NOON - 1, until: NOON + 1 };
 
-function spent(turnId: string, input: number): RunningTurn {
-  const tokens = { input, output: 0, cachedRead: 0, cachedWrite: 0 };
-  return { turnId, model: "m", day: "2026-11-23", tokens };
+/** A turn that used these input tokens of its models "m", "m2" and so on. */
+function spent(turnId: string, ...inputs: readonly number[]): RunningTurn {
+  const used = inputs.map((input, at) => ({
+    model: at === 0 ? "m" : `m${at + 1}`,
+    tokens: { input, output: 0, cachedRead: 0, cachedWrite: 0 },
+  }));
+  return { turnId, model: "m", day: "2026-11-23", used };
 }
 
 /** Ends turn t1, after these tokens were reported in its `usage` event; returns what is stored. */
@@ -48,6 +52,7 @@ async function endOf(running: readonly RunningTurn[], reported?: number) {
   return {
     kinds,
     input: models[0]?.input_tokens,
+    others: models.slice(1).map(({ model, input_tokens }) => [model, input_tokens]),
     partial: days[0]?.partial_turns,
     unknown: days[0]?.unknown_turns,
   };
@@ -57,6 +62,17 @@ Deno.test("a turn that was cut counts what it used before the cut", async () => 
   assert.deepEqual(await endOf([spent("t2", 7), spent("t1", 500)]), {
     kinds: ["usage", "turn_ended"],
     input: 500,
+    others: [],
+    partial: 1,
+    unknown: 0,
+  });
+});
+
+Deno.test("a turn that was cut counts each model that answered in it", async () => {
+  assert.deepEqual(await endOf([spent("t1", 500, 20, 0)]), {
+    kinds: ["usage", "turn_ended"],
+    input: 500,
+    others: [["m2", 20]],
     partial: 1,
     unknown: 0,
   });
@@ -66,6 +82,7 @@ Deno.test("figures of the program count alone", async () => {
   assert.deepEqual(await endOf([spent("t1", 500)], 900), {
     kinds: ["turn_ended"],
     input: 900,
+    others: [],
     partial: 0,
     unknown: 0,
   });
@@ -81,6 +98,7 @@ for (
     assert.deepEqual(await endOf(running), {
       kinds: ["turn_ended"],
       input: undefined,
+      others: [],
       partial: 0,
       unknown: 1,
     });

@@ -106,6 +106,8 @@ export const sessionRecord = z.discriminatedUnion("type", [
     /** Number of records before this one that stay visible to the model. */
     kept: z.number().int().nonnegative(),
     by: z.enum(["model", "owner"]),
+    /** The model that wrote it, if it was not the primary one. */
+    model: z.string().optional(),
     /** What the endpoint counted for the request of the summary. */
     tokens: countedTokens,
   }),

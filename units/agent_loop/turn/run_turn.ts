@@ -27,6 +27,7 @@ import {
   type BeginInput,
   beginTurn,
   type BegunTurn,
+  type Resume,
   resumeCalls,
 } from "units/agent_loop/turn/resume_turn.ts";
 import { runCalls } from "units/agent_loop/turn/run_calls.ts";
@@ -80,7 +81,10 @@ export async function runTurn(context: TurnContext, input: TurnInput): Promise<T
   } catch (error) {
     return notStored(error);
   }
-  if (begun.kind === "over") return { ...begun.end, ...defined({ tokens: tokens.total() }) };
+  if (begun.kind === "over") {
+    await nameModel(context, tokens);
+    return { ...begun.end, ...defined({ tokens: tokens.total() }) };
+  }
   try {
     end = await runSteps(context, input, { tokens, begun });
   } catch (error) {
@@ -110,8 +114,7 @@ async function runSteps(
     model.value.settings.contextTokens,
   );
   for (const notice of notices) await sink.notice("warning", notice);
-  const models = new TurnModel(model.value);
-  tokens.use(models.name);
+  const models = openModels(model.value, begun.resume, tokens);
   const { journal } = begun;
   const calls = { conversation, media, sink, signal, clock: ports.clock, journal, isEnding };
   if (begun.resume !== undefined) {
@@ -120,7 +123,9 @@ async function runSteps(
   }
   const mayCall = () => checkCall(context, input, { name: models.name, tokens });
   const askOf = () => ({ ...context, ...models.current, instructions, sink, signal });
-  let summariser = createSummariser({ ...askOf(), tokens, mayCall });
+  const newSummariser = () =>
+    createSummariser({ ...askOf(), fallbackName: models.fallbackName, tokens, mayCall });
+  let summariser = newSummariser();
   const command = parseCommand(input.text);
   if (command !== undefined) return await runCommand(command, summariser, askOf());
   for (let step = begun.steps; step < context.stepsMax;) {
@@ -136,7 +141,7 @@ async function runSteps(
     if (notice !== undefined) {
       await sink.notice("warning", notice);
       tokens.use(models.name);
-      summariser = createSummariser({ ...askOf(), tokens, mayCall });
+      summariser = newSummariser();
       continue;
     }
     tokens.add(answer.ok ? answer.value.tokens : undefined);
@@ -178,6 +183,23 @@ async function storeAnswer(
   return parts;
 }
 
+/** Counts the stored answers of a turn that has ended under the model that gave them. */
+async function nameModel({ model }: TurnContext, tokens: TokenSum): Promise<void> {
+  if (tokens.total() === undefined) return;
+  // Without the model its name stays unknown; the end of the turn is known.
+  const found = await model().catch(() => undefined);
+  if (found?.ok === true) tokens.use(new TurnModel(found.value).name);
+}
+
+/** Opens the models of a turn, and counts its stored answers under those that gave them. */
+function openModels(given: TurnModels, resume: Resume | undefined, tokens: TokenSum): TurnModel {
+  const models = new TurnModel(given);
+  tokens.use(models.name);
+  models.resume(resume?.plan.steps.at(-1)?.answer.model);
+  tokens.use(models.name);
+  return models;
+}
+
 /** Checks whether the model may be called; returns the end of the turn if not. */
 async function checkCall(
   { checkSpend }: TurnContext,
@@ -215,7 +237,7 @@ async function prepare(
 function detailsOf({ finish, badCalls, tokens }: StepAnswer, models: TurnModel) {
   return {
     finish,
-    ...(models.isFallback ? { model: models.name } : {}),
+    ...defined({ model: models.fallbackName }),
     ...(badCalls.length === 0
       ? {}
       : { bad_calls: badCalls.map(({ callId, reason }) => ({ call_id: callId, reason })) }),

@@ -40,6 +40,8 @@ export interface SummaryContext {
   readonly sink: TurnSink;
   readonly signal: AbortSignal;
   readonly tokens: TokenSum;
+  /** Id of the fallback while it answers. */
+  readonly fallbackName: string | undefined;
   /** Checks the spend ceilings; returns the end of the turn when the model may not be called. */
   readonly mayCall: () => Promise<TurnStop | undefined>;
   readonly ports: AskPorts;
@@ -123,7 +125,7 @@ async function summarise(
     text,
     by: "model",
     from: conversation.records().indexOf(first),
-    ...defined({ tokens: storedTokens(answer.value.tokens) }),
+    ...defined({ model: context.fallbackName, tokens: storedTokens(answer.value.tokens) }),
   });
   return { kind: "stored" };
 }
@@ -131,7 +133,9 @@ async function summarise(
 /** Stores a summary of everything before the record `from`, then reports it. */
 export async function storeSummary(
   { conversation, sink, ports }: Pick<SummaryContext, "conversation" | "sink" | "ports">,
-  { from, ...given }: Pick<SummaryRecord, "text" | "by" | "tokens"> & { readonly from: number },
+  { from, ...given }: Pick<SummaryRecord, "text" | "by" | "model" | "tokens"> & {
+    readonly from: number;
+  },
 ): Promise<void> {
   const record: SummaryRecord = {
     type: "summary",

@@ -47,9 +47,15 @@ export class TurnModel {
     return this.current.settings.model || DEMO_MODEL;
   }
 
-  /** Whether the fallback answers. */
-  get isFallback(): boolean {
-    return this.#isFallback;
+  /** Id of the fallback while it answers. */
+  get fallbackName(): string | undefined {
+    return this.#isFallback ? this.name : undefined;
+  }
+
+  /** Goes on as an earlier process of this turn: with the fallback, if that gave the last answer. */
+  resume(answeredBy: string | undefined): void {
+    this.#isFallback = answeredBy !== undefined &&
+      answeredBy === this.#models.fallback?.settings.model;
   }
 
   /**
