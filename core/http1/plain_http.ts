@@ -19,7 +19,7 @@ export interface PlainRequest {
   /** Address of the peer. */
   readonly peer: string;
   /**
-   * Reads the body, once; bytes beyond `bytesMax` are dropped. Synchronous if all of it has
+   * Reads the body, once; returns `too-long` if it exceeds `bytesMax`. Synchronous if all of it has
    * arrived, which is usual. Rejects if it is truncated.
    */
   body(bytesMax: number): BodyBytes | Promise<BodyBytes>;

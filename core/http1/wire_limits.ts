@@ -1,5 +1,5 @@
 /**
- * Limits of a proxy's connections: bytes and time.
+ * Limits of accepted connections: number, bytes and time.
  *
  * @module
  */

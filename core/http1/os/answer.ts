@@ -139,7 +139,8 @@ function isEventStream(headers: Answer["headers"]): boolean {
 }
 
 /**
- * The `Content-Length` of an answer without a body: for HEAD, that of the omitted body.
+ * The `Content-Length` of an answer sent without a body: for HEAD and 304, that of the omitted
+ * body; undefined if it is unknown, and for 204.
  */
 function emptyLength(
   { status, body }: Answer,
@@ -232,7 +233,7 @@ function printHead(
     : `${text}connection: close\r\n\r\n`;
 }
 
-/** The declared length of an answer; undefined if two lengths differ. */
+/** The declared length of an answer: the last valid one; undefined if there is none. */
 function lengthOf(headers: Answer["headers"]): number | undefined {
   let length: number | undefined;
   for (const [name, value] of headers) {

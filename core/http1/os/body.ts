@@ -169,7 +169,7 @@ function chunkedBody(wire: Wire): Source {
       } catch {
         return false;
       }
-      // The read consumed bytes of the next request, so the connection is unusable.
+      // With a surplus, the decoder consumed bytes of the next request: the connection is unusable.
       return decoder.isDone() && decoder.surplus() === 0;
     },
   };

@@ -347,7 +347,10 @@ function tooLate(wire: Wire): void {
   refuse(wire, 408).catch(() => {}).finally(() => wire.close());
 }
 
-/** Answers an invalid request and closes: the start of the next one is unknown. */
+/**
+ * Answers a request that is invalid, late or beyond the connection limit. Returns false, because
+ * the start of the next request is unknown and the connection must be closed.
+ */
 async function refuse(
   wire: Wire,
   status: HeadFault | 408 | 503,

@@ -42,7 +42,7 @@ export class Wire {
    */
   checks = 0;
   bodyChecks: number | undefined;
-  /** Called exactly once, when the peer has disconnected. */
+  /** Called at most once, when the peer has disconnected or this side has closed. */
   onDisconnect: (() => void) | undefined;
 
   readonly #connection: Connection;
@@ -257,7 +257,7 @@ export class Wire {
     this.#disconnected();
   }
 
-  /** Resolves when no read or write is pending. */
+  /** Resolves when no read is pending. */
   async settled(): Promise<void> {
     await this.#reading;
   }
