@@ -72,7 +72,7 @@ export function textsByKey(
   ]));
 }
 
-/** A text of several lines, which a unit file and a prompt can contain. */
+/** Accepts a text of one or more lines that a unit file and a prompt can contain. */
 function personaRule(text: string): string | undefined {
   if (text.trim() === "") return "must have a word";
   return /[^\P{Cc}\t\n]/u.test(text) || !text.isWellFormed()

@@ -1,5 +1,6 @@
 /**
- * How long a person has to decide about a call of an agent, as its shard says it: `8h`. No I/O.
+ * How long a person has to decide about a call of an agent, as the agent's shard states it: `8h`.
+ * No I/O.
  *
  * @module
  */

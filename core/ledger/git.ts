@@ -150,7 +150,7 @@ function environment(ports: Pick<LedgerPorts, "clock">, index: string | undefine
   };
 }
 
-/** Talks to a child over its pipes; kills a child that does not answer in time. */
+/** Talks to a child over its pipes; kills a child that runs longer than `COMMAND_MS_MAX`. */
 function startExchange(clock: Clock, child: Child) {
   const writer = child.stdin.getWriter();
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();

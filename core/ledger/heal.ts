@@ -2,9 +2,9 @@
  * Prepares the ledger for a change. It completes a change that a crash interrupted, removes partly
  * written files, and commits edits made by hand as `recovered`.
  *
- * Unreadable files are not part of that commit: a shard that does not parse, and any secret store
- * that fleetctl did not record. So the newest commit never contains a damaged file, and
- * `git checkout HEAD -- <file>` repairs it. A change that could open the store adopts it.
+ * That commit leaves out the shard of an agent that does not parse, and any secret store that
+ * fleetctl did not record. So the newest commit never contains a damaged version of these, and
+ * `git checkout HEAD -- <file>` repairs them. A change that could open the store adopts it.
  *
  * @module
  */
@@ -71,7 +71,7 @@ async function healOnce(ports: LedgerPorts, paths: Paths, git: Git): Promise<Res
   return await commitHandEdits(ports, paths, git, { head, headTree });
 }
 
-/** Commits edits made by hand, except unreadable files. */
+/** Commits edits made by hand, except unreadable shards and the secret store. */
 async function commitHandEdits(
   ports: LedgerPorts,
   paths: Paths,

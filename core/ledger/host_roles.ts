@@ -46,7 +46,7 @@ export interface HostRoles {
   };
   readonly login?: {
     readonly listen: string;
-    /** `entra` and `google` are aliases of `oidc`. */
+    /** The aliases `entra` and `google` of `oidc` are valid in the role's settings only. */
     readonly driver: "basic" | "oidc";
     /** Further settings of the role by name; no secrets. */
     readonly settings?: Readonly<Record<string, string>>;
@@ -85,7 +85,7 @@ export interface HostRoles {
   };
 }
 
-/** Roles of a host without `roles.yaml`: its agents' dial units and the daemon. */
+/** Roles of a host without `roles.yaml`: the daemon, its agents' dial units and its own. */
 export const DEFAULT_ROLES: HostRoles = {
   isDaemonHere: true,
   areDialUnitsHere: true,

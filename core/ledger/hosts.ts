@@ -37,7 +37,7 @@ export interface HostLedger {
   readonly unreadable: ReadonlyMap<HostName, Refusal>;
 }
 
-/** Enrolled keys of one host: the one in use and its replacements. */
+/** Most enrolled keys of one host: the one in use and its replacements. */
 export const HOST_KEYS_MAX = 4;
 
 /** A file of the ledger: its name in messages, and its path. */

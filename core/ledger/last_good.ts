@@ -14,7 +14,10 @@ import { ok, type Result } from "core/result.ts";
 /** Texts by path relative to the repository. */
 export type CommittedFiles = ReadonlyMap<string, string>;
 
-/** The result: a readable version and its commit, no file, or only unreadable versions. */
+/**
+ * The result: a readable version and its commit; `absent` if the history has none; `bad` if the
+ * search gave up after `VERSIONS_MAX` unreadable ones.
+ */
 export type LastGood<T> =
   | { readonly kind: "good"; readonly value: T; readonly commit: string }
   | { readonly kind: "absent" }

@@ -1,7 +1,8 @@
 /**
  * Reverts one change of the ledger with a new one. Each file of the change returns to its earlier
  * text, and keeps later changes to other lines. The whole revert is refused if a later change
- * touched the same lines, or if the resulting ledger would be invalid.
+ * touched the same lines (in an agent's shard: the same fields), or if the resulting ledger would
+ * be invalid.
  *
  * Secrets are never reverted: the store cannot be merged, and an older store would bring back
  * replaced keys and removed readers. Use `secret set`, `unset` and `rotate` instead.

@@ -37,7 +37,7 @@ export function revertFields(texts: ShardTexts, file: string): string | undefine
     edit[field] = was[field];
   }
   // For dial keys, absent and empty have different meanings, so they are merged by lines only. The
-  // same applies to every field that `ShardEdit` cannot set.
+  // same applies to all other fields that are not in `FIELDS`.
   const known: readonly string[] = [...FIELDS, "tools"];
   const others = [...new Set([...Object.keys(was), ...Object.keys(became)])]
     .filter((field) => !known.includes(field)) as (keyof AgentRecord)[];

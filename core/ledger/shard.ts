@@ -173,7 +173,10 @@ function readRecord(read: FieldReader, file: string): AgentRecord | undefined {
   };
 }
 
-/** Refuses a key without a value, because an absent list and an empty one mean different things. */
+/**
+ * Reads `dial_keys`. Without a value it is a fault, because an absent list and an empty one mean
+ * different things.
+ */
 function readDialKeys(read: FieldReader): readonly string[] | undefined {
   const path = ["dial_keys"];
   if (!read.has(path)) {
