@@ -1,6 +1,6 @@
 /**
  * Translates between `node:http` and `Request`/`Response`, and streams both ways with
- * back-pressure. The WebSocket listener uses it, because upgrades require `node:http`. No policy.
+ * back-pressure. The HTTP and WebSocket listeners of `core/os/` use it. No policy.
  *
  * @module
  */
@@ -113,7 +113,7 @@ function targetOf(
   return { host, target: rest.startsWith("/") ? rest : `/${rest}` };
 }
 
-/** Writes a `Response`; waits until the peer has received it or disconnected. */
+/** Writes a `Response`; resolves when all of it is written, or the peer has disconnected. */
 export async function sendResponse(response: Response, to: ServerResponse): Promise<void> {
   await sendMessage(response, to);
 }
@@ -123,7 +123,7 @@ function isGone(to: ServerResponse): boolean {
   return to.destroyed;
 }
 
-/** Writes an answer, whole or streamed; waits until the peer has received it or disconnected. */
+/** Writes an answer, whole or streamed; resolves as `sendResponse` does. */
 async function sendMessage(
   { status, headers, body }: {
     readonly status: number;

@@ -1,7 +1,7 @@
 /**
- * The `node:http` server under every listener. It passes requests to a handler, and bounds the time
- * for headers and request, so that idle connections end. An error that a handler throws becomes an
- * empty 500 and is logged, never sent. No policy.
+ * The `node:http` server under the HTTP and WebSocket listeners. It passes requests to a handler,
+ * and bounds the time for headers and request, so that idle connections end. An error that a
+ * handler throws becomes an empty 500 and is logged, never sent. No policy.
  *
  * @module
  */

@@ -143,9 +143,8 @@ export function processKey(process: ProcessName): string {
 /**
  * Returns the processes that belong together:
  *
- * - the roots
- * - processes in the group or session of a root, while `leads` states that the id is still theirs
- * - earlier members
+ * - processes in a group or session whose leader's pid is in `leaders`
+ * - earlier members, whose keys (`processKey`) are in `seen`
  * - descendants of all of these
  *
  * Membership replaces the control group, which an ordinary user does not have. A process that

@@ -1,7 +1,7 @@
 /**
  * The common frame of every long-running program: reads only the variables that it declares, exits
  * with all faults of its settings, and serves until it is stopped. For composition roots. Each
- * program decides what it starts, and with which parts.
+ * program decides what it starts, and with which dependencies.
  *
  * @module
  */

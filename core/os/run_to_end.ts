@@ -1,6 +1,6 @@
 /**
  * Writes a child's input, collects its output up to a bound, and ends it on time-out, on abort and
- * on too much output. Never leaves a timer, a reader or a process group behind.
+ * on too much output. Never leaves a timer or a reader behind.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * SQLite through `node:sqlite`: WAL, `synchronous=FULL`, files 0600, errors as `FileFault`.
+ * SQLite through `node:sqlite`: WAL, `synchronous=FULL`, files 0600, file errors as `FileFault`.
  * Contains no schema; each store defines its own.
  *
  * @module

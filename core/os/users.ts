@@ -19,7 +19,7 @@ const GETENT_MS_MAX = 5_000;
 
 /** Returns the machine's accounts. */
 export function systemUsers(processes: Processes): Users {
-  /** Returns the fields of the first line in the file, or in the output of `getent`, that match. */
+  /** Returns the fields of the first matching line in the file, or in the output of `getent`. */
   const find = async (database: Database, field: number, value: string) => {
     const fields = findLine(await readFile(`/etc/${database}`), field, value);
     // Check the output, because getent also accepts a number as a name.
