@@ -87,8 +87,8 @@ export async function initSecrets(
 }
 
 /**
- * Adds the host's recipient, unless one of its keys is listed. Another key of the host may be about
- * to replace it.
+ * Adds the host's recipient, unless one of the host's keys is listed. During a replacement the host
+ * has two keys, and only the old one may be listed.
  */
 function withHost(text: string | undefined, key: HostKey, hostname: HostName): string {
   const lines = (text ?? "").split("\n").map((line) => line.trim());

@@ -68,8 +68,8 @@ export function renderHostOpKeys(
 }
 
 /**
- * Returns a role's key. Refuses an empty one, which means that the store is not readable here; the
- * caller then keeps the old env file.
+ * Returns a role's key. Refuses a missing or empty one, which means that the store is not readable
+ * here; the caller then keeps the old env file.
  */
 export function requireRoleKey(
   shards: SecretShards,

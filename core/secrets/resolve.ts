@@ -9,7 +9,7 @@
 import type { AgentName, KeyName } from "core/names.ts";
 import { readSecret, type SecretShards } from "core/secrets/shards.ts";
 
-/** Keys that sign root executions; only `paths.hostOpKeys` contains them (0600 root:root). */
+/** The host-operation keys. Of the rendered files, only `paths.hostOpKeys` (0600) has them. */
 export const HOST_OP_KEYS = ["FLEETCTL_HOST_OP_SECRET", "FLEETCTL_HOST_OP_GRANT_SECRET"] as const;
 /** Keys of the gateway, the login proxy and the team-chat gateway. */
 const ROLE_KEY = /^(?:WEBVIEW|TEAMS)_/;

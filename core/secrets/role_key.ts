@@ -22,7 +22,7 @@ const KEY_BYTES_MIN = 32;
 const RING_KEYS: ReadonlySet<string> = new Set(["WEBVIEW_HMAC_KEY", "WEBVIEW_ASSERTION_KEY"]);
 
 /**
- * Refuses a value that is easy to guess, or with which the roles that read `key` would not start.
+ * Refuses a value that is too short, or with which the roles that read `key` would not start.
  */
 export function checkRoleKey(key: KeyName, value: string): Result<void> {
   if (key === "WEBVIEW_BASIC_USERS") return checkBasicUsers(key, value);
