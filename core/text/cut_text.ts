@@ -5,7 +5,7 @@
  * @module
  */
 
-/** A text within its limit, and the number of bytes removed from the original. */
+/** A truncated text, and the number of bytes removed from the original. */
 export interface CutText {
   readonly text: string;
   readonly cutBytes: number;
@@ -40,7 +40,10 @@ export function cutText(text: string, bytesMax: number): CutText {
   };
 }
 
-/** Keeps the beginning and the end of a text, with a note between them of how much is missing. */
+/**
+ * Keeps the beginning and the end of a text, at most `bytesMax` bytes together. A note between them,
+ * which does not count, says how much is missing.
+ */
 export function cutMiddle(text: string, bytesMax: number): CutText {
   if (text.length * 3 <= bytesMax) return { text, cutBytes: 0 };
   const bytes = encoder.encode(text);

@@ -16,9 +16,9 @@ const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
 export type EnvEntries = readonly (readonly [name: string, value: string])[];
 
 /**
- * Prints entries, one per line. Refuses invalid names and values with a NUL. Refuses a duplicate
- * name, because readers differ on which value wins. Keeps a newline inside the quotes of its value,
- * which systemd reads.
+ * Prints entries, one per line. Refuses invalid names, and values with a NUL or invalid Unicode.
+ * Refuses a duplicate name, because readers differ on which value wins. Keeps a newline inside the
+ * quotes of its value, which systemd reads.
  */
 export function printEnvFile(entries: EnvEntries): Result<string> {
   const faults: string[] = [];
