@@ -1,8 +1,8 @@
 /**
  * The audit log: one row per decision about a verb that needs root, written before anything runs,
- * and completed with its outcome. Rows contain the verb, the target and the names of the options,
- * never an option's value. A decision that cannot be recorded is not carried out, because every
- * privileged action must be auditable.
+ * and completed with its outcome. Rows contain the verb, the target, arguments that are not secret,
+ * and the names of the options, never an option's value. A decision that cannot be recorded is not
+ * carried out, because every privileged action must be auditable.
  *
  * @module
  */
@@ -22,7 +22,7 @@ export function auditFile(paths: Pick<Paths, "role">): string {
 export const AUDIT_ROWS_MAX = 100_000;
 /** Old rows are pruned once per this many rows. */
 const PRUNE_EVERY = 256;
-/** Longest text of a request in a row, so that a flood of requests does not bloat the log. */
+/** Most characters of a request that a row keeps, so that long requests do not bloat the log. */
 const WORDS_LENGTH_MAX = 512;
 
 /** The writer of the row: the daemon, or a verb that an operator ran without it. */
@@ -164,8 +164,8 @@ function entryOf(row: Readonly<Record<string, SqlValue>>): AuditEntry {
 }
 
 /**
- * Returns the description of an invocation for the log: words and option names, without option
- * values.
+ * Returns the description of an invocation for the log: arguments and option names, without option
+ * values, a secret argument and the arguments of a `rest` row.
  */
 export function auditedWords(addressed: Addressed): Pick<AuditRow, "verb" | "target" | "words"> {
   const { invocation, target } = addressed;

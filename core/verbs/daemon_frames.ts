@@ -1,7 +1,8 @@
 /**
  * The protocol of the daemon's socket: newline-delimited JSON with one request from the client,
- * then output and one `exit` from the daemon. The parser refuses input that could break a verb:
- * NUL, control characters, bad UTF-8, too many or too long arguments. No I/O.
+ * then output and one `exit` or `refused` from the daemon. For a verb that reads input, the client
+ * sends the bytes of its stdin after the request. The parser refuses input that could break a verb:
+ * control characters, bad UTF-8, too many or too long arguments. No I/O.
  *
  * | Direction | Frame |
  * |---|---|

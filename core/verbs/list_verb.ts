@@ -1,12 +1,16 @@
 /**
- * The row of verbs that list something of one agent, or of all agents of the host. Data only.
+ * The common part of the rows of verbs that list something of one agent, or of all agents of the
+ * host. Data only.
  *
  * @module
  */
 
 import type { Verb } from "core/verbs/verb.ts";
 
-/** Properties that such rows share. Without an agent, the verb lists those of the host. */
+/**
+ * Properties that such rows share. Without the argument, the verb lists what the calling agent has;
+ * for root and an admin agent, what all agents of the host have.
+ */
 export const LISTS_OF_AGENTS = {
   args: [{ name: "agent", optional: true, summary: 'Name of an agent, or "self"' }],
   scope: "self_or_host",

@@ -4,7 +4,10 @@
  * @module
  */
 
-/** Returns the candidate with the smallest edit distance, if it is small relative to its length. */
+/**
+ * Returns the candidate with the smallest edit distance, if that is at most a third of the length
+ * of `typed`, or 1.
+ */
 export function nearest(typed: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(typed.length / 3)) + 1;

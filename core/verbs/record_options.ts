@@ -16,28 +16,28 @@ export const OWNER_OPTIONS: readonly Option[] = [
   { name: "model", value: "model", summary: "Model of that provider" },
 ];
 
-/** Its working folder. */
+/** The agent's working folder. */
 export const WORKSPACE_OPTION: Option = {
   name: "workspace",
   value: "DIR",
   summary: "Folder it works in and its git may write (default ~/workspace)",
 };
 
-/** Its mode. */
+/** Which built-in tools ask a person first. */
 export const ASK_OPTION: Option = {
   name: "ask",
   value: "mode",
   summary: "Which built-in tools ask a person first: changes, outside or never",
 };
 
-/** How long a person has to decide about its calls. */
+/** How long a person has to decide about a call of the agent. */
 export const ASK_TIME_OPTION: Option = {
   name: "ask-time",
   value: "DURATION",
   summary: "How long a person has to decide about a call, such as 8h (default 24h)",
 };
 
-/** Worktrees of its conversations. */
+/** Git worktrees of the agent's conversations. */
 export const WORKTREE_OPTIONS: readonly Option[] = [
   {
     name: "worktrees",
@@ -46,14 +46,14 @@ export const WORKTREE_OPTIONS: readonly Option[] = [
   },
   { name: "setup", value: "FILE", summary: "Script of the repository that prepares a worktree" },
 ];
-/** Its spend ceilings. */
+/** The agent's spend ceilings. */
 export const CEILING_OPTION: Option = {
   name: "ceiling",
   value: "LIST",
   summary: "How much it may spend, such as day=5usd; day=5usd+2usd: its owner may allow 2 more",
 };
 
-/** Its sandbox for commands. */
+/** The sandbox for the agent's commands. */
 export const SANDBOX_OPTIONS: readonly Option[] = [
   {
     name: "sandbox",
@@ -67,7 +67,7 @@ export const SANDBOX_OPTIONS: readonly Option[] = [
   },
 ];
 
-/** Its persona. */
+/** The agent's persona. */
 export const PERSONA_OPTION: Option = {
   name: "persona",
   value: "TEXT",

@@ -1,6 +1,6 @@
 /**
- * Resolves the target of an invocation: `self` becomes the calling agent, and a `secret get`
- * without a shard becomes `--agent self`. No I/O. Does not decide about permissions:
+ * Resolves the target of an invocation: `self` becomes the calling agent, and an agent's `secret
+ * get` without a shard becomes `--agent self`. No I/O. Does not decide about permissions:
  * `core/verbs/authorize.ts` does, with the target from here.
  *
  * @module

@@ -30,7 +30,7 @@ export type VerbScope =
 /**
  * Where a verb runs.
  * - `here`: in the caller's process, with the caller's permissions.
- * - `root`: needs root; forwarded to the daemon when its socket exists.
+ * - `root`: as root. The daemon runs it, but for root's own read-only verbs.
  * - `root_for_peer`: `here` for the caller's own agent, `root` for another one.
  */
 export type VerbPlace = "here" | "root" | "root_for_peer";
