@@ -71,7 +71,7 @@ export function mintAssertion(
   return sign(keys, { ...assertion, type: TYPE }, at);
 }
 
-/** Signs an assertion that root of this host sends one request. */
+/** Signs an assertion which proves that root of this host sends this request. */
 export function mintHostAssertion(
   keys: AssertionKeys,
   request: Omit<Assertion, "subject">,
