@@ -7,7 +7,7 @@
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Every HTTP listener: cockpit, dial-in and login. */
+/** Every HTTP listener. */
 export const HTTP_LIMITS = {
   /** Time for a peer to send its headers, from its connection or the last answer on. */
   headersMsMax: 10_000,
@@ -15,7 +15,7 @@ export const HTTP_LIMITS = {
   requestMsMax: 30_000,
   /** How long an idle connection is kept for the next request. */
   keepAliveMs: 5_000,
-  /** How often the two limits above are checked; a connection may live this much longer. */
+  /** How often the limits above are checked; a connection may live this much longer. */
   checkMs: 2_500,
 } as const;
 

@@ -9,7 +9,7 @@ const KIB = 1024;
 
 /** Forms that a person fills in for a program. */
 export const QUESTION_LIMITS = {
-  /** Time for an answer; after it the question expires. As for an approval. */
+  /** Time for an answer; after it the question expires. */
   askSeconds: 3600,
   /** Open questions of one agent; a person answers them one by one. */
   openMax: 16,
