@@ -237,7 +237,7 @@ function readRow(row: Readonly<Record<string, SqlValue>>): SessionRow {
     client: String(row.client),
     agent: String(row.agent),
     family: String(row.family),
-    // Rows of an older version have no value.
+    // Rows of an older version have 0 here.
     seen: Math.max(Number(row.seen), Number(row.created)),
   };
 }
