@@ -10,7 +10,7 @@ const OPEN_OBJECT = 0x7b;
 /** Blanks, NUL bytes of UTF-16, and the bytes of a byte order mark in UTF-8 or UTF-16. */
 const LEADING = new Set([0x00, 0x09, 0x0d, 0x20, 0xef, 0xbb, 0xbf, 0xfe, 0xff]);
 
-/** Returns what is wrong with a line that is meant as a message; undefined for other output. */
+/** Returns the fault of a broken message; undefined for a valid one and for other output. */
 export function brokenMessage(line: Uint8Array): string | undefined {
   const first = line.findIndex((byte) => !LEADING.has(byte));
   if (first === -1 || line[first] !== OPEN_OBJECT) return undefined;
