@@ -1,8 +1,8 @@
 /**
  * Checks the URLs that files are downloaded from and uploaded to. Pure. The chat platform stores
  * files in the tenant's own storage, and anyone can register a look-alike of its name. So the
- * settings list each host. URLs are compared by whole origin, only https is allowed, and no token
- * is sent there.
+ * settings list each host. URLs are compared by whole origin, only https is allowed (http for
+ * loopback), and no token is sent there.
  *
  * @module
  */
