@@ -1,7 +1,7 @@
 /**
  * The adapter of `Trees`: copies, hashes and fingerprints whole package trees. Synchronous on
- * purpose: a tree of a thousand small files takes about 50 ms. Only short-lived programs use it
- * (`fleetctl-exec`, `up`, the check before a server starts).
+ * purpose: a tree of a thousand small files takes about 50 ms. Only verbs, `up` and the check
+ * before a server starts use it.
  *
  * @module
  */
