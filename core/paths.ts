@@ -53,7 +53,7 @@ function settingPaths(at: At) {
     loginAccount: at("/etc/fleetctl/login.txt"),
     /** Description of a private cloud of the chat platform; written by `teams-gateway install`. */
     teamsCloudFile: at("/etc/fleetctl/teams-cloud.yaml"),
-    /** Ledger maps that are too long for an environment variable. */
+    /** Maps of the ledger: a large one for team chat, and the one that the gateway follows. */
     teamsAgents: at("/etc/fleetctl/teams-agents.json"),
     webviewLedger: at("/etc/fleetctl/webview-ledger.json"),
     defaultsFile: at("/etc/fleetctl/defaults.yaml"),
