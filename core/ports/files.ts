@@ -6,9 +6,12 @@
 
 import type { FileStat } from "core/files/file_stat.ts";
 
-/** Mode and owner of a file that `Files.write` creates. The owner is set only when given. */
+/** Mode and owner of a file or folder. The owner is set only when given. */
 export interface WriteOptions {
-  /** Permission bits; 0o644 when absent. Set before the rename, regardless of the umask. */
+  /**
+   * Permission bits, regardless of the umask. When absent: 0o644 in `write`, 0o755 for a folder
+   * that `ensureDir` creates, otherwise unchanged.
+   */
   readonly mode?: number;
   readonly uid?: number;
   readonly gid?: number;
