@@ -22,7 +22,7 @@ import type { SecretShards } from "core/secrets/shards.ts";
 export const MODEL_PROVIDERS = ["anthropic", "openai", "openai-compatible", "demo"] as const;
 /** One of `MODEL_PROVIDERS`. */
 export type ModelProvider = typeof MODEL_PROVIDERS[number];
-/** How much a model can be asked to think. */
+/** How much a model thinks before it answers. */
 export const MODEL_EFFORTS = ["low", "medium", "high"] as const;
 /** One of `MODEL_EFFORTS`. */
 export type ModelEffort = typeof MODEL_EFFORTS[number];
