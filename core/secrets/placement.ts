@@ -1,6 +1,6 @@
 /**
- * Who may write and read which shard. Pure: the command line, the daemon and the gateway share this
- * decision.
+ * Who may write and read which shard. Pure: the verbs `secret set`, `secret unset` and `secret get`
+ * share this decision.
  *
  * | Caller | own shard | another agent's shard | shared shard | role and host-operation keys |
  * |---|---|---|---|---|
