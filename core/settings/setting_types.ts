@@ -1,6 +1,6 @@
 /**
  * The types of settings. Each parses the text of one environment variable. No I/O. A parser's error
- * never repeats the value, which may be a secret.
+ * may quote a part of the value, so `fault` omits it for a secret.
  *
  * @module
  */
@@ -27,7 +27,7 @@ const TEXT_LENGTH_MAX = 1024 * 1024;
 const SHOWN_LENGTH_MAX = 60;
 const HOST = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9]+)?\])$/;
 
-/** Any text without control characters. */
+/** Any text without control characters; tabs are allowed. */
 export function text(): SettingType<string> {
   return {
     parse: (given) => {
