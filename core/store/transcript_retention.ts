@@ -4,7 +4,7 @@
  * run it.
  *
  * Events are deleted only from the old end of the log:
- * - An event after younger ones only looks old, because its host's clock was wrong. It stays.
+ * - An old event that follows a recent one stays: the clock of its host was wrong.
  * - An event with a future time stays too, but does not block others. Otherwise one agent with a
  *   fast clock would keep all events of the fleet.
  * - Events of an unfinished turn stay.
