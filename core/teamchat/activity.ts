@@ -157,7 +157,7 @@ export function deliveryKey(activity: Activity): string | undefined {
 
 /**
  * Returns the key of an invoke that the platform may send again under a new id within a minute.
- * Built from the parts that stay the same: sender, card, name and value.
+ * Built from the parts that stay the same: conversation, sender, card, name and value.
  */
 export function invokeKey(activity: Activity): string {
   const { conversation, from, replyToId, name, value } = activity;

@@ -10,7 +10,7 @@
  * | tenant absent, not the configured one, or named twice differently | 403 |
  * | conversation of a kind that is not enabled | ignored |
  * | sender without an object id, or not an owner | ignored and counted |
- * | group, and the bot is not mentioned | ignored |
+ * | message in a group or channel that does not mention the bot | ignored |
  * | otherwise | the owner's agent |
  *
  * @module
