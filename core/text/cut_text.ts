@@ -41,8 +41,8 @@ export function cutText(text: string, bytesMax: number): CutText {
 }
 
 /**
- * Keeps the beginning and the end of a text, at most `bytesMax` bytes together. A note between them,
- * which does not count, says how much is missing.
+ * Keeps the beginning and the end of a text, at most `bytesMax` bytes together. A note between
+ * them, which does not count, says how much is missing.
  */
 export function cutMiddle(text: string, bytesMax: number): CutText {
   if (text.length * 3 <= bytesMax) return { text, cutBytes: 0 };

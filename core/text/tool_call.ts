@@ -10,7 +10,7 @@ import { isRecord } from "core/text/json_object.ts";
 /** Kind of a tool, for its icon. */
 export type ToolSort = "read" | "write" | "run" | "find" | "web" | "other";
 
-/** Tool names by their first word. */
+/** Tool names by their first word, and those of reading tools also by their last. */
 const SORTS: readonly (readonly [RegExp, ToolSort])[] = [
   [/^(write|edit|create|update|delete|remove|apply|patch|move|rename|set|add)/, "write"],
   [/^(bash|shell|exec|run|execute|terminal|command)/, "run"],
