@@ -40,7 +40,7 @@ interface DeniedServer {
   readonly home?: string | undefined;
 }
 
-/** Returns one refusal for each distinct denial that Deno reports. */
+/** Returns one refusal for each distinct denial that Deno reports, at most `LINES_MAX`. */
 export function deniedIn(server: DeniedServer, text: string): readonly Refusal[] {
   return refusalsOf(
     server,

@@ -5,11 +5,12 @@
  *
  * | Requested | Becomes |
  * |---|---|
- * | a file of its own tree | nothing: always readable |
+ * | reading a file of its own tree, or a folder above it | nothing: not needed or always readable |
  * | the workspace, a file below it | `{workdir}` |
  * | another file below the home | `{home}/<folder>` |
  * | a file that an argument of the entry names | itself; never granted during the try |
  * | a file elsewhere | listed as refused; never proposed for a grant |
+ * | native code (`ffi`) | listed as refused; never proposed for a grant |
  * | a host | `host:port` |
  * | `sys` | itself |
  * | a program | nothing: Deno denies it without an audit entry; see `core/catalog/code_diff.ts` |

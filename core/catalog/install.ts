@@ -17,7 +17,7 @@ export const OFFLINE_MS_MAX = 120_000;
 const OUTPUT_BYTES_MAX = 256 * 1024;
 const DETAIL_LINES_MAX = 6;
 
-/** Variables that configure how a host reaches its registry; the installer gets no others. */
+/** Variables of the caller that an installer gets. Deno's also gets those named `npm_config_*`. */
 export const REGISTRY_VARIABLES: ReadonlySet<string> = new Set([
   "PATH",
   "HOME",

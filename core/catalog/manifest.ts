@@ -20,8 +20,8 @@ export type Source =
   | { readonly kind: "http"; readonly url: string };
 
 /**
- * What the server may access under Deno. Values may contain the placeholders `{tree}`, `{home}`,
- * `{workdir}`, `{project}` and `{lib}`.
+ * What the server may access, under Deno or in its sandbox. Values may contain the placeholders
+ * `{tree}`, `{home}`, `{workdir}`, `{project}` and `{lib}`.
  */
 export interface ServerPermissions {
   readonly net: readonly string[];

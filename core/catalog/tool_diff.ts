@@ -8,6 +8,7 @@
  * | `new-address` | yes | a URL, host or e-mail address in a text that the model reads |
  * | `new-instruction` | yes | a text that instructs the model beyond the call, or hides characters |
  * | `annotation-flip` | yes | `readOnlyHint` or `destructiveHint` flips: the tool does more, or claims more trust |
+ * | `annotation-flip` | if it turns true | `openWorldHint` flips |
  * | `breaking` | no | a parameter that is removed, now required, or of another type |
  * | `new-optional` | no | a new optional parameter |
  * | `wording` | no | any other text |

@@ -2,7 +2,8 @@
  * The record beside a vendored tree. Types and one parser, no I/O.
  *
  * On disk, below `deploy/<mcp>/`: `current` (a link to the tree in use), one folder per tree named
- * by version and hash, its record `<folder>.json`, and the previous tree, kept for rollback.
+ * by version and a random suffix, its record `<folder>.json`, and the previous tree, kept for
+ * rollback.
  *
  * @module
  */
@@ -24,7 +25,7 @@ export interface TreeRecord {
   readonly lockIntegrity: string;
   /** Hash of the tree on disk. */
   readonly treeHash: string;
-  /** Hash of the installer's output before idle files were removed; npm trees only. */
+  /** Hash of the installer's output before unused files were removed; npm trees only. */
   readonly installedHash?: string;
   readonly fingerprint: string;
   readonly files: number;
