@@ -124,7 +124,7 @@ export const EVENT_PAYLOADS = {
     /** Where it is in the agent's home. */
     path: z.string().max(4_096),
   }),
-  /** Agent, or gateway when a turn is refused or withdrawn before delivery. */
+  /** Agent; or gateway, when a turn is refused, withdrawn before delivery, or lost by the agent. */
   turn_ended: z.object({
     outcome: z.enum(["completed", "cancelled", "failed", "interrupted"]),
     code: z.string().optional(),

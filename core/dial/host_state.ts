@@ -5,7 +5,7 @@
  *
  * | unit | state file | state |
  * |---|---|---|
- * | not found, inactive | | `stopped` |
+ * | not found, inactive, or no service manager answers | | `stopped` |
  * | activating | | `starting`; `failed` while it waits for a restart after a fault |
  * | active | of this run | as written |
  * | active | none since its start | `starting`, then `idle` if the program writes no file |

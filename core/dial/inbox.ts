@@ -1,8 +1,8 @@
 /**
  * Stores the events of connected agents. Events that arrive together are stored in one write, and
  * an event is acknowledged after it is stored. An agent above its rate limit is read more slowly.
- * An agent that sends more unacknowledged events than `DIAL_LIMITS.unstoredEventsMax` or
- * `unstoredBytesMax` allow is disconnected.
+ * If more of its events wait to be stored than `DIAL_LIMITS.unstoredEventsMax` or
+ * `unstoredBytesMax` allow, the agent is disconnected.
  *
  * @module
  */

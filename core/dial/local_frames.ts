@@ -1,7 +1,8 @@
 /**
- * The protocol of the dial unit's local socket, through which the agent's own programs reach other
- * agents, the owner and approvals. One JSON object per line, one answer per request, in order. The
- * socket is 0600 in the agent's home.
+ * The protocol of the dial unit's local socket. Through it the agent's own programs reach other
+ * agents, the owner and approvals, and verbs on the host query and control the unit. One JSON
+ * object per line. Answers follow the order of the requests; a turn and a request for approval get
+ * several. The socket is 0600 in the agent's home.
  *
  * @module
  */
@@ -86,7 +87,7 @@ const questionView = z.object({
 /** Parsed view of a question. */
 export type QuestionView = z.infer<typeof questionView>;
 
-/** Program of the agent → dial unit. */
+/** Program of the agent, or a verb on its host → dial unit. */
 export const localRequest = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("message"),
@@ -111,7 +112,8 @@ export const localRequest = z.discriminatedUnion("type", [
   }),
   /**
    * Requests a human decision. The connection waits for it. When it closes without
-   * `approval_withdraw`, the question waits for a caller that asks again, if its turn can continue.
+   * `approval_withdraw`, the approval stays open for a caller that requests it again, if its turn
+   * can continue.
    */
   z.object({
     type: z.literal("approval_ask"),
@@ -125,7 +127,7 @@ export const localRequest = z.discriminatedUnion("type", [
   }),
   /** Claims the approval of this connection, once, for the call with this digest. */
   z.object({ type: z.literal("approval_use"), id, digest: z.string().max(128) }),
-  /** Withdraws the question of this connection. */
+  /** Withdraws the request for approval of this connection. */
   z.object({ type: z.literal("approval_withdraw") }),
   z.object({ type: z.literal("approvals") }),
   /** The agent's usage, from a time on and before another one, in milliseconds. */
@@ -213,7 +215,7 @@ export const localRequest = z.discriminatedUnion("type", [
   /**
    * From root, or from the owner of a root other than `/`, before it restarts this unit for a new
    * version. The unit starts no further turn for a minute, or for seconds with `is_brief`. With
-   * `is_due` it is restarted even during a turn, and tells the turn's owner.
+   * `is_due` the restart happens even during a turn, and the unit notifies the turn's owner.
    */
   z.object({
     type: z.literal("replace"),
@@ -232,7 +234,7 @@ export const localRequest = z.discriminatedUnion("type", [
 /** Parsed request. */
 export type LocalRequest = z.infer<typeof localRequest>;
 
-/** Dial unit → program of the agent. */
+/** Dial unit → program of the agent, or verb. */
 export const localAnswer = z.union([
   z.discriminatedUnion("ok", [
     z.object({ type: z.literal("message_result"), ok: z.literal(true) }),

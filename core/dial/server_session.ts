@@ -7,10 +7,10 @@
  * | waiting | anything else, or the time limit | ended | reject with its reason |
  * | checking | accepted | registered | – |
  * | checking | rejected | ended | close 1008 "not authorized" |
- * | checking | any frame | checking | kept until the check is done, up to a few |
- * | registered | event, preview, turn_accepted, message, agents, job_progress, job_result | registered | deliver it |
+ * | checking | any frame | checking | – ; kept until the check is done |
+ * | checking | more than `EARLY_FRAMES_MAX` frames | ended | reject with its reason |
+ * | registered | any known frame but a register | registered | deliver it |
  * | registered | register again, or garbage | ended | close 1008 |
- * | registered | bye | registered | deliver it |
  * | any | closed | ended | – |
  *
  * Unknown frame types are skipped once registered.

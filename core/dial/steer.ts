@@ -7,10 +7,10 @@
 
 import * as z from "zod";
 
-/** Its method; ACP reserves names with an underscore for extensions. */
+/** The method of the request; ACP reserves names with an underscore for extensions. */
 export const STEER_METHOD = "_fleetctl/steer";
 
-/** Its parameters. */
+/** The parameters of the request. */
 export const steerRequest = z.object({
   sessionId: z.string(),
   /** The running turn. */

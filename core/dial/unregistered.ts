@@ -1,8 +1,8 @@
 /**
  * Limits the connections at the dial-in listener that have not registered yet: per address and in
- * total. A new connection is always accepted. If there is no room, the address with the most
- * connections loses its oldest one. A dial unit registers at once, so only idle connections grow
- * old.
+ * total. A new connection is always accepted. At the limit of its address, that address loses its
+ * oldest connection; at the total limit, the address with the most connections does. A dial unit
+ * registers at once, so only idle connections grow old.
  *
  * @module
  */
