@@ -7,7 +7,8 @@
  * | 400 | the body is not an activity |
  * | 401 | the token is absent or invalid |
  * | 403 | the token is valid, but not for this activity; in local mode: possibly a page of a browser |
- * | 405, 413, 415 | another method, too long, not JSON |
+ * | 404, 405 | unknown route, another method |
+ * | 408, 413, 415 | the body is late, too long, not JSON |
  * | 429 | too many requests, or too many turns wait for the agent |
  * | 501 | an unknown invoke |
  * | 503 | the connector's keys or the disk are unavailable: retry later |

@@ -51,7 +51,10 @@ export function endFormerOwnersTurn(
   return cancelled.ok ? store.turns.end(turnId, how, clock.now()) : cancelled;
 }
 
-/** Ends turns, file offers and events of former owners. Returns false when a write failed; throws when a read fails. */
+/**
+ * Ends turns, file offers and events of former owners. Returns false when a write failed; throws
+ * when a read fails.
+ */
 function endAll(deps: FormerOwnerCleanupDeps): boolean {
   const { store, owners, registry, replies, log } = deps;
   const isFormerOwner = (of: Owned) => !isOwned(of, owners);
@@ -120,7 +123,7 @@ export function createFormerOwnerCleanup(deps: FormerOwnerCleanupDeps): FormerOw
   };
 }
 
-/** Sends a cancel for turns that ended here while their agent was disconnected. */
+/** Sends a cancel for turns that were cancelled and ended here while their agent was disconnected. */
 export function cancelEnded(
   session: Pick<DialSession, "send">,
   openTurns: readonly string[],

@@ -1,6 +1,6 @@
 /**
  * Health of the gateway, for `/healthz`, `teams-gateway status` and a container's health check.
- * Pure. It names states, never values.
+ * Pure. It contains states and counts, but no secrets and no names.
  *
  * @module
  */

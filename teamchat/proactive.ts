@@ -54,7 +54,7 @@ export function createProactive(deps: ProactiveDeps): Proactive {
   const { store, owners, replies, report, clock, random, log } = deps;
   const sent = new Map<string, readonly number[]>();
 
-  /** Whether the agent has reached its limit for this minute. */
+  /** Counts a message. Returns true when the agent was already at its limit per minute. */
   function isOverRate(agent: string): boolean {
     const now = clock.monotonic();
     const recent = (sent.get(agent) ?? []).filter((at) => now - at < MINUTE_MS);

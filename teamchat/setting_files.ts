@@ -1,6 +1,6 @@
 /**
- * Reads the files that settings of the receiver and the sender name: the map of owners, when it is
- * too long for a variable, and the description of a private cloud. Does not validate them: a
+ * Reads the files that settings of the receiver and the sender name: the map of owners,
+ * unless the setting contains it, and the description of a private cloud. Does not validate them: a
  * missing file is reported with the other faults of the settings.
  *
  * @module

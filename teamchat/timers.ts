@@ -1,6 +1,6 @@
 /**
- * Timers whose callbacks may fail on disk I/O. A failure is logged and retried: a timer has no
- * caller, so a thrown error would end the whole program.
+ * Timers whose callbacks may fail on disk I/O. A failure is only logged: a timer has no caller, so
+ * a thrown error would end the whole program. `every` calls again later.
  *
  * @module
  */

@@ -1,7 +1,8 @@
 /**
- * Downloads one file of an owner, from an address that the settings allow, without redirects. Size
- * and time are limited, and the content is checked. Only the connector itself gets the gateway's
- * token. An address grants access to the file, so none appears in a log or a fault.
+ * Downloads one file of an owner without redirects: from a host of the settings, or an inline
+ * image from the connector. Size and time are limited, and the content is checked. Only the
+ * connector gets the gateway's token. An address grants access to the file, so none appears in a
+ * log or a fault.
  *
  * @module
  */

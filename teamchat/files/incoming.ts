@@ -63,7 +63,7 @@ interface Handover {
   readonly onDone: (files: readonly TurnFile[]) => void;
 }
 
-/** Creates it; `fetch` starts at once. */
+/** Creates it; call `resume` for files that an earlier process left. */
 export function createIncomingFiles(deps: IncomingDeps): IncomingFiles {
   return new Incoming(deps);
 }

@@ -47,7 +47,7 @@ export interface OutgoingFiles {
 /** Dependencies. */
 export interface OutgoingDeps {
   readonly store: Pick<TeamchatStore, "ownerFiles" | "ownerEvents">;
-  /** The latest conversation of the agent's owner, or why nothing can be sent. */
+  /** The latest personal chat of the agent's owner, or why nothing can be sent. */
   readonly placeFor: (agent: string) => Conversation | string;
   /** Aborted when the agent no longer belongs to the owner: nothing more is sent there. */
   readonly gone: (owner: string, agent: string) => AbortSignal;
@@ -65,7 +65,7 @@ export interface OutgoingDeps {
   readonly onEvent: (agent: string) => void;
 }
 
-/** Result reported to the agent for a file whose owner no longer has this agent. */
+/** Reason reported to the agent for a file whose owner no longer has this agent. */
 const GONE = "owner gone";
 
 /** A file that is being received. */

@@ -192,7 +192,10 @@ function bearerOf(authorization: string | null): Read<{ readonly value: string }
     : { ok: true, value };
 }
 
-/** Parses header and claims without trusting them; times in milliseconds. */
+/**
+ * Parses and checks header and claims before the signature is verified. `nowMs` is in milliseconds;
+ * the times of the claims are in seconds.
+ */
 function parseToken(
   token: string,
   rules: Pick<ConnectorTokenDeps, "issuer" | "audiences">,
@@ -274,7 +277,7 @@ async function isSigned(token: string, key: SigningKey): Promise<boolean> {
   }
 }
 
-/** Older tokens are cached by their hash, so that memory does not contain usable credentials. */
+/** Tokens are cached by hash, so that memory contains only the latest as usable credentials. */
 async function fingerprint(token: string): Promise<string> {
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
   return new Uint8Array(bytes).toBase64();

@@ -33,7 +33,7 @@ import type { Delivery, Intake, Stored } from "teamchat/store/intake.ts";
 export interface InboundEvents {
   /** Called when a turn is stored for the agent. */
   onTurn(agent: string): void;
-  /** Called for an owner's activity that is not a turn, such as a button press. */
+  /** Called once an owner's new activity is stored; for a turn, after `onTurn`. */
   onAccepted(activity: Activity, delivery: Delivery, stored: Stored): void;
   /** Answers an owner's invoke, repeated or not; undefined keeps the default answer. */
   onInvoke(activity: Activity, delivery: Delivery): string | undefined;

@@ -10,7 +10,7 @@
  * | `installationUpdate`, `conversationUpdate` | the conversation is stored, or marked as blocked |
  * | `invoke` | its answer |
  * | `messageReaction`, `invoke` with feedback | an event for the agent |
- * | anything else | counted |
+ * | anything else | the conversation is stored |
  *
  * @module
  */

@@ -47,7 +47,10 @@ export interface ReceiverConfig {
   readonly warnings: readonly string[];
 }
 
-/** Reads the settings. The details of the refusal list every fault. */
+/**
+ * Reads the settings. The details of the refusal list all faults of single settings or, if there
+ * are none, the fault of their combination.
+ */
 export function readReceiverConfig(
   env: Env,
   inputs: { readonly cloudFile: string | undefined; readonly agentsFile?: string | undefined },

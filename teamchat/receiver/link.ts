@@ -25,7 +25,10 @@ export interface SenderLink {
   attach(stream: ByteStream): void;
   /** Hands an item over, now or once the sender is connected. */
   offer(item: SpoolItem): void;
-  /** Sends a request. Undefined when the sender is disconnected, or does not answer in time. */
+  /**
+   * Sends a request. Undefined when the sender is disconnected or does not answer in time, or when
+   * too many bytes are unsent.
+   */
   ask(question: RequestBody, timeoutMs?: number): Promise<HandoverResponse | undefined>;
   isConnected(): boolean;
   /** Resolves when nothing waits, when the sender is disconnected, or after this long. */
@@ -36,7 +39,7 @@ export interface SenderLink {
 /** Retry delay when the sender had no room or a disk failure. */
 const AGAIN_MS = 1_000;
 
-/** Bytes buffered for a sender that reads nothing, before it counts as disconnected. */
+/** Bytes buffered for a sender that reads nothing; beyond that, `ask` with a timeout fails. */
 const UNSENT_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Dependencies of the link. */

@@ -48,7 +48,7 @@ export interface Receiver {
 
 /** Only the sender's group may connect: a connected program gets and answers all requests. */
 const SOCKET_MODE = 0o660;
-/** Other users can reach the socket only if they know its name. */
+/** The group can reach the socket but not list the folder; other users have no access. */
 const FOLDER_MODE = 0o710;
 const STATE_MS_MAX = 2_000;
 

@@ -82,7 +82,7 @@ export function messageBody(
   };
 }
 
-/** The one entity of an answer: the platform accepts no second one. */
+/** The entity with label and citations: the platform accepts only one of this type. */
 function answerEntity(citations: readonly Citation[]): Body {
   if (citations.length === 0) return AI_LABEL;
   return {

@@ -39,7 +39,7 @@ export interface DeliverDeps {
   readonly clock: Clock;
   /** Stores the progress. Never rejects, because sent messages cannot be withdrawn. */
   readonly keep: (progress: Partial<DeliveryProgress>) => Promise<void>;
-  /** Aborted when the gateway stops: no further request is started. */
+  /** Aborted when the gateway stops, or the agent loses its owner: no request is started. */
   readonly signal: AbortSignal;
 }
 

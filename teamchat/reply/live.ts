@@ -1,6 +1,6 @@
 /**
  * Shows an answer while it is written: a stream where the platform supports one, edits of its
- * message after the two minutes of a stream, typing indicators elsewhere. All of this is a
+ * message when the time of a stream is over, typing indicators elsewhere. All of this is a
  * preview: whatever fails here, the whole answer is sent at the end.
  *
  * | Mode | Shows | Next mode |

@@ -2,7 +2,7 @@
  * Interprets responses of the platform's connector. Pure.
  *
  * A new message cannot be repeated safely: the connector may have accepted it and still answer
- * 504. So every unclear response is `ambiguous`, and only 429 proves that nothing happened.
+ * 504. So every unclear response is `ambiguous`. After a 429 the same request can be repeated.
  *
  * @module
  */
@@ -17,7 +17,7 @@ export type StreamEnd = "time" | "cancelled" | "completed" | "not-allowed";
 export type CallOutcome =
   | { readonly kind: "ok"; readonly id: string | undefined }
   | { readonly kind: "throttled"; readonly waitMs: number }
-  /** Never sent: the connection could not be made, or there is no token. */
+  /** Never sent: no connection, no token, or the wait for the rate limits was aborted. */
   | { readonly kind: "unreachable"; readonly why: string }
   /** The connector may have accepted it. */
   | { readonly kind: "ambiguous"; readonly why: string }

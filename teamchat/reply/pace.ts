@@ -1,6 +1,6 @@
 /**
- * Rate limits of a conversation. Each sliding window limits the number of requests in it. Pure:
- * times are arguments.
+ * Rate limits of a conversation, or of all requests. Each sliding window limits the number of
+ * requests in it. Pure: times are arguments.
  *
  * Source: Teams "Optimize your bot with rate limiting".
  *

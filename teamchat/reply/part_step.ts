@@ -13,12 +13,13 @@
  * | State | Request | Accepted | Open (5xx, cut, time-out) | Refused |
  * |---|---|---|---|---|
  * | absent | new message: a placeholder | held, by its id; without an id: plain | absent, a few times | over |
- * | stream | end of the stream | sent | stream; after two tries held | time → held; else absent |
- * | held | edit | sent | held | gone → absent; else plain |
+ * | stream | end of the stream | sent | stream; after two tries held | time → held; cancelled → over; already completed → sent; else absent |
+ * | held | edit | sent | held | gone → absent; cancelled → over; else plain |
  * | plain | new message: the text | sent | in doubt: not sent again, and the agent is notified | over |
  *
  * `plain` is for a platform that returns no ids or accepts no edits; it has certainly not accepted
- * the text yet. After a 429, or without a connection, every state stays the same.
+ * the text yet. After a 429, or without a connection, every state stays the same. In every state a
+ * 413 makes the text shorter, and a blocked conversation ends the delivery.
  *
  * Sources: Teams "Optimize your bot with rate limiting" (which answers may be repeated), "Stream
  * bot messages" (a stream ends once), Bot Connector REST API "Update Activity".
@@ -53,7 +54,7 @@ export type PartDecision =
 export interface PartTries {
   /** Consecutive requests that failed, had an unknown result or were never sent. */
   readonly open: number;
-  /** Placeholders that were posted, or may have been. */
+  /** Requests to post a placeholder, without those that got a 429. */
   readonly lines: number;
   /** Total time that this answer has waited. */
   readonly waitedMs: number;

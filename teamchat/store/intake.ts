@@ -62,7 +62,7 @@ export type Stored =
   }
   | { readonly kind: "duplicate"; readonly answer: string | undefined };
 
-/** Nothing was stored: the agent no longer belongs to the sender. */
+/** Nothing was stored: the agent no longer belongs to the person who wrote. */
 export interface NotStored {
   readonly kind: "overtaken";
 }

@@ -1,7 +1,7 @@
 /**
- * Owners' actions on answers, stored until their agent has confirmed them. Written with their
- * delivery. Kept for a day for a disconnected agent, and only while the agent belongs to that
- * owner.
+ * Owners' actions on answers, and the results of offered files, stored until their agent has
+ * confirmed them. Kept for a day for a disconnected agent. An owner's action is kept only while the
+ * agent belongs to that owner.
  *
  * @module
  */

@@ -5,7 +5,7 @@
  * |---|---|---|
  * | offered | the card is, or may be, in the conversation | the owner's answer, its expiry |
  * | accepted | the owner accepted, and the platform named an upload URL | the upload |
- * | closed | no further change | deletion a day later |
+ * | closed | no further change | deletion, a day after the offer expired |
  *
  * A consent counts once: the change of state is the check.
  *

@@ -80,7 +80,7 @@ export interface DeliveryProgress {
   /** Id of the message that was opened as a stream, and when. */
   readonly stream: string | undefined;
   readonly streamAt: number | undefined;
-  /** Messages that the platform has certainly accepted. */
+  /** Messages that are not sent again: the platform accepted them, or may have. */
   readonly partsSent: number;
   /** Where messages are shorter, because the platform found them too large. */
   readonly cuts: readonly Cut[];

@@ -65,8 +65,8 @@ export class TurnEvents {
   ): Appended {
     const { agent, epoch } = from;
     const before = this.#sql.cursor.get(agent, epoch);
-    // Keeps a limited number of epochs per agent, since an agent may send ever new ones. A deleted
-    // epoch starts over.
+    // Limits the epochs of an agent, which may send ever new ones: at the limit, a new one deletes
+    // all others. A deleted epoch starts over.
     if (before === undefined) this.#sql.dropCursors.run(agent, agent, EVENT_LIMITS.epochsKept);
     let ackedSeq = Number(before?.acked_seq ?? 0);
     let [repeated, otherAgents, hasGap] = [0, 0, false];

@@ -51,7 +51,10 @@ export interface TurnStore {
   open(): readonly Turn[];
   /** Turns that have waited longer than allowed. */
   expired(now: number): readonly Turn[];
-  /** Agents' turns that have waited since before `since`. */
+  /**
+   * The oldest queued turn of each agent, if it was created by `since` and no absence of the agent
+   * is noted.
+   */
   waitingSince(since: number): readonly Turn[];
   /** Ends a turn from the gateway's side. */
   end(turnId: string, how: { outcome: TurnOutcome; reason?: string }, now: number): Result<boolean>;
