@@ -19,8 +19,8 @@ export const DIAL_LIMITS = {
   /** The gateway pings at this interval and ends a connection that missed two pongs. */
   heartbeatSeconds: 15,
   /**
-   * How often the gateway checks the enrolled keys while an agent is connected. A revoked key ends
-   * its session well within a second.
+   * How often a gateway checks the files that it follows, and the enrolled keys while an agent is
+   * connected. A revoked key ends its session well within a second.
    */
   keyFilePollMs: 250,
   /**
