@@ -1,6 +1,6 @@
 /**
  * The port through which verbs call MCP servers. Types only; the adapter is `cli/os/mcp_client.ts`.
- * Not part of `Host`, because only `mcp read` and `mcp call` need it.
+ * Not part of `Host`, because only verbs about MCPs need it.
  *
  * @module
  */
