@@ -27,7 +27,7 @@ export type EnvelopeFault =
 
 /** Largest armored store, in characters. */
 const SEALED_LENGTH_MAX = 64 * 1024 * 1024;
-/** Padding to multiples of this many bytes hides lengths: other users see the store's history. */
+/** Padding to multiples of this many bytes, so that the shared history hides lengths of values. */
 const PADDING_BYTES = 4096;
 const FOREIGN = /no identity matched/;
 
