@@ -30,7 +30,8 @@ export type VerbScope =
 /**
  * Where a verb runs.
  * - `here`: in the caller's process, with the caller's permissions.
- * - `root`: as root. The daemon runs it, but for root's own read-only verbs.
+ * - `root`: as root. The daemon runs it, except a verb of root that only reads or follows. Without
+ *   a daemon, root's own process runs it.
  * - `root_for_peer`: `here` for the caller's own agent, `root` for another one.
  */
 export type VerbPlace = "here" | "root" | "root_for_peer";
