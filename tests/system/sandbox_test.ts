@@ -1,13 +1,17 @@
 /**
  * The sandbox of an agent's commands on a booted host, under the real unit: attacks from inside,
- * ordinary work, and what operators read where it cannot be built.
+ * ordinary work, and what operators read where it cannot be built. Then, without the sandbox, the
+ * files of an agent's prompt.
  *
  * @module
  */
 
 import assert from "node:assert/strict";
+import { startFakeModel } from "tests/fakes/model_endpoint.ts";
+import { keepFilesPrivate, useFiles, useModel } from "tests/system/sandbox/agent_files.ts";
 import { bootHost } from "tests/support/booted_host.ts";
 import { buildPackage } from "tests/support/built_package.ts";
+import { registryInside } from "tests/support/host_registry.ts";
 import { hostSteps } from "tests/support/host_steps.ts";
 import {
   copyInto,
@@ -19,6 +23,7 @@ import {
 import { VENDOR_CACHE } from "tests/support/prepare_vendor.ts";
 import { ENTRIES_OF_UP } from "tests/support/up_process.ts";
 
+const MODEL_PORT = 9001;
 const SECRET = "sk-very-secret";
 const HOME = "/home/ada";
 const PROJECT = `${HOME}/workspace`;
@@ -226,7 +231,9 @@ Deno.test("a sandboxed command reaches its workspace and nothing else of the hos
   const host = await bootHost({ target: "multi-user.target", enforces: "controllers" });
   const scene = new PackagedHost(host);
   const step = hostSteps(t, [host]);
+  const model = await startFakeModel();
   try {
+    await using _model = await registryInside(host, model.baseUrl, MODEL_PORT);
     await step("install the package and two agents", async () => {
       await installPackage(host, out);
       await setUp(scene);
@@ -243,7 +250,13 @@ Deno.test("a sandboxed command reaches its workspace and nothing else of the hos
       await restart(scene);
       assert.match(await bash(scene, `ls ${HOME}/.fleetctl/dial`), /key.json/);
     });
+    await step("an agent reads its instructions and a skill, and remembers", async () => {
+      await useModel(scene, MODEL_PORT);
+      await useFiles(scene, model);
+    });
+    await step("another agent cannot read or change them", () => keepFilesPrivate(scene, model));
   } finally {
+    await model.close();
     await host.stop();
     await Deno.remove(out, { recursive: true });
   }
