@@ -171,6 +171,51 @@ Deno.test("an image that the endpoint cannot read is left out, a later one is sh
   });
 });
 
+Deno.test("a refusal without words about images is tried once without them", async () => {
+  await withRuntime(async ({ model, runtime }) => {
+    model.script(refuse("Bad Request"), DONE, DONE);
+    const { outcome, updates } = await runtime.turn({ text: "look", images: [await png(64, 48)] });
+    assert.deepEqual(outcome, { outcome: "completed" });
+    assert.match(
+      of(updates, "notice")[0]?.text ?? "",
+      /Bad Request; trying again without images and PDFs/,
+    );
+    assert.match(chatOf(model).join(), /not shown, because the model endpoint refused it/);
+    await runtime.turn({ text: "and this?", images: [await png(10, 10)] });
+    assert.deepEqual(seen(model), [["image/png 64×48"], [], ["image/png 10×10"]]);
+  });
+});
+
+Deno.test("a refusal with other causes ends the turn, and later ones show the image", async () => {
+  await withRuntime(async ({ model, runtime }) => {
+    model.script(refuse("Bad Request"), refuse("Bad Request"), DONE);
+    const { outcome } = await runtime.turn({ text: "look", images: [await png(64, 48)] });
+    assert.equal(outcome.code, "model-request-refused");
+    await runtime.turn("again");
+    assert.deepEqual(seen(model), [["image/png 64×48"], [], ["image/png 64×48"]]);
+    model.script(refuse("Bad Request"), refuse("Bad Request", 401));
+    assert.equal((await runtime.turn("once more")).outcome.code, "model-unauthorized");
+  });
+});
+
+Deno.test("what the fallback refuses, the first model still gets", async () => {
+  const overloaded: ModelReply = {
+    kind: "status",
+    status: 529,
+    headers: { "retry-after-ms": "1" },
+  };
+  await withRuntime(async ({ model, runtime }) => {
+    model.script(...Array.from({ length: 5 }, () => overloaded));
+    model.script(refuse("This model does not support image inputs"), DONE, DONE);
+    const { outcome } = await runtime.turn({ text: "look", images: [await png(64, 48)] });
+    assert.deepEqual(outcome, { outcome: "completed" });
+    await runtime.turn("and now?");
+    const last = model.requests.slice(-3).map(({ body }) => body.model);
+    assert.deepEqual(last, ["other", "other", "fake"]);
+    assert.deepEqual(seen(model).slice(-3), [["image/png 64×48"], [], ["image/png 64×48"]]);
+  }, { env: { FLEETCTL_FALLBACK_MODEL: "other" } });
+});
+
 Deno.test("the setting for text only sends no image", async () => {
   await withRuntime(async ({ model, runtime }) => {
     model.script(DONE);
@@ -246,6 +291,36 @@ for (const input of ["images", "pdfs"] as const) {
       assert.equal(kept !== undefined, input === "images");
       if (kept !== undefined) assert.equal((await Deno.readFile(kept)).toBase64(), returned);
     }, { servers: { fix: fixtureServer() }, env: { FLEETCTL_MODEL_INPUT: input } });
+  });
+}
+
+for (
+  const [name, message, pdfsLater] of [
+    ["accepts no PDFs", "Invalid content type: 'file' is not supported by this model", false],
+    ["cannot read this one", "messages.0: could not process document", true],
+  ] as const
+) {
+  Deno.test(`an endpoint that ${name} gets a text, and the image still`, async () => {
+    await withRuntime(async ({ model, runtime, home }) => {
+      const path = `${home}/report.pdf`;
+      await Deno.writeFile(path, samplePdf(2));
+      model.script(refuse(message), DONE, DONE);
+      const { outcome, updates } = await runtime.turn({
+        text: "compare",
+        images: [await png(64, 48)],
+        pdfs: [{ name: "report.pdf", path }],
+      });
+      assert.deepEqual(outcome, { outcome: "completed" });
+      assert.match(of(updates, "notice")[0]?.text ?? "", /PDFs/);
+      const hasPdf = () =>
+        model.requests.map(({ body }) => JSON.stringify(body).includes("application/pdf"));
+      assert.deepEqual(hasPdf(), [true, false]);
+      assert.deepEqual(seen(model), [["image/png 64×48"], ["image/png 64×48"]]);
+      assert.match(chatOf(model).join("\n"), new RegExp(`PDF report\\.pdf, 2 pages.*${path}`));
+      await Deno.writeFile(path, samplePdf(3));
+      await runtime.turn({ text: "and this?", pdfs: [{ name: "report.pdf", path }] });
+      assert.deepEqual(hasPdf(), [true, false, pdfsLater]);
+    }, { env: { FLEETCTL_MODEL_INPUT: "pdfs" } });
   });
 }
 

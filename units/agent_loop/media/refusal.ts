@@ -1,5 +1,5 @@
 /**
- * Whether a model endpoint refused a request because of its images, and what to send instead. The
+ * Whether a model endpoint refused a request because of its media, and what to send instead. The
  * protocols have no code for that, so the endpoint's words decide. Pure.
  *
  * @module
@@ -64,24 +64,54 @@ export function mediaRefusal(
   return isRefusal ? { kind, scope: "request" } : undefined;
 }
 
-/** What a session has learned about its model; a restart of the runtime forgets it. */
+/**
+ * Whether an endpoint refused a request without words about its media. One more try, without them,
+ * shows whether they were the cause.
+ */
+export function mayBeMedia(fault: ModelFault, sent: readonly MediaRef[]): boolean {
+  return fault.code === "model-request-refused" && sent.length > 0;
+}
+
+/** What a session has learned about its models; a restart of the runtime forgets it. */
 export class MediaMemory {
+  readonly #models = new Map<string, ModelMemory>();
+
+  /** Returns what is known of one model: a fallback may accept less. */
+  of(model: string): ModelMemory {
+    const known = this.#models.get(model) ?? new ModelMemory();
+    this.#models.set(model, known);
+    return known;
+  }
+}
+
+/** What a session has learned about one model. */
+class ModelMemory {
   readonly #kinds = new Set<MediaKind>();
   readonly #digests = new Set<string>();
 
   /** Records a refusal of a request with these media. */
   refuse({ kind, scope }: MediaRefusal, sent: readonly MediaRef[]): void {
     if (scope === "kind") this.#kinds.add(kind);
-    for (const ref of sent) if (ref.kind === kind) this.#digests.add(ref.sha256);
+    this.leaveOut(sent.filter((ref) => ref.kind === kind));
   }
 
-  /** Returns the rules for a model that accepts these kinds. */
-  rules(accepts: readonly MediaKind[]): MediaRules {
+  /** Records that the endpoint answered only without these media. */
+  leaveOut(media: readonly MediaRef[]): void {
+    for (const { sha256 } of media) this.#digests.add(sha256);
+  }
+
+  /** Returns the rules for a model that accepts these kinds, without the `withheld` media. */
+  rules(accepts: readonly MediaKind[], withheld: readonly MediaRef[] = []): MediaRules {
     return {
       accepts: new Set(accepts.filter((kind) => !this.#kinds.has(kind))),
-      refused: this.#digests,
+      refused: new Set([...this.#digests, ...withheld.map(({ sha256 }) => sha256)]),
     };
   }
+}
+
+/** Announces the try without media, for people. */
+export function withoutMediaNotice(fault: ModelFault): string {
+  return `${fault.reason}; trying again without images and PDFs, in case they are the cause`;
 }
 
 /** Describes a refusal for people. */

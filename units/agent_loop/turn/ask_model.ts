@@ -12,7 +12,13 @@ import type { AssistantPart } from "units/agent_loop/conversation/message.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
 import { fitHistory, textTokens } from "units/agent_loop/conversation/window.ts";
 import type { MediaRef } from "units/agent_loop/media/media.ts";
-import { type MediaMemory, mediaRefusal, refusalNotice } from "units/agent_loop/media/refusal.ts";
+import {
+  mayBeMedia,
+  type MediaMemory,
+  mediaRefusal,
+  refusalNotice,
+  withoutMediaNotice,
+} from "units/agent_loop/media/refusal.ts";
 import { hideLost, mediaOf, showMedia } from "units/agent_loop/media/shown.ts";
 import type { MediaStore } from "units/agent_loop/media/store.ts";
 import type { FaultContext, ModelFault } from "units/agent_loop/model/fault.ts";
@@ -69,12 +75,17 @@ export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAn
   let attempt = 0;
   let tightenings = 0;
   let waitedMs = 0;
+  const memory = ask.mediaMemory.of(ask.settings.model);
+  let withheld: readonly MediaRef[] = [];
   while (true) {
     attempt++;
     const streamed = { any: false };
     const sent: MediaRef[] = [];
-    const answer = await askOnce(ask, ports, { budget, streamed, sent });
-    if (answer.ok) return answer;
+    const answer = await askOnce(ask, ports, { budget, streamed, sent, withheld });
+    if (answer.ok) {
+      if (answer.value.finish !== "aborted") memory.leaveOut(withheld);
+      return answer;
+    }
     const { fault, partial } = answer.error;
     if (streamed.any) return err({ fault, partial });
     if (fault.code === "model-context-exceeded" && tightenings < TIGHTENINGS_MAX) {
@@ -86,8 +97,13 @@ export async function askModel(ask: Ask, ports: AskPorts): Promise<Result<StepAn
     const refused = mediaRefusal(fault, sent);
     if (refused !== undefined) {
       // Without these media the endpoint cannot refuse them again, so this ends.
-      ask.mediaMemory.refuse(refused, sent);
+      memory.refuse(refused, sent);
       await ask.sink.notice("warning", refusalNotice(refused, fault));
+      continue;
+    }
+    if (withheld.length === 0 && mayBeMedia(fault, sent)) {
+      withheld = sent;
+      await ask.sink.notice("warning", withoutMediaNotice(fault));
       continue;
     }
     const jitter = ports.random.fraction();
@@ -133,11 +149,13 @@ async function askOnce(
     readonly streamed: { any: boolean };
     /** Receives the media of the request. */
     readonly sent: MediaRef[];
+    /** Media that this request leaves out. */
+    readonly withheld: readonly MediaRef[];
   },
 ): Promise<Result<StepAnswer, AskFault>> {
   const { conversation, sink } = ask;
   const forgotten = conversation.forgottenTurns();
-  const rules = ask.mediaMemory.rules(ask.settings.accepts);
+  const rules = ask.mediaMemory.of(ask.settings.model).rules(ask.settings.accepts, state.withheld);
   const fitted = fitHistory(showMedia(conversation.messages(), rules), {
     budgetTokens: state.budget,
     forgottenTurns: forgotten,

@@ -56,10 +56,12 @@ Deno.test("mediaRefusal() needs images in the request", () => {
 });
 
 Deno.test("MediaMemory hides a kind, or only the refused images", () => {
-  const memory = new MediaMemory();
+  const session = new MediaMemory();
+  const memory = session.of("m");
   memory.refuse({ kind: "image", scope: "request" }, [IMAGE]);
   assert.deepEqual([...memory.rules(["image"]).accepts], ["image"]);
   assert.deepEqual([...memory.rules(["image"]).refused], [IMAGE.sha256]);
   memory.refuse({ kind: "image", scope: "kind" }, [IMAGE]);
   assert.deepEqual([...memory.rules(["image"]).accepts], []);
+  assert.deepEqual([...session.of("other").rules(["image"]).accepts], ["image"]);
 });
