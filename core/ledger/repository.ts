@@ -56,7 +56,7 @@ import { err, ok, type Result } from "core/result.ts";
 export interface LedgerChange {
   /** The verb as typed, such as `mcp add`; first part of the commit's subject. */
   readonly verb: string;
-  /** Who requested the change: `root`, or the name of an agent. */
+  /** Who requested the change: `root`, the name of an agent, or the user of a role. */
   readonly caller: string;
   /** Rest of the subject, such as `"git" to agent "ada"`. Never a secret. */
   readonly summary: string;
