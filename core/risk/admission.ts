@@ -1,7 +1,7 @@
 /**
  * The steps of `mcp read` and `mcp call`, both local and relayed: decide, get approval where the
- * rules require it, then call. One gate for both verbs: `mcp read` may call any tool of the agent
- * itself, too. No I/O.
+ * rules require it, then call. One gate for both verbs, because for the calling agent `mcp read`
+ * may call any tool too. No I/O.
  *
  * @module
  */
