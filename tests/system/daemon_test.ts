@@ -17,7 +17,7 @@ import {
   reusedPid,
   rootProgram,
 } from "tests/system/daemon/promises.ts";
-import { approvals, unreadableApprovals } from "tests/system/daemon/approvals.ts";
+import { approvals, expiringCall, unreadableApprovals } from "tests/system/daemon/approvals.ts";
 import { everyEffect } from "tests/system/daemon/effects.ts";
 import {
   brokenStores,
@@ -61,6 +61,10 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("a client that disconnects cancels its turn", () => cancelledTurns(scene));
     await step("an agent without a page user has turns and approvals", () => withoutPage(scene));
     await step("conversations have their own worktrees, and snapshots", () => worktrees(scene));
+    let untilExpired = () => Promise.resolve();
+    await step("a call waits for the time of its agent's record", async () => {
+      untilExpired = await expiringCall(scene);
+    });
     await step("every uid is the one that the kernel reports", () => oddUids(scene));
     await step("root of a namespace is not root of the host", () => namespaces(scene));
     await step("a reused process number identifies no other process", () => reusedPid(scene));
@@ -69,6 +73,7 @@ Deno.test("the daemon serves only permitted callers on a real host", async (t) =
     await step("the root program gets nothing but its request", () => rootProgram(scene));
     await step("a client that stops following a log leaves no reader", () => noReaders(scene));
     await step("a grant is valid once, and for one request", () => grants(scene));
+    await step("a call is denied when that time is over", () => untilExpired());
     await step("a refusal does not reveal what exists", () => alike(scene));
     await step("logs are plain text", () => plainLogs(scene));
     await step("root follows no link and waits for no pipe in a home", () => linksAndPipes(scene));

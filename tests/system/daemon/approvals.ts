@@ -12,6 +12,7 @@ import { makeRepository } from "tests/support/packaged_host.ts";
 import type { DaemonScene } from "tests/system/daemon/scene.ts";
 
 const DIAL_ADA = "fleetctl-dial-ada.service";
+const EXPIRING = "test-expiring.service";
 const SOCKET = "/home/ada/.fleetctl/dial/local.sock";
 
 /** A repository in the workspace of an agent. */
@@ -73,6 +74,38 @@ async function deniedByRoot(scene: DaemonScene): Promise<void> {
   assert.match(done.out + done.err, /not on a Friday/);
   const again = await fleetctl(scene, "root", ["approvals", "approve", id]);
   assert.match(again.err, /it was already denied by the operator/);
+}
+
+/**
+ * Begins a call of ada whose approval expires after the shortest time of the record. Returns a
+ * function that waits until the call is denied for that; other steps can run meanwhile.
+ */
+export async function expiringCall(scene: DaemonScene): Promise<() => Promise<void>> {
+  const setTime = async (time: string) => {
+    await scene.must("fleetctl", "agents", "set", "ada", "--ask-time", time);
+    await scene.must("fleetctl", "agents", "restart", "ada");
+    await scene.settled();
+  };
+  await setTime("1m");
+  // A program of the test may run for a minute only, so a unit of the host makes the call.
+  const unit = ["systemd-run", "--quiet", "--uid=ada", `--unit=${EXPIRING}`, "--remain-after-exit"];
+  const home = ["--setenv=HOME=/home/ada", "--setenv=USER=ada"];
+  await scene.must(...unit, ...home, ...callOf("ada"));
+  const { id, asked, expires } = await untilAsked(scene);
+  assert.equal(expires - asked, 60_000);
+  return async () => {
+    const shown = await poll("an expired approval", async () => {
+      const text = await scene.must("fleetctl", "approvals", "show", id);
+      return /^state +asked$/m.test(text) ? undefined : text;
+    });
+    assert.match(shown, /^state +expired$/m);
+    await poll("the denial at the caller", async () => {
+      const text = await scene.must("journalctl", "-u", EXPIRING, "-o", "cat", "--no-pager");
+      return text.includes("expired") ? true : undefined;
+    });
+    await scene.run(["systemctl", "stop", EXPIRING]);
+    await setTime("");
+  };
 }
 
 /** An unreadable list is never reported as an empty one. */
