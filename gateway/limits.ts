@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 
 /** Streams from the gateway to browsers. */
 export const STREAM_LIMITS = {
-  /** Bytes queued for one client before it gets `lagged` and must refetch. */
+  /** Bytes queued for one client; the rest is read from the log when the client reads again. */
   clientBufferBytesMax: MIB,
   /** Events replayed from the log for one resume; a client that needs more gets `lagged`. */
   replayEventsMax: 10_000,

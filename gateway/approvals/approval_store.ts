@@ -71,7 +71,7 @@ export interface GatewayDecision {
 
 /** The approval store. */
 export interface ApprovalStore {
-  /** Approvals that wait for a decision or a confirmation, oldest first. */
+  /** Approvals that are undecided, or decided and not ended; oldest first. */
   openOf(agents: readonly string[], now: number): Promise<readonly StoredApproval[]>;
   /**
    * Records the first decision. Refuses an approval that is not open, is another agent's, or is

@@ -1,7 +1,7 @@
 /**
  * The cockpit as a Hono application. Every request passes the same checks in the same order,
- * whatever its route: request id, cross-site check, viewer, input, gate, handler. So no handler
- * has to repeat a check.
+ * whatever its route: host name, cross-site check, viewer, input, gate, handler. So no handler has
+ * to repeat a check.
  *
  * @module
  */

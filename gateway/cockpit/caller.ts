@@ -38,8 +38,8 @@ const PROXY_HEADERS = [
 ] as const;
 
 /**
- * Determines the viewer of a request. An unknown identity may have just been added, so its roster
- * is read again.
+ * Determines the viewer of a request. An unknown identity may have just been added, so the roster
+ * is read again before it is denied.
  */
 export async function viewerOf(
   request: Request,

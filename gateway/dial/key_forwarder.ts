@@ -1,5 +1,5 @@
 /**
- * Enrolls keys that were proven at this gateway in the ledger. A key stays in the gateway's
+ * Enrolls in the ledger the keys that were proven at this gateway. A key stays in the gateway's
  * database until the rendered file names its agent, so a restart or an unavailable daemon does not
  * lose it. A refused key is retried with growing delays, because an operator may fix the cause.
  *

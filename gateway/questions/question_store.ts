@@ -54,7 +54,7 @@ export interface GatewayAnswer extends Omit<QuestionAnswer, "values"> {
 
 /** The question store. */
 export interface QuestionStore {
-  /** Questions that wait for an answer or a confirmation, oldest first. */
+  /** Questions that are unanswered, or answered and not ended; oldest first. */
   openOf(agent: string, now: number): Promise<readonly StoredQuestion[]>;
   /**
    * Records the first answer. Refuses a question that is not open or is another agent's, and an

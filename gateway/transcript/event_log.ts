@@ -187,8 +187,8 @@ export interface TurnChange {
 /** The turn store. Each change and its event are written in one transaction. */
 export interface TurnStore {
   /**
-   * Stores a turn. The same key with the same agent and text returns the existing turn. Refuses
-   * `turn-key-reused` for another text and `turn-queue-full` when too many wait.
+   * Stores a turn. The same key with the same agent, text and conversation returns the existing
+   * turn; otherwise it refuses `turn-key-reused`. Refuses `turn-queue-full` when too many are open.
    */
   queue(turn: NewTurn): Promise<Result<TurnChange & { readonly isNew: boolean }>>;
   find(turnId: string): Promise<Turn | undefined>;
@@ -205,7 +205,7 @@ export interface TurnStore {
   markSent(turnId: string): Promise<Result<void>>;
   /** Records that the agent has stored the turn. Does nothing when already recorded. */
   markDelivered(agent: string, turnId: string, at: number): Promise<Result<readonly StoredEvent[]>>;
-  /** Ends a turn that the agent does not have, or marks one that it has for cancelling. */
+  /** Ends a turn that was never sent; marks one that was sent, so that the agent cancels it. */
   cancel(turnId: string, at: number): Promise<Result<TurnChange>>;
   /** Ends a turn that its agent has lost. */
   giveUp(

@@ -16,7 +16,7 @@ export type HubItem =
   | { readonly kind: "presence"; readonly agent: string }
   /** An agent is no longer in the ledger. */
   | { readonly kind: "removed"; readonly agent: string }
-  /** A host connected or disconnected, or one of its jobs started or ended. */
+  /** A host connected or disconnected, or one of its jobs started, progressed or ended. */
   | { readonly kind: "host"; readonly host: string };
 
 /** Publishing and listening. */

@@ -1,6 +1,7 @@
 /**
- * Opens the gateway's database: event log, turn store, enrolled dial keys and the last state of
- * each agent. All are in one SQLite file, so a turn and its event are written in one transaction.
+ * Opens the gateway's database: events, turns, conversations, approvals, questions, first dial keys
+ * and the last state of each agent. All are in one SQLite file, so a turn and its event are written
+ * in one transaction.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * The turn store in SQLite. States only move forward: queued → sent → delivered → started → ended.
- * A turn ends exactly once, and each move writes its event in the same transaction.
+ * A turn ends exactly once. Each move but the one to `sent` has an event in the same transaction.
  *
  * @module
  */

@@ -134,8 +134,8 @@ export const CONVERSATION_ROUTES: readonly Route[] = [
 ];
 
 /**
- * Returns why a turn cannot be queued in a conversation. While the agent is offline, this does not
- * ask what its client can do.
+ * Returns why a turn cannot be queued in a conversation; undefined when it can. While the agent is
+ * offline, the capabilities of its client are unknown and not checked.
  */
 export function conversationFault(
   { registry, store }: Pick<CockpitDeps, "registry" | "store">,

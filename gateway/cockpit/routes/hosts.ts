@@ -1,7 +1,7 @@
 /**
  * The hosts of the fleet and their remote operations, for admins. Each change is one job of a
- * closed list, run by the host's own daemon (`core/dial/host_job.ts`). One request starts a long
- * job and others poll it, so a page that closes does not end it.
+ * closed list, run by the host's own daemon (`core/dial/host_job.ts`). A job continues when the
+ * page that started it closes.
  *
  * @module
  */

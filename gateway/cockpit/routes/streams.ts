@@ -114,7 +114,7 @@ function openStream(
     readonly hasHosts: boolean;
   },
 ): Result<Response> {
-  // The roster may have changed since the gate, and an open stream is found by `endChanged` only.
+  // The roster may have changed since the gate, and `endChanged` ends only streams already open.
   if (!isUnchanged(viewer, deps.roster.current())) return err(denial("viewer-denied"));
   const presence: StreamWish["presence"] = of.hasPresence
     ? {

@@ -57,7 +57,7 @@ let store: OutboxStore;
 let retryTimer: ReturnType<typeof setTimeout> | undefined;
 let unanswered = 0;
 
-/** Fetches what waits for the owner; asks for questions only when one may wait or is shown. */
+/** Fetches what waits for the owner: questions only when one may wait or is shown. */
 async function readWaiting(): Promise<void> {
   if (await readOpenApprovals() || hasShownQuestions()) await readOpenQuestions();
 }

@@ -121,7 +121,7 @@ export async function runConfirmed({ job, hosts, agent }: JobRequest): Promise<v
   }));
 }
 
-/** Connection time of each host that was checked, and jobs whose end was seen. */
+/** Connection time of each checked host, jobs seen running, and jobs with a fetched report. */
 const seenSince = new Map<string, number | null>();
 const running = new Set<string>();
 const reported = new Set<string>();

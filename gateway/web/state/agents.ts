@@ -47,7 +47,7 @@ const LOOKS: Readonly<Record<string, StateLabel>> = {
 };
 const UNKNOWN: StateLabel = { group: "idle", shape: "ring", words: "online" };
 
-/** Returns the label and shape of a state; the reason may say what is waited for. */
+/** Returns the label and shape of a state; `reason` tells a question from an approval. */
 export function labelOf(state: string, reason: string | null = null): StateLabel {
   const label = (Object.hasOwn(LOOKS, state) ? LOOKS[state] : undefined) ?? UNKNOWN;
   return reason === QUESTION_WAITS && label.words === NEEDS_APPROVAL
@@ -91,7 +91,7 @@ export function formatAge(since: number | null, now: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
-/** Describes why an agent is offline. */
+/** Describes since when an agent is offline, and how its connection closed. */
 export function offlineWords(card: AgentCard, now: number): string {
   if (card.lastSeen === null) return "not connected since the gateway started";
   const age = formatAge(card.lastSeen.at, now);

@@ -37,7 +37,10 @@ export type SendAnswer =
   /** The gateway is busy or the session has ended: nothing was stored, so it can be sent later. */
   | { readonly kind: "later" };
 
-/** The item to send next: the oldest of an agent that has no request in flight. */
+/**
+ * The item to send next: the oldest one that waits, of an agent without an older item that is in
+ * flight or refused.
+ */
 export function nextToSend(items: readonly OutboxItem[]): OutboxItem | undefined {
   const busy = new Set<string>();
   for (const item of inOrder(items)) {

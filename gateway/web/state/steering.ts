@@ -23,7 +23,7 @@ export function acceptsMessages(group: readonly WireEvent[]): boolean {
   return group.some(({ kind, payload }) => kind === "turn_started" && payload.steers === true);
 }
 
-/** What the offer to send a waiting message now depends on. */
+/** The properties of a turn that decide whether its message can be sent now. */
 export interface SteerTurn {
   readonly turnId: string;
   readonly state: string;

@@ -12,7 +12,7 @@ export interface SummaryStep {
   readonly key: string;
   readonly text: string;
   readonly isByOwner: boolean;
-  /** Whether it belongs to the conversation that the composer writes to. */
+  /** Whether it is complete, and of the conversation that the composer writes to. */
   readonly isEditable: boolean;
 }
 

@@ -82,7 +82,7 @@ export function joinTurns(
   return { events, cuts };
 }
 
-/** The truncated turns after earlier steps of one were added, down to the start of the answer. */
+/** Returns the truncated turns after `part`, the earlier steps of `cut`, was added. */
 export function withPart(
   cuts: Truncations,
   cut: Truncation,

@@ -124,7 +124,7 @@ const SEND_TOOL = "send_message";
 
 /**
  * Groups events into turns. `before` is the earlier result. The end of a turn in `endDropped` is
- * not among the events, so its state is left open.
+ * not among the events: it counts as ended, with an unknown outcome.
  */
 export function turnsOf(
   events: readonly WireEvent[],
@@ -392,7 +392,7 @@ function fold(steps: readonly Exclude<Step, FoldStep>[]): readonly Step[] {
   return folded;
 }
 
-/** The turn that the agent works on, if any; Stop applies to it. */
+/** The turn that Stop applies to: the one that the agent works on, else the first that waits. */
 export function runningTurn(turns: readonly TurnView[]): TurnView | undefined {
   return turns.find(({ kind, state }) => kind === "turn" && state === "working") ??
     turns.find(({ kind, state }) => kind === "turn" && state !== "ended");

@@ -14,7 +14,7 @@ export interface TurnTokens {
   readonly output: number;
   /** Read from the provider's cache, or written to it. */
   readonly cached: number;
-  /** The turn used more than this. */
+  /** The turn may have used more than this. */
   readonly isPartial: boolean;
 }
 

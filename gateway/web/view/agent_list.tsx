@@ -1,6 +1,6 @@
 /**
- * The list of agents: two lines each, grouped by need for attention. Groups are sorted by name, so
- * rows do not move under the pointer when another agent changes.
+ * The list of agents: two lines each, grouped by need for attention. Rows of a group are sorted by
+ * name, so they do not move under the pointer when another agent changes.
  *
  * @module
  */
