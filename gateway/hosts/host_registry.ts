@@ -4,8 +4,8 @@
  * an agent's event, and an agent cannot answer a host's job.
  *
  * A job lives in memory. It waits for its answer, the end of the host's connection, or its
- * timeout. All jobs are idempotent or queries, so a caller without an answer can send the job again.
- * The job store keeps the last results for callers that have left.
+ * timeout. All jobs are idempotent or queries, so a caller without an answer can send the job
+ * again. The job store keeps the last results for callers that have left.
  *
  * @module
  */

@@ -20,7 +20,7 @@ export const GROUP_WORDS: Readonly<Record<Group, string>> = {
   offline: "Offline",
 };
 
-/** Shape of a state's icon; states never differ by colour only. */
+/** Shape of a state's icon; the words beside it name the state. */
 export type StateShape = "disc" | "half" | "ring" | "cross" | "dashed" | "square" | "gap";
 
 interface StateLabel {

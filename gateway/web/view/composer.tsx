@@ -1,5 +1,5 @@
 /**
- * The composer: the draft, the outgoing messages above it, Send or Stop beside it.
+ * The composer: the draft, the outgoing messages above it, Send beside it, and Stop during a turn.
  *
  * @module
  */

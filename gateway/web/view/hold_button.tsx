@@ -1,6 +1,6 @@
 /**
  * A button for irreversible actions: it must be held for a moment, by pointer or by key, so that a
- * slip does nothing. A person who cannot hold a key presses twice.
+ * slip does nothing. Assistive programs, which only send clicks, activate it twice.
  *
  * @module
  */

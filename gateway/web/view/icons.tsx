@@ -57,7 +57,7 @@ const SHAPES: Readonly<Record<StateShape, string>> = {
   gap: "M4 8h8",
 };
 
-/** The icon of an agent's state, with a different shape for each. */
+/** The icon of an agent's or a host's state; the text beside it names the state. */
 export function StateSign({ shape }: { readonly shape: StateShape }) {
   return (
     <svg class={`state-sign is-${shape}`} viewBox="0 0 16 16" aria-hidden="true" focusable="false">

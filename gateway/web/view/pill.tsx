@@ -1,6 +1,6 @@
 /**
- * Reports a lost connection, with the time of the next attempt and a button to retry now. No other
- * element reports it.
+ * Reports a lost connection or an ended session, with the time of the next attempt and a button to
+ * retry now or to sign in.
  *
  * @module
  */

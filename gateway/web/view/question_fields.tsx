@@ -74,7 +74,7 @@ function typeOf({ kind, format = "" }: QuestionField): string {
   return INPUT_TYPES[kind === "text" ? format : kind] ?? "text";
 }
 
-/** A shorter text has one line. */
+/** A text field with a higher limit, or none, has several lines. */
 const LINE_LENGTH_MAX = 120;
 
 function Typed(of: FieldProps) {
@@ -141,7 +141,7 @@ function Picked(of: FieldProps) {
       class="question-picks"
       aria-describedby={shared["aria-describedby"]}
       {
-        // A group of checkboxes has no attribute that says so.
+        // A group of checkboxes has no attribute that says that it is required.
         ...(isMany ? {} : { role: "radiogroup", "aria-required": isRequired })
       }
     >

@@ -60,7 +60,7 @@ function ToolStatus(
     readonly running?: ToolStep;
   },
 ) {
-  // It does not run until its owner has decided.
+  // A call that needs approval does not run until a person has decided.
   if (status === "running" && running !== undefined && isWaiting(running)) {
     return <span class="tool-status is-waiting">{NEEDS_APPROVAL}</span>;
   }

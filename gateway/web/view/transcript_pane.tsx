@@ -1,6 +1,6 @@
 /**
- * The transcript as a feed. Older pages load until the view scrolls, and then as the reader
- * scrolls up. The view stays at the end while the reader is there; otherwise it keeps its
+ * The transcript as a feed. Older pages load until the view can scroll, and then as the
+ * reader scrolls up. The view stays at the end while the reader is there; otherwise it keeps its
  * position.
  *
  * @module
