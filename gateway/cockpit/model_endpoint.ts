@@ -1,6 +1,6 @@
 /**
  * Shows and sets an agent's model for its owner, through the root daemon. The key passes through
- * to the daemon's socket and is never stored; no answer contains one
+ * to the daemon's socket. The gateway never stores it, and no answer contains it
  * (docs/adr/0011-a-model-from-the-page.md). The route's gate checks whose agent it is.
  *
  * @module

@@ -192,8 +192,8 @@ function answer(
   const isSame = wanted !== null &&
     wanted.split(",").some((tag) => tag.trim().replace(/^W\//, "") === headers.etag);
   if (!isSame) return new Response(bytes, { headers });
-  // Send only the required headers. A browser updates its cache with the headers of a 304, even
-  // when the connection breaks in the middle of them, and part of the policy could be stored.
+  // Send only the required headers. A browser updates its cache with the headers of a 304. If the
+  // connection breaks in the middle of them, it could store part of the policy.
   const kept = ["etag", "cache-control", "vary"].flatMap((name) => {
     const value = (headers as Readonly<Record<string, string>>)[name];
     return value === undefined ? [] : [[name, value] as [string, string]];

@@ -29,7 +29,7 @@ export interface AgentKey {
 export interface DialKeys {
   /** Valid keys of an agent; undefined for one that never had a key. */
   enrolled(agent: string): Promise<readonly string[] | undefined>;
-  /** Number of times the file was found replaced. A damaged file yields no valid keys. */
+  /** Counts how often the file was found changed. */
   generation(): Promise<number>;
   /** Stores an agent's first key. Returns false when another key was stored first. */
   enroll(agent: string, key: string): Promise<Result<boolean>>;

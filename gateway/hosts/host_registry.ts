@@ -73,8 +73,8 @@ export interface HostRegistry {
   /** Sends a host a job and waits for its result. */
   run(host: string, order: JobOrder): Promise<Result<JobOutcome>>;
   /**
-   * Starts a job that changes the host, unless the same job is running. The job store gets its
-   * result.
+   * Starts a job that changes the host; the job store gets its result. Refuses when the host is
+   * not connected or busy, or when the same job is running.
    */
   begin(host: string, order: JobOrder): Result<JobCard>;
   /** Jobs of a host with the output of their verbs, newest first. */

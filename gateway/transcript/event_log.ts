@@ -90,8 +90,8 @@ export interface EventLog {
   }): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>;
   /**
    * The newest turns of an agent that began below `before`, each with at most its newest `limit`
-   * events, and at most `limit` events outside of turns between them. Without `before`, the
-   * running turn is included, wherever it began.
+   * events. Between them are at most `limit` events outside of turns. Without `before`, the running
+   * turn is included, wherever it began.
    */
   turnPage(query: {
     readonly agent: string;
