@@ -15,6 +15,7 @@ import { benchHosts } from "tests/bench/hosts.ts";
 import { benchJournal } from "tests/bench/journal.ts";
 import { readTicks, stolenPercent } from "tests/bench/measure.ts";
 import { benchPage } from "tests/bench/page.ts";
+import { benchRoster } from "tests/bench/roster.ts";
 import { benchSocket } from "tests/bench/socket.ts";
 import { benchLogin } from "tests/bench/login/main.ts";
 import {
@@ -38,6 +39,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   hosts: benchHosts,
   journal: benchJournal,
   page: benchPage,
+  roster: benchRoster,
   socket: benchSocket,
   login: benchLogin,
   up: benchUp,
