@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { symlink } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { FakeModel } from "tests/fakes/model_endpoint.ts";
 import { memoryPath } from "units/agent_loop/memory/remember_tool.ts";
 import { startRuntime } from "tests/support/runtime_process.ts";
@@ -123,6 +124,23 @@ Deno.test("what a turn remembers is in the prompt of all later turns", async () 
       `\n\n# Memory${MEMORY_WORDS}<memory path="${path}">\n- ${text}\n</memory>`,
     );
     assert.ok(edited?.includes(`>\n# By hand\n- ${text}\n`));
+  });
+});
+
+Deno.test("a memory of 10 MB is cut in the prompt, and cannot grow", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    const path = memoryPath(home);
+    await Deno.mkdir(dirname(path), { recursive: true });
+    await Deno.writeTextFile(path, "- The owner prefers metric units.\n".repeat(300_000));
+    const { size } = await Deno.stat(path);
+    assert.ok(size > 10_000_000);
+    const more = { tool: "remember", arguments: { text: "one more" } };
+    model.script({ kind: "answer", calls: [more] }, ...answers(1));
+    const { outcome, updates } = await runtime.turn("work");
+    assert.deepEqual(outcome, { outcome: "completed" });
+    assert.match(of(updates, "tool_result")[0]?.text ?? "", /a person must shorten it to 1048576/);
+    assert.equal((await Deno.stat(path)).size, size);
+    assert.ok((prompts(model)[0]?.length ?? 0) < 40_000);
   });
 });
 

@@ -57,6 +57,9 @@ const BAD: readonly (readonly [Record<string, string>, readonly RegExp[]])[] = [
   ],
   [{ FLEETCTL_BASE_URL: "ftp://x" }, [/FLEETCTL_BASE_URL/]],
   [{ FLEETCTL_CONTEXT_TOKENS: "many" }, [/FLEETCTL_CONTEXT_TOKENS/]],
+  [{ FLEETCTL_STEPS: "0" }, [/FLEETCTL_STEPS/]],
+  [{ FLEETCTL_STEPS: "1001" }, [/FLEETCTL_STEPS/]],
+  [{ FLEETCTL_EFFORT: "most" }, [/FLEETCTL_EFFORT.*"low"/]],
 ];
 
 for (const [env, faults] of BAD) {
