@@ -128,6 +128,37 @@ Deno.test("a summary that fails leaves out older messages, with a notice", async
   }, SMALL);
 });
 
+Deno.test("after an overload the fallback writes the summary and continues", async () => {
+  await withRuntime(async ({ model, runtime, home }) => {
+    let last: TurnRecord | undefined;
+    for (let turn = 1; turn <= 6 && !(await sessionText(home)).includes("GOAL"); turn++) {
+      model.forget();
+      const reply = (request: ModelRequest) => {
+        model.script(reply);
+        const usage = SPENT;
+        if (!isSummaryRequest(request)) return { kind: "answer", text: "fine", usage } as const;
+        return request.body.model === "other"
+          ? { kind: "answer", text: "GOAL: count to six", usage } as const
+          : { kind: "status", status: 529, headers: { "retry-after-ms": "1" } } as const;
+      };
+      model.script(reply);
+      last = await runtime.turn(`turn ${turn} ${LONG}`);
+      assert.equal(last.outcome.outcome, "completed");
+    }
+    const updates = last?.updates ?? [];
+    assert.match(
+      of(updates, "notice").at(-1)?.text ?? "",
+      /the fallback model other continues this turn/,
+    );
+    assert.deepEqual(of(updates, "summary").map(({ text }) => text), ["GOAL: count to six"]);
+    assert.deepEqual(
+      of(updates, "usage")[0]?.models.map((each) => [each.model, each.outputTokens]),
+      [["other", 20]],
+    );
+    assert.match(await sessionText(home), /"type":"summary".*"model":"other"/);
+  }, { env: { ...SMALL.env, FLEETCTL_FALLBACK_MODEL: "other" } });
+});
+
 Deno.test("a kill during the summary loses no message, and stores one summary", async () => {
   await withRuntime(async ({ model, runtime, home, env }) => {
     model.script({ kind: "answer", text: "I know the word: KIWI" });

@@ -123,9 +123,14 @@ async function runSteps(
   }
   const mayCall = () => checkCall(context, input, { name: models.name, tokens });
   const askOf = () => ({ ...context, ...models.current, instructions, sink, signal });
-  const newSummariser = () =>
-    createSummariser({ ...askOf(), fallbackName: models.fallbackName, tokens, mayCall });
-  let summariser = newSummariser();
+  const toFallback = async (fault: AskFault) => {
+    const notice = models.afterFault(fault);
+    if (notice === undefined) return false;
+    await sink.notice("warning", notice);
+    tokens.use(models.name);
+    return true;
+  };
+  const summariser = createSummariser({ ...askOf(), models, tokens, mayCall, toFallback });
   const command = parseCommand(input.text);
   if (command !== undefined) return await runCommand(command, summariser, askOf());
   for (let step = begun.steps; step < context.stepsMax;) {
@@ -137,13 +142,7 @@ async function runSteps(
     const answer = await askModel({ ...askOf(), tools: declared }, ports);
     // The model is asked again after the restart.
     if (signal.aborted && isEnding()) return stopped("cancelled");
-    const notice = answer.ok ? undefined : models.afterFault(answer.error);
-    if (notice !== undefined) {
-      await sink.notice("warning", notice);
-      tokens.use(models.name);
-      summariser = newSummariser();
-      continue;
-    }
+    if (!answer.ok && await toFallback(answer.error)) continue;
     tokens.add(answer.ok ? answer.value.tokens : undefined);
     const parts = await storeAnswer(answer, context, models);
     if (!answer.ok) {

@@ -7,7 +7,7 @@
  */
 
 import { defined } from "core/defined.ts";
-import { err, ok, type Result } from "core/result.ts";
+import { ok, type Result } from "core/result.ts";
 import type { StepAnswer } from "units/agent_loop/model/answer.ts";
 import type { SummaryRecord } from "units/agent_loop/conversation/message.ts";
 import {
@@ -19,20 +19,23 @@ import {
   type SummaryPlan,
 } from "units/agent_loop/conversation/summary.ts";
 import type { Conversation } from "units/agent_loop/conversation/store.ts";
-import { askModel, type AskPorts, historyBudget } from "units/agent_loop/turn/ask_model.ts";
+import {
+  type AskFault,
+  askModel,
+  type AskPorts,
+  historyBudget,
+} from "units/agent_loop/turn/ask_model.ts";
 import type { MediaMemory } from "units/agent_loop/media/refusal.ts";
 import type { MediaStore } from "units/agent_loop/media/store.ts";
 import type { ToolDeclaration } from "units/agent_loop/model/step.ts";
-import type { LoadedModel } from "units/agent_loop/model/provider.ts";
-import type { ModelSettings } from "units/agent_loop/settings.ts";
+import type { TurnModel } from "units/agent_loop/turn/turn_model.ts";
 import { stopped, type TurnSink, type TurnStop } from "units/agent_loop/turn/sink.ts";
 import { storedTokens, type TokenSum } from "units/agent_loop/turn/turn_tokens.ts";
 
 /** What the summaries of one turn need. */
 export interface SummaryContext {
   readonly agent: string;
-  readonly loaded: LoadedModel;
-  readonly settings: ModelSettings;
+  readonly models: TurnModel;
   readonly instructions: string;
   readonly conversation: Conversation;
   readonly media: MediaStore;
@@ -40,10 +43,10 @@ export interface SummaryContext {
   readonly sink: TurnSink;
   readonly signal: AbortSignal;
   readonly tokens: TokenSum;
-  /** Id of the fallback while it answers. */
-  readonly fallbackName: string | undefined;
   /** Checks the spend ceilings; returns the end of the turn when the model may not be called. */
   readonly mayCall: () => Promise<TurnStop | undefined>;
+  /** Switches to the fallback if that can help after this fault, and tells the owner. */
+  readonly toFallback: (fault: AskFault) => Promise<boolean>;
   readonly ports: AskPorts;
 }
 
@@ -67,7 +70,8 @@ export type SummaryOutcome =
 
 /** Creates the summariser of a turn. */
 export function createSummariser(context: SummaryContext): Summariser {
-  const { conversation, settings, sink } = context;
+  const { conversation, models, sink } = context;
+  const { settings } = models.current;
   /** After a failure the turn continues without a summary, instead of asking before each answer. */
   let hasFailed = settings.provider === "demo";
   const state = () => ({
@@ -75,7 +79,8 @@ export function createSummariser(context: SummaryContext): Summariser {
     from: conversation.visibleFrom(),
     summary: conversation.summary(),
   });
-  const budgetFor = (tools: readonly ToolDeclaration[]) => historyBudget({ ...context, tools });
+  const budgetFor = (tools: readonly ToolDeclaration[]) =>
+    historyBudget({ ...context, ...models.current, tools });
   return {
     async ifDue(tools) {
       const budget = budgetFor(tools);
@@ -112,8 +117,12 @@ async function summarise(
   const answer = await requestSummary(context, plan, { budget, focus });
   if (signal.aborted) return { kind: "over", end: stopped("cancelled") };
   if (!answer.ok) {
+    if (await context.toFallback(answer.error)) {
+      return await summarise(context, plan, { budget, focus });
+    }
     tokens.add(undefined);
-    return { kind: "failed", reason: `Earlier messages could not be summarised: ${answer.error}` };
+    const { reason } = answer.error.fault;
+    return { kind: "failed", reason: `Earlier messages could not be summarised: ${reason}` };
   }
   tokens.add(answer.value.tokens);
   const text = boundSummary(answer.value.text, budget);
@@ -125,7 +134,7 @@ async function summarise(
     text,
     by: "model",
     from: conversation.records().indexOf(first),
-    ...defined({ model: context.fallbackName, tokens: storedTokens(answer.value.tokens) }),
+    ...defined({ model: context.models.fallbackName, tokens: storedTokens(answer.value.tokens) }),
   });
   return { kind: "stored" };
 }
@@ -152,7 +161,7 @@ async function requestSummary(
   context: SummaryContext,
   plan: SummaryPlan,
   { budget, focus }: { readonly budget: number; readonly focus: string | undefined },
-): Promise<Result<{ readonly text: string; readonly tokens: StepAnswer["tokens"] }, string>> {
+): Promise<Result<{ readonly text: string; readonly tokens: StepAnswer["tokens"] }, AskFault>> {
   const { conversation, sink, ports } = context;
   const text = printOlder(plan.older, {
     previous: conversation.summary()?.text,
@@ -161,6 +170,7 @@ async function requestSummary(
   });
   const answer = await askModel({
     ...context,
+    ...context.models.current,
     // The request is the whole history of this call.
     conversation: {
       messages: () => [{ role: "user", text }],
@@ -174,7 +184,7 @@ async function requestSummary(
     // The owner reads the finished summary, and not its stream.
     sink: { notice: sink.notice, text: () => Promise.resolve() },
   }, ports);
-  if (!answer.ok) return err(answer.error.fault.reason);
+  if (!answer.ok) return answer;
   const { parts, tokens } = answer.value;
   const texts = parts.flatMap((part) => part.type === "text" ? [part.text] : []);
   return ok({ text: texts.join("\n"), tokens });
