@@ -38,8 +38,10 @@ export async function runToEnd(child: StartedChild, bounds: RunBounds): Promise<
   let timedOut = false;
   let left = bounds.outputBytesMax ?? OUTPUT_BYTES_MAX;
   let truncated = false;
+  let isEnded = false;
 
   const end = () => {
+    isEnded = true;
     child.kill("SIGTERM");
     cancels.push(clock.after(KILL_AFTER_MS, () => child.kill("SIGKILL")));
   };
@@ -82,6 +84,8 @@ export async function runToEnd(child: StartedChild, bounds: RunBounds): Promise<
   } finally {
     bounds.signal?.removeEventListener("abort", end);
     for (const cancel of cancels) cancel();
+    // Others of the group may ignore SIGTERM, although its leader has ended.
+    if (isEnded) child.kill("SIGKILL");
   }
 }
 

@@ -77,6 +77,19 @@ Deno.test("run() ends the grandchildren of a program that exceeds its timeout", 
   assert.equal(isAlive(Number(stdout.trim())), false);
 });
 
+Deno.test("run() kills grandchildren that ignore SIGTERM, although the program ended", async () => {
+  const { signal, stdout } = await processes.run({
+    command: "/bin/sh",
+    args: ["-c", "(trap '' TERM; exec sleep 600) & echo $!; wait"],
+    env: { PATH },
+    timeoutMs: 300,
+  });
+  assert.equal(signal, "SIGTERM");
+  const grandchild = Number(stdout.trim());
+  // The kernel reports it dead shortly after the signal.
+  while (isAlive(grandchild)) await new Promise((resolve) => setTimeout(resolve));
+});
+
 Deno.test("run() kills a program that ignores SIGTERM", async () => {
   const { signal, timedOut } = await processes.run({
     command: "/bin/sh",
