@@ -28,6 +28,7 @@ export async function takeFirstLine(
   const splitter = new LineSplitter({ lineBytesMax: of.lineBytesMax });
   const stop = () => void reader.cancel().catch(() => {/* it has failed, which ends it too */});
   of.signal?.addEventListener("abort", stop, { once: true });
+  if (of.signal?.aborted) stop();
   try {
     for (;;) {
       const { value, done } = await reader.read();

@@ -45,6 +45,8 @@ Deno.test("takeFirstLine() returns nothing for a stream that ends, or is given u
   const taken = takeFirstLine(silent, { lineBytesMax: 8, signal: stop.signal });
   stop.abort();
   assert.equal(await taken, undefined);
+  const late = { lineBytesMax: 8, signal: stop.signal };
+  assert.equal(await takeFirstLine(new ReadableStream<Uint8Array>(), late), undefined);
 });
 
 Deno.test("takeFirstLine() refuses a long line and cancels the stream", async () => {
