@@ -12,8 +12,10 @@
 import { refusal } from "core/errors.ts";
 import { commitTree, NO_COMMIT, publish, refreshDefaultIndex } from "core/ledger/commit.ts";
 import { type Git, indexFile, type LedgerPorts } from "core/ledger/git.ts";
+import { parseHostShard } from "core/ledger/hosts.ts";
 import { parseShard } from "core/ledger/shard.ts";
 import { stagedPathOf, sweepFolders } from "core/ledger/stage.ts";
+import { parseHostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import { err, ok, type Result } from "core/result.ts";
 
@@ -108,11 +110,15 @@ async function commitHandEdits(
 async function isReadable(ports: LedgerPorts, paths: Paths, name: string): Promise<boolean> {
   const path = `${paths.repo}/${name}`;
   if (path === paths.secretsFile) return false;
-  if (!/^agents\.d\/[^/]+\.yaml$/.test(name)) return true;
+  const [, folder, stem = ""] = /^(agents|hosts)\.d\/([^/]+)\.yaml$/.exec(name) ?? [];
+  if (folder === undefined) return true;
   const kind = (await ports.files.stat(path))?.kind;
   if (kind !== undefined && kind !== "file") return false;
   const text = await ports.files.readText(path);
-  return text === undefined || parseShard(text, name).ok;
+  if (text === undefined) return true;
+  if (folder === "agents") return parseShard(text, name).ok;
+  const host = parseHostName(stem);
+  return host.ok && parseHostShard(text, host.value, { file: name, path }).ok;
 }
 
 /** Resets entries of fleetctl's index to their state in a commit. */

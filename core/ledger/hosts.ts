@@ -58,7 +58,10 @@ export function parseHostShard(
   if (yaml.value.value === null) return ok({ name: host, dialKeys: undefined });
   const read = createFieldReader(yaml.value);
   read.onlyKeys([], ["name", "dial_keys"]);
-  read.string(["name"], (name) => name === host ? undefined : `must be "${host}", as the file`);
+  read.string(
+    ["name"],
+    (name) => name === host ? undefined : `must be "${host}", like the file name`,
+  );
   const keys = read.strings(
     ["dial_keys"],
     (key) => isDialKey(key) ? undefined : "must be 43 characters of base64url",

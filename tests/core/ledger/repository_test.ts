@@ -209,6 +209,19 @@ repoTest(
   },
 );
 
+repoTest("commitChange() does not record an unreadable file of a host", async (bench) => {
+  const { host, paths, git } = bench;
+  assert((await addAgent(host, paths, { record: ADA, ...ROOT })).ok);
+  const path = `${paths.hostsDir}/boreas.yaml`;
+  await Deno.mkdir(paths.hostsDir, { recursive: true });
+  await Deno.writeTextFile(path, "dial_keys: [");
+  const bob = { ...ADA, name: "bob" as AgentName, userEmail: "bob@example.org" as Email };
+  const added = await addAgent(host, paths, { record: bob, ...ROOT });
+  assert.equal(added.ok && added.value.hasRecovered, false);
+  assert.equal(await git("ls-tree", "--name-only", "HEAD", "hosts.d/"), "");
+  assert.equal(await Deno.readTextFile(path), "dial_keys: [", "the edit is kept");
+});
+
 repoTest(
   "commitChange() succeeds when another git moves HEAD to the pending commit first",
   async (bench) => {
