@@ -7,8 +7,9 @@
  */
 
 import { type Refusal, refusal } from "core/errors.ts";
+import { printShell } from "core/text/quote.ts";
 import { type Caller, callerText } from "core/verbs/caller.ts";
-import type { Invocation } from "core/verbs/invocation.ts";
+import { type Invocation, wordsOf } from "core/verbs/invocation.ts";
 import type { Addressed, Target } from "core/verbs/target.ts";
 import { type Verb, verbName, type VerbScope } from "core/verbs/verb.ts";
 
@@ -95,7 +96,7 @@ const LADDER: readonly {
     question: "does it need root for any other target?",
     holds: ({ needs }) => needs === "self_or_root",
     decide: ({ caller, invocation, target }) =>
-      deny("cross-agent call by no root", crossAgent(caller, invocation, target)),
+      deny("cross-agent call without root", crossAgent(caller, invocation, target)),
   },
   {
     question: "is the caller an admin agent?",
@@ -207,11 +208,12 @@ function targetText(target: Target): string {
  */
 function typedWords(invocation: Invocation, target?: string): string {
   const { verb, args, options } = invocation;
-  const words = verb.args.flatMap((row) => {
-    const value = row.name === verb.target?.name ? target ?? args[row.name] : args[row.name];
-    return value === undefined ? [] : [value];
-  });
+  const isArgument = verb.args.some(({ name }) => name === verb.target?.name);
+  const named = isArgument && verb.target !== undefined && target !== undefined
+    ? { ...args, [verb.target.name]: target }
+    : args;
+  const words = wordsOf({ ...invocation, args: named });
   const isOption = verb.target?.from === "option" && options[verb.target.name] !== undefined;
   const tail = isOption && target !== undefined ? [`--${verb.target?.name}`, target] : [];
-  return [...verb.path, ...words, ...tail].join(" ");
+  return printShell([...verb.path, ...words, ...tail]);
 }

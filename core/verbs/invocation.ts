@@ -319,7 +319,7 @@ export function printInvocation(invocation: Invocation): readonly string[] {
 }
 
 /** Returns the values of the arguments, with `-` for a secret one. */
-function wordsOf({ verb, args, rest }: Invocation): readonly string[] {
+export function wordsOf({ verb, args, rest }: Invocation): readonly string[] {
   return verb.args.flatMap((row) => {
     const word = args[row.name];
     if (row.rest) return rest;

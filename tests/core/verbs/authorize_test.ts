@@ -54,6 +54,15 @@ const DENIALS: readonly {
   },
   {
     caller: AGENT,
+    argv: ["turn", "bea", "what's new?"],
+    code: "self-target-only",
+    message:
+      'Cannot run "turn" for agent "bea" as agent "ada": the target must be the caller, or the ' +
+      "caller an admin",
+    hints: ["fleetctl turn self -"],
+  },
+  {
+    caller: AGENT,
     argv: ["mcp", "add", "git", "bea"],
     code: "self-target-only",
     message:
