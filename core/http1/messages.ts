@@ -146,7 +146,7 @@ function framingOf(head: {
   readonly length: string | undefined;
 }): Result<Framing, string> {
   const { status, method, codings, length } = head;
-  if (status === 101) return err("it changes the protocol without a request to");
+  if (status === 101) return err("it switches protocols, which was not requested");
   if (codings !== undefined && length !== undefined) return err("it is framed in two ways");
   if (method === "HEAD" || status < 200 || status === 204 || status === 304) {
     return ok({ kind: "none" });

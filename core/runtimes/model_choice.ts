@@ -187,7 +187,7 @@ export function decideModel(
   else if (!isModelId(model)) faults.push(`model: ${MODEL_ID}`);
   const { effort, fallback } = choice;
   if (fallback !== undefined && !isModelId(fallback)) faults.push(`fallback: ${MODEL_ID}`);
-  if (fallback === model) faults.push("fallback: must be another model than the first");
+  if (fallback === model) faults.push("fallback: is the model itself, must be another one");
   const baseUrl = addressOf(choice, faults);
   const given = choice.key?.trim() ?? "";
   if (given.length > MODEL_CHOICE_LIMITS.keyMax || /[^\x21-\x7e]/.test(given)) {

@@ -88,9 +88,13 @@ export function parseActivity(text: string): Result<Activity> {
 }
 
 function malformed(why: string) {
-  return refusal("activity-malformed", `Cannot accept the activity: ${why}, must be an activity`, {
-    kind: "usage",
-  });
+  return refusal(
+    "activity-malformed",
+    `Cannot accept the activity: ${why}, must be an activity of the Bot Framework`,
+    {
+      kind: "usage",
+    },
+  );
 }
 
 /** Tells whether brackets outside strings nest deeper than the limit. */

@@ -82,7 +82,7 @@ export const MCP_VERBS: readonly Verb[] = [
     target: { from: "argument", name: "agent", absent: "caller" },
     runs: "root_for_peer",
     mutates: false,
-    summary: "Call a read-only tool; an admin may name another agent",
+    summary: "Call a tool; an admin may call a read-only one of another agent",
     example: `fleetctl mcp read git git_log ada --args '{"path":"/srv/site"}'`,
   },
   {

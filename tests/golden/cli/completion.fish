@@ -90,7 +90,7 @@ complete -c fleetctl -n '__fleetctl_at mcp' -a 'add' -d 'Wire a catalogued MCP t
 complete -c fleetctl -n '__fleetctl_at mcp' -a 'call' -d 'Call a tool of a wired MCP'
 complete -c fleetctl -n '__fleetctl_at mcp' -a 'catalog' -d 'Verbs of mcp catalog'
 complete -c fleetctl -n '__fleetctl_at mcp' -a 'doctor' -d 'Check each step from catalog to tools and suggest commands'
-complete -c fleetctl -n '__fleetctl_at mcp' -a 'read' -d 'Call a read-only tool; an admin may name another agent'
+complete -c fleetctl -n '__fleetctl_at mcp' -a 'read' -d 'Call a tool; an admin may call a read-only one of another agent'
 complete -c fleetctl -n '__fleetctl_at mcp' -a 'remove' -d 'Remove an MCP from an agent'
 complete -c fleetctl -n '__fleetctl_at mcp' -a 'wired' -d 'List the MCPs of an agent and whether each is live'
 complete -c fleetctl -n '__fleetctl_at mcp catalog' -a 'add' -d 'Pin a new MCP, test it, propose its permissions and the tools that need approval'

@@ -147,7 +147,7 @@ export const KNOWN_ANSWERS: readonly Known[] = [
     why: "The client requested none. Where the proxy does, other code reads the answer.",
     section: "RFC 9110, 7.8",
     example: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
-    isIt: refuses(/^it changes the protocol/, (text) => statusOf(text) === 101),
+    isIt: refuses(/^it switches protocols/, (text) => statusOf(text) === 101),
   },
   {
     name: "an interim answer without a final answer",
