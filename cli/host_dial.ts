@@ -9,7 +9,8 @@
 import { generateDialKey, parseDialKey } from "core/dial/proof.ts";
 import type { LedgerAuthor } from "core/ledger/agents.ts";
 import type { LedgerPorts } from "core/ledger/git.ts";
-import { changeHostKeys, parseHostShard } from "core/ledger/hosts.ts";
+import { parseHostShard } from "core/ledger/host_shard.ts";
+import { changeHostKeys } from "core/ledger/hosts.ts";
 import type { HostName } from "core/names.ts";
 import type { Paths } from "core/paths.ts";
 import type { Files } from "core/ports/files.ts";

@@ -6,7 +6,8 @@
  */
 
 import type { LedgerPorts } from "core/ledger/git.ts";
-import { type HostLedger, type HostRecord, parseHostShard } from "core/ledger/hosts.ts";
+import { type HostRecord, parseHostShard } from "core/ledger/host_shard.ts";
+import type { HostLedger } from "core/ledger/hosts.ts";
 import { lastGood } from "core/ledger/last_good.ts";
 import { fallbackFault } from "core/ledger/ledger.ts";
 import type { HostName } from "core/names.ts";

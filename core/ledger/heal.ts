@@ -12,7 +12,7 @@
 import { refusal } from "core/errors.ts";
 import { commitTree, NO_COMMIT, publish, refreshDefaultIndex } from "core/ledger/commit.ts";
 import { type Git, indexFile, type LedgerPorts } from "core/ledger/git.ts";
-import { parseHostShard } from "core/ledger/hosts.ts";
+import { parseHostShard } from "core/ledger/host_shard.ts";
 import { parseShard } from "core/ledger/shard.ts";
 import { stagedPathOf, sweepFolders } from "core/ledger/stage.ts";
 import { parseHostName } from "core/names.ts";

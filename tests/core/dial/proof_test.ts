@@ -12,6 +12,11 @@ import {
 
 const of = { nonce: "n1", agent: "ada", userEmail: "a@b.c", host: "atlas", gateway: "castor:8735" };
 
+Deno.test("generateDialKey() makes no key that looks like an option", async () => {
+  const keys = await Promise.all(Array.from({ length: 600 }, () => generateDialKey()));
+  assert.deepEqual(keys.filter(({ key }) => key.publicKey.startsWith("-")), []);
+});
+
 Deno.test("verifyProof() accepts the key's own signature of exactly this text", async () => {
   const { key } = await generateDialKey();
   const proof = await signProof(key, dialProofText(of));

@@ -5,7 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { parseHostShard, readHosts } from "core/ledger/hosts.ts";
+import { parseHostShard } from "core/ledger/host_shard.ts";
+import { readHosts } from "core/ledger/hosts.ts";
 import type { HostName } from "core/names.ts";
 import { pathsUnder } from "core/paths.ts";
 import { memoryHost } from "tests/fakes/host.ts";

@@ -8,7 +8,8 @@
 import { readHostDialKey } from "cli/host_dial.ts";
 import type { VerbContext } from "cli/context.ts";
 import type { Cell, VerbReport } from "cli/output.ts";
-import { type HostRecord, readHosts } from "core/ledger/hosts.ts";
+import type { HostRecord } from "core/ledger/host_shard.ts";
+import { readHosts } from "core/ledger/hosts.ts";
 import { ok, type Result } from "core/result.ts";
 
 /** The verb has no options. */
