@@ -8,7 +8,7 @@
 
 import assert from "node:assert/strict";
 import { untilCount, untilText, untilTexts } from "tests/support/page_waits.ts";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { findings } from "tests/support/axe.ts";
 import { PHONE } from "tests/support/browser.ts";
 import { SCENE_NOW } from "tests/support/page_scene.ts";
@@ -155,10 +155,30 @@ const SPEND_MORE = {
   },
 };
 
+/** Fills more than the height that the cards have on a phone. */
+const LONG_ARGUMENTS = Object.fromEntries(
+  Array.from({ length: 40 }, (_, line) => [`line_${line}`, "text"]),
+);
+const TARGET_PX = 44;
+
+/** The card needs no scrolling, and a finger hits its buttons. */
+async function isInReach(page: Page, spending: Locator): Promise<void> {
+  const view = await page.locator(".approvals").boundingBox();
+  assert.ok(view);
+  for (const name of ["Do not allow", "Allow 2 USD more"]) {
+    const box = await spending.getByRole("button", { name, exact: true }).boundingBox();
+    assert.ok(box);
+    assert.ok(box.height >= TARGET_PX, `${name} is ${box.height} px high`);
+    const isVisible: boolean = box.y >= view.y && box.y + box.height <= view.y + view.height;
+    assert.ok(isVisible, `${name} is out of view`);
+  }
+}
+
 for (const viewport of SIZES) {
+  const isTouch = viewport.width < 1000;
   story(`an agent at its ceiling has its own card, ${viewport.width} px wide`, async (of) => {
     const { page } = of;
-    await asks(of, "a1");
+    await asks(of, "a1", { arguments: LONG_ARGUMENTS });
     await asks(of, "s1", SPEND_MORE);
     const spending = page.getByRole("region", {
       name: "The daily ceiling of 5 USD is reached",
@@ -172,6 +192,7 @@ for (const viewport of SIZES) {
       ]
     ) await spending.filter({ hasText: text }).waitFor();
     await page.getByRole("heading", { name: "A call needs your approval", exact: true }).waitFor();
+    if (isTouch) await isInReach(page, spending);
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       assert.deepEqual(await findings(page), []);
@@ -183,7 +204,7 @@ for (const viewport of SIZES) {
     assert.deepEqual([frame.approval_id, frame.decision], ["s1", "approved"]);
     await spending.waitFor({ state: "detached" });
     await untilCount(card(page), 1);
-  }, { viewport });
+  }, { viewport, hasTouch: isTouch, isMobile: isTouch });
 }
 
 story("a call that only resembles the card of a ceiling shows its arguments", async (of) => {

@@ -64,7 +64,8 @@ function parseApproval(value: unknown): ApprovalItem | undefined {
 
 /**
  * Groups the calls of each turn into one card, in the order of their first call. An agent at a
- * spend ceiling has a separate card.
+ * spend ceiling has a separate card. It comes first, so that long arguments of calls do not push it
+ * out of the view of a phone.
  */
 export function groupApprovals(items: readonly ApprovalItem[]): readonly ApprovalGroup[] {
   const groups = new Map<string, ApprovalItem[]>();
@@ -72,7 +73,9 @@ export function groupApprovals(items: readonly ApprovalItem[]): readonly Approva
     const key = item.turnId === "" || item.spending !== undefined ? item.id : item.turnId;
     groups.set(key, [...groups.get(key) ?? [], item]);
   }
-  return [...groups].map(([key, own]) => ({ key, items: own }));
+  const cards = [...groups].map(([key, own]) => ({ key, items: own }));
+  const isSpending = ({ items: [first] }: ApprovalGroup) => first?.spending !== undefined;
+  return [...cards.filter(isSpending), ...cards.filter((card) => !isSpending(card))];
 }
 
 /**
