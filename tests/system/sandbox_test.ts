@@ -97,6 +97,19 @@ const ATTACKS: readonly (readonly [string, string, RegExp])[] = [
   ["make a namespace", "unshare -U true", /unshare/],
   ["reach loopback", "exec 3<>/dev/tcp/127.0.0.1/8731", /connect|refused|unreachable/i],
   ["find an address", "cat /proc/net/fib_trie; ip -o addr", /lo/],
+  ["resolve a name", "getent hosts example.org || echo unresolved", /unresolved/],
+  ["find an abstract socket", "cat /proc/net/unix | wc -l", /^1$/m],
+  ["reach D-Bus", "busctl --system list; busctl --user list", /No such file|not found|connect/i],
+  ["read kernel messages", "dmesg; cat /dev/kmsg", /denied|permitted|No such file/],
+  ["find a device", "ls /dev/sd* /dev/vd* /dev/mem /dev/fuse", /cannot access/],
+  [
+    "gain a right",
+    "grep -E 'NoNewPrivs|CapEff|CapBnd' /proc/self/status",
+    /CapEff:\s0{16}\nCapBnd:\s0{16}\nNoNewPrivs:\s1$/m,
+  ],
+  ["attach to the process above", "cat /proc/1/maps | grep -c deno; ls /proc/1/root/home", /^0$/m],
+  ["change the host's settings", "echo 1 > /proc/sys/vm/drop_caches", /Read-only|denied/],
+  ["signal every process", "kill -0 -1; echo signalled", /signalled/],
 ];
 
 /** Ordinary work inside. */
