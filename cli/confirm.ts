@@ -1,5 +1,6 @@
 /**
- * Asks for confirmation before a verb deletes something permanently. The prompt runs in the user's
+ * Asks for confirmation before a verb deletes something permanently, or gives far-reaching rights.
+ * The prompt runs in the user's
  * own process: the program that runs the verb as root has no terminal and gets `--yes` instead.
  *
  * @module
@@ -18,17 +19,14 @@ export async function confirm(
   invocation: Invocation,
   deps: Pick<CliDeps, "promptLine">,
 ): Promise<Result<Invocation>> {
-  const { verb, args, switches } = invocation;
-  const { confirms } = verb;
-  // A dry run deletes nothing.
+  const { verb, switches } = invocation;
+  // A dry run changes nothing.
   const isSettled = switches.has("yes") || switches.has("dry-run");
-  if (confirms === undefined || isSettled) return ok(invocation);
-  if (confirms !== true && !switches.has(confirms.withSwitch)) return ok(invocation);
-  const name = confirms === true ? args[verb.target?.name ?? ""] ?? "" : confirms.word;
+  const asked = isSettled ? undefined : confirmationOf(invocation);
+  if (asked === undefined) return ok(invocation);
+  const { name, means } = asked;
   const command = `fleetctl ${printTyped(invocation)}`;
-  const answer = await deps.promptLine(
-    `"${command}" cannot be undone. Type "${name}" to continue: `,
-  );
+  const answer = await deps.promptLine(`"${command}" ${means}. Type "${name}" to continue: `);
   if (answer?.trim() === name) {
     return ok({ ...invocation, switches: new Set([...switches, "yes"]) });
   }
@@ -41,4 +39,19 @@ export async function confirm(
       : `Cannot run "${verbName(verb)}": what was typed is not "${name}"`,
     { kind: "usage", hints: [`fleetctl ${printTyped(invocation)} --yes`] },
   ));
+}
+
+/** Returns the name to type and what the command does; undefined when none is required. */
+function confirmationOf(
+  { verb, args, options, switches }: Invocation,
+): { readonly name: string; readonly means: string } | undefined {
+  const { confirms } = verb;
+  const isFinal = "cannot be undone";
+  if (confirms === undefined) return undefined;
+  if (confirms === true) return { name: args[verb.target?.name ?? ""] ?? "", means: isFinal };
+  if ("withSwitch" in confirms) {
+    return switches.has(confirms.withSwitch) ? { name: confirms.word, means: isFinal } : undefined;
+  }
+  const { withOption, is, argument, means } = confirms;
+  return options[withOption] === is ? { name: args[argument] ?? "", means } : undefined;
 }

@@ -107,14 +107,22 @@ export interface Verb {
   readonly hasInput?: true;
   readonly summary: string;
   /**
-   * Deletes data permanently. On a terminal the user must type the name of the target; elsewhere
-   * the switch `--yes` is required.
+   * Deletes data permanently, or gives far-reaching rights. On a terminal the user must type the
+   * name of the target; elsewhere the switch `--yes` is required.
    */
   readonly confirms?: true | {
     /** Confirmation is only required with this switch; without it, no data is lost. */
     readonly withSwitch: string;
     /** The word to type when the verb has no target. */
     readonly word: string;
+  } | {
+    /** Confirmation is only required when this option has this value. */
+    readonly withOption: string;
+    readonly is: string;
+    /** The argument whose value must be typed. */
+    readonly argument: string;
+    /** What the change means, after the command. */
+    readonly means: string;
   };
   /** One command line that can be pasted. */
   readonly example: string;

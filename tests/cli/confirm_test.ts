@@ -39,6 +39,26 @@ Deno.test("confirm() asks only for a switch that deletes something", async () =>
   assert.ok(done.ok && done.value.switches.has("yes"));
 });
 
+Deno.test("confirm() asks before an agent gets the rights of an admin", async () => {
+  const verb = verbNamed("agents set");
+  assert.ok(verb !== undefined);
+  const words = { args: { name: "ada" }, rest: [], json: false, as: undefined };
+  const setting = (options: Readonly<Record<string, string>>): Invocation => ({
+    verb,
+    ...words,
+    options,
+    switches: new Set(),
+  });
+  for (const options of [{ model: "m" }, { admin: "no" }]) {
+    const { asked, done } = await ask(setting(options), undefined);
+    assert.deepEqual([asked, done.ok], [[], true]);
+  }
+  const { asked, done } = await ask(setting({ admin: "yes" }), "ada");
+  assert.match(asked[0] ?? "", /^"fleetctl agents set ada --admin yes" gives this agent, and /);
+  assert.ok(done.ok && done.value.switches.has("yes"));
+  assert.ok(!(await ask(setting({ admin: "yes" }), "bea")).done.ok);
+});
+
 Deno.test("confirm() accepts no other word, and needs --yes without a terminal", async () => {
   for (const answer of ["", "yes", "webview-gateway", undefined]) {
     const { done } = await ask(removal("delete-state"), answer);

@@ -39,9 +39,12 @@ export interface Options {
   readonly isAtOnce: boolean;
 }
 
+/** Fields that take effect in running programs, besides limits. */
+const AT_ONCE: readonly string[] = ["ceiling", "admin"];
+
 /** Parses the arguments. Reports every fault at once. An empty value removes an optional field. */
 export function parseOptions(invocation: Invocation): Result<Options> {
-  const { args, options } = invocation;
+  const { args, options, switches } = invocation;
   const faults: string[] = [];
   const changed: string[] = [];
   const name = parseAgentName(args.name ?? "");
@@ -51,6 +54,9 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   const texts = readTextOptions(options);
   changed.push(...texts.keys);
   faults.push(...texts.faults);
+  const { admin } = options;
+  if (admin === "yes" && !switches.has("yes")) return err(notConfirmed());
+  if (admin !== undefined) changed.push("admin");
   const limits = readLimitOptions(options);
   changed.push(...limits.keys);
   faults.push(...limits.faults);
@@ -63,11 +69,11 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   return ok({
     name: name.value,
     changed,
-    isAtOnce: changed.every((key) => key === "ceiling" || limits.keys.includes(key)),
+    isAtOnce: changed.every((key) => AT_ONCE.includes(key) || limits.keys.includes(key)),
     edit: {
       ...Object.fromEntries(texts.emptied.map((field) => [field, undefined])),
       ...texts.fields,
-      ...defined({ channel }),
+      ...defined({ channel, isAdmin: admin === undefined ? undefined : admin === "yes" }),
       ...(limits.keys.length === 0 ? {} : { limits: limits.edit }),
     },
   });
@@ -92,6 +98,8 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
         if (!asks.ok) return asks;
         const spends = checkCeiling(context, record, edit);
         if (!spends.ok) return spends;
+        const rights = checkAdmin(context, record, edit);
+        if (!rights.ok) return rights;
         const fault = limitsFault(withEdit(record.limits, edit.limits ?? {}) ?? {});
         if (fault !== undefined) return err(badOptions([fault]));
         if (edit.runtime === undefined && edit.provider === undefined) return ok(edit);
@@ -130,7 +138,7 @@ export async function run(context: VerbContext, options: Options): Promise<Resul
 function changedText({ name, changed, isAtOnce }: Options, areEnforced: boolean): string {
   const text = `agent "${name}" has a new ${changed.join(", ")}`;
   if (!isAtOnce) return `${text}; takes effect after: fleetctl agents restart ${name}`;
-  const hasLimits = changed.some((key) => key !== "ceiling");
+  const hasLimits = changed.some((key) => !AT_ONCE.includes(key));
   return areEnforced || !hasLimits
     ? `${text}, from now on`
     : `${text}; enforced under systemd only`;
@@ -183,6 +191,28 @@ function checkAsk(
       "admin agent or an operator",
     { kind: "denied" },
   ));
+}
+
+/** Only root decides who is an admin: an admin agent must not spread its rights. */
+function checkAdmin(
+  { caller }: VerbContext,
+  { name, isAdmin }: AgentRecord,
+  edit: ShardEdit,
+): Result<void> {
+  const isSame = !Object.hasOwn(edit, "isAdmin") || edit.isAdmin === isAdmin;
+  if (isSame || callerAgent(caller) === undefined) return ok(undefined);
+  return err(refusal(
+    "admin-root-only",
+    `Cannot set admin of agent "${name}": the caller is an agent, must be root`,
+    { kind: "denied" },
+  ));
+}
+
+function notConfirmed() {
+  return refusal("not-confirmed", 'Cannot run "agents set": must be confirmed with --yes', {
+    kind: "usage",
+    hints: ["fleetctl agents set --help"],
+  });
 }
 
 /** An admin agent may not change its own ceiling. */

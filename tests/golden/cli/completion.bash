@@ -18,7 +18,7 @@ _fleetctl_at() {
     "agents model show") next=""; options="--json --as --help" ;;
     "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
-    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --ask-time --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --json --as --help" ;;
+    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --ask-time --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --admin --yes --json --as --help" ;;
     "agents show") next=""; options="--json --as --help" ;;
     "agents start") next=""; options="--json --as --help" ;;
     "agents stop") next=""; options="--json --as --help" ;;
@@ -143,6 +143,7 @@ _fleetctl() {
     --effort) words="low medium high" ;;
     --home) words="keep archive" ;;
     --secrets) words="remove keep" ;;
+    --admin) words="yes no" ;;
     --engine) words="deno node" ;;
     --by) words="agent model day" ;;
     --trust) words="assertion header" ;;

@@ -201,6 +201,8 @@ complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_sub
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l cpu-weight -x -d 'Share of the processor, 1 to 10000 (default 100); empty for the host\'s default'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l io-weight -x -d 'Share of the disk, 1 to 10000 (default 100); empty for the host\'s default'
 complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l run-on -x -d 'This host, for an agent without one; move a pinned agent by an edit'
+complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l admin -x -a 'yes no' -d 'Give it the rights of an operator, or take them away; only root may'
+complete -c fleetctl -n '__fish_seen_subcommand_from agents; and __fish_seen_subcommand_from set' -l yes -d 'Skip the confirmation of --admin yes'
 complete -c fleetctl -n '__fish_seen_subcommand_from apply' -l dry-run -d 'Print the diff of units, client config and env, never the value of a key'
 complete -c fleetctl -n '__fish_seen_subcommand_from apply' -l now -d 'Replace agents by a new version at once, also during a turn'
 complete -c fleetctl -n '__fish_seen_subcommand_from apply' -l steps -d 'Print each long step on stderr as it begins, also with --json'

@@ -19,7 +19,7 @@ _fleetctl_at() {
     "agents model show") next=""; options="--json --as --help" ;;
     "agents remove") next=""; options="--yes --home --secrets --json --as --help" ;;
     "agents restart") next=""; options="--json --as --help" ;;
-    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --ask-time --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --json --as --help" ;;
+    "agents set") next=""; options="--channel --user-email --owner-aad --owner-email --runtime --provider --model --workspace --ask --ask-time --worktrees --setup --ceiling --sandbox --sandbox-network --persona --memory-max --memory-high --tasks-max --cpu-weight --io-weight --run-on --admin --yes --json --as --help" ;;
     "agents show") next=""; options="--json --as --help" ;;
     "agents start") next=""; options="--json --as --help" ;;
     "agents stop") next=""; options="--json --as --help" ;;
@@ -143,6 +143,7 @@ _fleetctl() {
     --effort) words_here="low medium high" ;;
     --home) words_here="keep archive" ;;
     --secrets) words_here="remove keep" ;;
+    --admin) words_here="yes no" ;;
     --engine) words_here="deno node" ;;
     --by) words_here="agent model day" ;;
     --trust) words_here="assertion header" ;;

@@ -79,6 +79,15 @@ const AGENTS: readonly Effect[] = [
   { line: "agents set eve --owner-email o@example.org", seen: [EVE, /owner_email: o@example/] },
   { line: "agents set eve --ceiling day=200k-tokens", seen: [EVE, /ceiling/] },
   {
+    line: "agents set eve --admin yes --yes",
+    says: /from now on/,
+    seen: ["runuser -u eve -- fleetctl agents list", /^ada [^]*^eve \(admin\)/m],
+  },
+  {
+    line: "agents set eve --admin no",
+    seen: ["runuser -u eve -- fleetctl agents set eve --owner-email x@y.org; echo $?", /^4$/m],
+  },
+  {
     line: "agents model set eve --provider openai-compatible --model large-9 --no-key --no-check " +
       "--base-url http://127.0.0.1:9/v1",
     seen: [`${EVE_ENV} ${DIAL_UNIT}`, /large-9/],
