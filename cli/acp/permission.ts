@@ -38,7 +38,7 @@ const OPTIONS = [
 ] as const;
 const DECISIONS: Readonly<Record<string, Decision>> = { approve: "approved", deny: "denied" };
 
-/** Reads the payload of `approval_asked`; undefined when it cannot be shown whole. */
+/** Reads the payload of `approval_asked`; undefined when it is malformed. */
 export function readAsked(payload: Readonly<Record<string, unknown>>): AskedCall | undefined {
   const asked = EVENT_PAYLOADS.approval_asked.safeParse(payload);
   if (!asked.success) return undefined;

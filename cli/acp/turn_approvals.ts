@@ -60,7 +60,7 @@ export class TurnApprovals {
     this.#pending = new PendingRequests(deps);
   }
 
-  /** Takes an event; never waits for a person. */
+  /** Handles an event of the turn; never waits for a person. */
   take(update: TurnUpdate): void {
     if (update.type !== "turn_event") return;
     const { kind, payload } = update;
