@@ -4,8 +4,8 @@
  * read.
  *
  * The home is measured before anything is removed. The archive cannot grow beyond a share of the
- * space that was free at that time. An interrupted archive keeps the agent's name, so the next run
- * replaces it.
+ * space that was free at that time. A partial archive is named for its agent, without a time, so the
+ * next run replaces it.
  *
  * @module
  */
@@ -34,7 +34,7 @@ const ARCHIVE = `set -eu; umask 077; ulimit -f "$4"
 nice tar --create --gzip --sparse --one-file-system --file "$5" --directory "$2" -- "$3"
 sync -- "$5"; mv -fT -- "$5" "$1"`;
 
-/** Refuses a home that is too large to archive; nothing is written. */
+/** Refuses a home that is too large to archive or cannot be measured. Writes nothing. */
 export async function checkArchive(context: VerbContext, agent: AgentName): Promise<Result<void>> {
   const { ports, paths } = context;
   if (await ports.files.stat(paths.home(agent)) === undefined) return ok(undefined);

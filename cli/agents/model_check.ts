@@ -1,6 +1,7 @@
 /**
- * Tries an endpoint before its key is stored. The first request is free: the endpoint's list of
- * models. An endpoint without a list gets a request for as few tokens as its API allows.
+ * Tries an endpoint before its key is stored. The first request is free: it reads the model at a
+ * provider, or the list of models at any other endpoint. An endpoint without such a list gets a
+ * request for as few tokens as its API allows.
  *
  * Building and judging requests is pure; `checkModel` sends them. Only model names from the answer
  * are repeated, and redirects are not followed, so a check reveals nothing about other services of
@@ -187,7 +188,7 @@ export async function checkModel(
   return one === undefined ? err(unreachable(of)) : judgeStatus(of, one.status);
 }
 
-/** Sends one request. Returns undefined when there is no answer in time. */
+/** Sends one request. Returns undefined when it fails or gets no answer in time. */
 export async function askEndpoint(
   ports: { readonly http: HttpClient; readonly clock: Pick<Clock, "after"> },
   request: CheckRequest,

@@ -1,5 +1,5 @@
 /**
- * Problems with the sandbox of an agent's commands: the record asks for one that is not in force.
+ * Problems with the sandbox of an agent's commands: the record requires one that is not in force.
  * Pure, except that `sandboxWarnings` looks for bubblewrap on this host.
  *
  * @module
@@ -16,7 +16,7 @@ import type { Facts } from "units/reconcile/facts.ts";
 
 type Confined = Pick<AgentRecord, "name" | "runtime" | "sandbox">;
 
-/** Returns what keeps the sandbox of a running agent from being in force. */
+/** Returns why the sandbox that an agent's record requires is not in force. */
 export function sandboxProblems(
   agent: Confined,
   state: HostState,
