@@ -43,7 +43,7 @@ export function answererOf(
     fillForm(question, {
       head: `MCP "${mcp}" asks: ${question.message}`.trimEnd(),
       given,
-      // Whether an address was opened, only a person can say.
+      // Only a person can agree, or say whether an address was opened.
       prompt: terminal.live || question.fields.length === 0 ? promptLine : undefined,
     });
 }

@@ -198,9 +198,9 @@ export async function compare(
 }
 
 /**
- * Returns tools that were accepted from a running server and that the try does not list, because it
- * has no real keys. They stay accepted by their hash. If a running server lists one differently, it
- * is held.
+ * Returns tools that were accepted from a running server and that the trial run does not list,
+ * because it has no real keys. They stay accepted by their hash. If a running server lists one
+ * differently, that tool is held.
  */
 function keptTools(
   before: Baseline | undefined,

@@ -42,7 +42,7 @@ export interface Tried {
   readonly fault?: Refusal;
 }
 
-/** Number of starts with added harmless permissions until the server must run. */
+/** Maximum number of further starts, each with more of the harmless permissions it requested. */
 const ROUNDS_MAX = 12;
 const NOBODY = 65534;
 const SYSTEM_BUS = "/run/dbus/system_bus_socket";
@@ -109,7 +109,7 @@ async function sweepTries(context: VerbContext): Promise<void> {
   }
 }
 
-/** Ends every server that is being tried out, then deletes its files. */
+/** Ends every server that is being tried out, then deletes the folder of one try. */
 async function endTry(context: VerbContext, folder: string): Promise<void> {
   await endServers(context);
   await context.ports.files.remove(folder, { recursive: true });
@@ -259,7 +259,7 @@ function serverEnv(
 
 /** How a server that is tried out is isolated. */
 export type Confinement =
-  /** Deno only: the caller has no more rights than the later server. */
+  /** Only the server's own sandbox: the caller has no more rights than the later server. */
   | { readonly kind: "none"; readonly words: readonly [] }
   /** Words before the server's command that remove its rights and its network. */
   | { readonly kind: "namespaces"; readonly words: readonly string[] }
