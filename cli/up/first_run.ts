@@ -30,7 +30,7 @@ export interface UpPorts {
   readonly cockpit: number;
   readonly dial: number;
   readonly login: number;
-  /** Absent when team chat was not requested. */
+  /** Absent when this root does not run team chat. */
   readonly teamchat?: number;
 }
 

@@ -38,7 +38,7 @@ export function stepLine(step: StepProgress, tookMs: number): string | undefined
   return partLine(step.subject, "installed", `${(tookMs / 1000).toFixed(1)} s`);
 }
 
-/** Returns the lines, for each start, about protections that need systemd and Unix users. */
+/** Returns the lines about missing protections, which need systemd and Unix users. */
 export function relaxedLines(keys: readonly string[]): readonly string[] {
   if (keys.length === 0) return [];
   const rest = keys.length - KEYS_SHOWN;

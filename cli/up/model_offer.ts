@@ -1,7 +1,7 @@
 /**
- * Offers a model that `up` finds. With a terminal it asks; without one it prints a line with the
- * sources found and the option that uses them. It uses a source only after consent, by an answer or
- * by `--model-from`. An agent that already has a model is left unchanged.
+ * Offers a model that `up` finds. With a terminal it asks; without one it prints a line for each
+ * source with the option that uses it. It uses a source only after consent, by an answer or by
+ * `--model-from`. Without `--model-from`, an agent that already has a model is left unchanged.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export interface OfferOptions {
   readonly agent: AgentName;
 }
 
-/** Most sources that one line lists. */
+/** Maximum number of sources that are printed, one line each. */
 const NAMED_MAX = 3;
 
 /**

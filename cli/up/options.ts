@@ -37,7 +37,7 @@ export interface UpArguments {
 
 /** Parsed options. The root is in the context, because every verb finds it in the same way. */
 export interface UpOptions {
-  /** Address for the dial-in listener (the cockpit always binds 127.0.0.1). */
+  /** Address of the dial and login listeners. The cockpit always binds 127.0.0.1. */
   readonly listen: string;
   /** 0 picks free ports. */
   readonly portBase: number;
@@ -47,7 +47,7 @@ export interface UpOptions {
   readonly agent: AgentName;
   /** Source of the model: a provider whose key is in the environment, an address, or `none`. */
   readonly modelFrom: string | undefined;
-  /** Model id; when absent, the first one that the endpoint lists. */
+  /** Model id; when absent, `firstModel` chooses one. */
   readonly model: string | undefined;
   /** Also runs the team-chat gateway. */
   readonly isTeamchatHere: boolean;
