@@ -86,7 +86,7 @@ export function parseOptions(invocation: Invocation): Result<Options> {
   });
 }
 
-/** Checks the record, creates the Unix user, reconciles with the new agent, and records it. */
+/** Checks the record, writes it to the ledger, creates the Unix user, and reconciles. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const inputs = hostInputs(context);
   const record = recordOf(context, options);
