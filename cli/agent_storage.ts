@@ -32,7 +32,7 @@ export function readStorage(given: unknown): AgentStorage | undefined {
   return { bytes, bytesMax, oldest: typeof oldest === "number" ? oldest : undefined };
 }
 
-/** Reports that a share is full or nearly full, with the verb that deletes its older half. */
+/** Reports that a share is full or nearly full. For an operator, suggests a `gc` that frees space. */
 export function storageProblem(
   { caller, paths, ports }: VerbContext,
   { agent, storage }: { readonly agent: string; readonly storage: AgentStorage },

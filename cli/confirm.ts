@@ -1,7 +1,7 @@
 /**
- * Asks for confirmation before a verb deletes something permanently, or gives far-reaching rights.
- * The prompt runs in the user's
- * own process: the program that runs the verb as root has no terminal and gets `--yes` instead.
+ * Asks for confirmation before a verb deletes something permanently, or grants far-reaching rights.
+ * The prompt runs in the user's own process: the program that runs the verb as root has no terminal
+ * and gets `--yes` instead.
  *
  * @module
  */

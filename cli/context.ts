@@ -68,7 +68,7 @@ export interface CliDeps {
   readStdin(bytesMax: number): Promise<Result<string>>;
   /** Opens stdin as bytes; nothing else reads it then. */
   openStdin(): ReadableStream<Uint8Array>;
-  /** Prompts without echo; undefined when there is no terminal. */
+  /** Prompts without echo; undefined when there is no terminal, or after Ctrl-C. */
   promptSecret(label: string): Promise<string | undefined>;
   /** Prompts for a line; undefined when there is no terminal. */
   promptLine(label: string): Promise<string | undefined>;

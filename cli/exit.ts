@@ -1,6 +1,6 @@
 /**
- * Maps a refusal to lines, JSON and an exit code. No other file of `cli/` knows exit codes
- * (docs/errors.md).
+ * Maps a refusal to lines, JSON and an exit code (docs/errors.md). No other file of `cli/` chooses
+ * the exit code of a refusal.
  *
  * @module
  */

@@ -22,7 +22,7 @@ export interface MessageProgress {
   whole(payload: Readonly<Record<string, unknown>>): MessageStep;
 }
 
-/** Begins before the first message. */
+/** Creates the progress of a turn that has no message yet. */
 export function createMessageProgress(): MessageProgress {
   /** The current message, and how many of its characters are shown and stored. */
   let message = { id: "", shown: 0, stored: 0 };

@@ -38,7 +38,7 @@ export interface VerbReport {
   /** The document that `--json` prints; keys are snake_case. */
   readonly json: unknown;
   readonly blocks: readonly Block[];
-  /** Printed to stderr with `warning:`. Uses the text of the refusal it replaces. */
+  /** Printed to stderr with `warning:`. They do not change the exit code. */
   readonly warnings?: readonly Refusal[];
   /** What failed although the verb continued; the exit code is then 1. */
   readonly faults?: readonly Refusal[];

@@ -14,7 +14,7 @@ import { ok, type Result } from "core/result.ts";
 import { replaceWaiting } from "units/reconcile/replace_waiting.ts";
 import type { UnitLine } from "units/reconcile/report.ts";
 
-/** Pause between two rounds. A turn that ends waits this long for the new version. */
+/** Pause between two rounds. After its turn, an agent waits about this long to be replaced. */
 const ROUND_MS = 10_000;
 
 /** Repeats rounds until no agent waits. */

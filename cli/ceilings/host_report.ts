@@ -11,7 +11,7 @@ import type { HostCeilings } from "core/dial/host_ceilings.ts";
 import { type Refusal, refusal } from "core/errors.ts";
 import { type Caller, callerAgent, callerText } from "core/verbs/caller.ts";
 
-/** Returns the refusal of a caller that is an agent, also of an admin. */
+/** Returns the refusal for a caller that is an agent, even an admin; undefined for operators. */
 export function notOperator(caller: Caller): Refusal | undefined {
   if (callerAgent(caller) === undefined) return undefined;
   return refusal(

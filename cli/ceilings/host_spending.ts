@@ -1,6 +1,6 @@
 /**
- * What the agents of a host have spent in the current periods, as root remembers it: by agent,
- * because an agent that is stopped or removed has spent what it has spent. Pure.
+ * What the agents of a host have spent in the current periods, from a file that only root writes.
+ * It is stored per agent, so that the spending of stopped and removed agents still counts. Pure.
  *
  * @module
  */

@@ -23,7 +23,7 @@ export const CEILING_COLUMNS = [
   "until (UTC)",
 ];
 
-/** What the row of a ceiling of the host has in the place of an agent's name. */
+/** Shown instead of an agent's name in the row of a ceiling of the host. */
 export const HOST_ROW = "(all agents)";
 
 const TONES: Readonly<Record<Level, Tone>> = {

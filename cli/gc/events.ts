@@ -3,7 +3,7 @@
  * decides which events may be deleted. If every event looks old, it deletes nothing.
  *
  * Root writes to the database of the gateway's user while the gateway runs. SQLite serializes the
- * two. When it runs as root, it gives new files beside a database to the database's owner.
+ * two writers. As root, SQLite gives new files beside a database to the database's owner.
  *
  * @module
  */

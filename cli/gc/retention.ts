@@ -3,8 +3,9 @@
  *
  * | What | Deleted when | Always kept |
  * |---|---|---|
- * | vendored trees | no agent of this host has the MCP, and it was not used for `trees` | the tree in use and the one before it, for rollback |
- * | log files | nothing was written for `logs`, and the unit is gone or the file rotated away | the log of every unit that is rendered |
+ * | vendored trees | no agent of this host has the MCP, and it was not used for `trees` | all trees of an MCP that is wired or held |
+ * | installer caches | the MCP's trees are deleted, and the catalog does not have the MCP | caches of MCPs of the catalog |
+ * | log files | nothing was written for `logs`, and the unit is gone or the file rotated away | the current log of a rendered unit, unless it is an instance |
  *
  * @module
  */

@@ -19,7 +19,10 @@ export interface CommandTerminal {
   err(text: string): Promise<void>;
   /** Reads all of stdin as UTF-8 text, up to `bytesMax` bytes. */
   readStdin(bytesMax: number): Promise<Result<string>>;
-  /** Prompts on stderr without echo; undefined when stdin or stderr is not a terminal. */
+  /**
+   * Prompts on stderr without echo. Returns undefined when stdin or stderr is not a terminal, or
+   * after Ctrl-C.
+   */
   promptSecret(label: string): Promise<string | undefined>;
   /**
    * Prompts on stderr for one line. Returns "" at end of input, undefined when there is no

@@ -22,7 +22,8 @@ export function shardText(ref: SecretRef): string {
 }
 
 /**
- * Lists first the files and units that the value changes, then the agents that read an older value.
+ * Returns the commands after which programs see the new value: one updates files and units, the
+ * other restarts an agent that has read the old value.
  */
 export function laterLines({ target, caller }: VerbContext): readonly string[] {
   const own = target.kind === "agent" && target.agent === callerAgent(caller);

@@ -134,8 +134,8 @@ async function deniedFile(
 }
 
 /**
- * Returns the cause when a dial unit, which works in the home, was denied. Only the actual owner of
- * the home leads to a hint.
+ * Returns the cause when a dial unit may not enter the home in which it works. Gives a hint only if
+ * another user owns the home.
  */
 async function deniedHome(
   context: VerbContext,

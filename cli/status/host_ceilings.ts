@@ -16,7 +16,7 @@ import { amountText, printAmount } from "core/usage/ceiling.ts";
 import { suggestedMore } from "core/usage/spend.ts";
 import { DAEMON_UNIT } from "units/render/unit_name.ts";
 
-/** Reads the published sums. */
+/** Returns the problems, from the ceilings that are set and the published sums. */
 export async function hostCeilingProblems(context: VerbContext): Promise<readonly Refusal[]> {
   const { ports: { files, clock }, paths } = context;
   const ceilings = await readHostCeilings(context);
