@@ -4,8 +4,8 @@
  * read.
  *
  * The home is measured before anything is removed. The archive cannot grow beyond a share of the
- * space that was free at that time. A partial archive is named for its agent, without a time, so the
- * next run replaces it.
+ * space that was free at that time. A partial archive has the agent's name and no time, so the next
+ * run replaces it.
  *
  * @module
  */
