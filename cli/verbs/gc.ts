@@ -1,6 +1,7 @@
 /**
  * `fleetctl gc [--events D] [--logs D] [--trees D] [--dry-run]`: deletes what is no longer needed:
- * old events and turns of the gateway, trees of MCPs that no agent has, and logs of removed units.
+ * old events and turns of the gateway, trees of MCPs that no agent has, rotated logs, and logs of
+ * removed units.
  * Anything in use is kept regardless of its age, and so is anything whose use is unknown.
  *
  * @module

@@ -25,7 +25,7 @@ export interface Options {
 
 const LINES_DEFAULT = 50;
 const LINES_MAX = 10_000;
-/** Number of lines searched for a request, and the most kept in memory at once. */
+/** Number of lines of each source that are searched for a request. */
 const SEARCHED_LINES = 100_000;
 /** Request ids as the login proxy creates and accepts them. */
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;

@@ -9,8 +9,8 @@
  * 6. archive the home, and delete home and Unix user
  * 7. delete the note
  *
- * The note lets a second run of the verb finish a removal that was interrupted at any step. The
- * options can keep the secrets, and can skip step 6.
+ * The note lets a second run of the verb finish a removal that was interrupted at any step. Step 6
+ * runs only with `--home archive`. `--secrets keep` skips step 3.
  *
  * Archiving a large home takes a long time. Other verbs can run meanwhile. Only a second removal of
  * this agent is refused.

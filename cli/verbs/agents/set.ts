@@ -35,7 +35,7 @@ export interface Options {
   readonly edit: ShardEdit;
   /** Names of the changed fields, as in the shard. */
   readonly changed: readonly string[];
-  /** Only limits and ceilings change. They apply to a running agent. */
+  /** Only limits, the ceiling and `admin` change. They apply to a running agent. */
   readonly isAtOnce: boolean;
 }
 

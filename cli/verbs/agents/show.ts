@@ -117,7 +117,7 @@ function worktreesText({ worktrees, setup }: AgentRecord): string | undefined {
   return setup === undefined ? "yes" : `yes, prepared by ${setup}`;
 }
 
-/** What is in force: the record says what should be. */
+/** Returns which sandbox is in force, which may differ from the record. */
 function sandboxText({ sandbox, sandboxNetwork }: AgentRecord, state: HostState) {
   const running = state.sandbox;
   if (sandbox !== "on") return running === undefined ? sandbox : "on until the agent restarts";

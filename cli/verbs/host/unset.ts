@@ -1,5 +1,6 @@
 /**
- * `fleetctl host unset`: removes one marker of this host. The gateway is then this host.
+ * `fleetctl host unset`: removes one key of `host.yaml`. Without the marker of a gateway, this host
+ * is its own gateway.
  *
  * @module
  */

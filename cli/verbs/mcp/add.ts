@@ -186,8 +186,8 @@ function lastLines(options: Options, { name }: AgentRecord, isLive: boolean): re
 }
 
 /**
- * Whether the planner put the MCP in place. It reports an MCP that it could not; an MCP by URL has
- * no units.
+ * Whether the planner put the MCP in place. An MCP that is reached by URL has no unit to look for,
+ * so any fault of the run means that it did not.
  */
 function isInPlace(report: Report, manifest: Manifest, agent: AgentRecord): boolean {
   if (manifest.transport === "http") return report.faults.length === 0;

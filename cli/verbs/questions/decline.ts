@@ -1,6 +1,6 @@
 /**
- * `fleetctl questions decline <id>`: declines to answer a question. The program learns that, and no
- * more.
+ * `fleetctl questions decline <id>`: declines to answer a question. The program learns only that the
+ * person declined.
  *
  * @module
  */

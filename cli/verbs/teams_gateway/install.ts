@@ -89,7 +89,7 @@ async function install(context: VerbContext, options: Options): Promise<Result<V
   }
   const waits = await checkSpoolEmpty(context, roles.value.teamchat);
   if (waits !== undefined && !options.isDryRun) return err(waits);
-  // Read before anything is written: a cloud file that cannot be read changes nothing.
+  // Read before the roles file is written: a role that cannot be built is not recorded.
   const gathered = await readFacts(context, { roles: roles.value });
   if (!gathered.ok) return gathered;
   if (!options.isDryRun && edited.value !== before) {

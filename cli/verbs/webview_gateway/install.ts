@@ -116,7 +116,7 @@ const TRUST_WORDS = {
   header: "the header X-User-Email alone",
 } as const;
 
-/** The sentence about `--trust header`, used here and in `doctor`. */
+/** The sentence about `--trust header`, used here and in `webview-gateway status`. */
 export function headerIsUnsigned(): Refusal {
   return refusal(
     "trust-is-header",

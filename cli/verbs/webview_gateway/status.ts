@@ -1,6 +1,6 @@
 /**
  * `fleetctl webview-gateway status`: the unit, its listen addresses, what it trusts, and the agents
- * that the running gateway was given, compared with the ledger of this host. Changes nothing.
+ * in its rendered settings, compared with the ledger of this host. Changes nothing.
  *
  * `WEBVIEW_ADMINS` is always rendered. If it is missing, an older version rendered the file.
  *
@@ -120,7 +120,7 @@ function tone(state: string): "good" | "bad" {
   return state === "active" ? "good" : "bad";
 }
 
-/** Returns the settings that the gateway was started with; undefined when there are none. */
+/** Returns the gateway's rendered settings; undefined when there are none or they are damaged. */
 async function readRendered(
   { ports, paths }: VerbContext,
 ): Promise<ReadonlyMap<string, string> | undefined> {

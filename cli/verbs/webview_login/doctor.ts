@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login doctor [--public-url URL]`: requests the login proxy through its HTTPS
- * front, and reports what the front does not forward. Logs no one in and changes nothing.
+ * `fleetctl webview-login doctor [--public-url URL]`: sends a request to the login proxy through its
+ * HTTPS front, and reports what the front does not forward. Logs no one in and changes nothing.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export function parseOptions({ options }: Invocation): Result<Options> {
 const ASK_MS_MAX = 5_000;
 const HINT = "see docs/login.md, In front of it";
 
-/** Sends the requests. */
+/** Sends the request. */
 export async function run(context: VerbContext, options: Options): Promise<Result<VerbReport>> {
   const { ports, paths } = context;
   const roles = parseHostRoles(await ports.files.readText(paths.rolesFile), paths.rolesFile);

@@ -73,7 +73,7 @@ export function parseOptions({ options, switches }: Invocation): Result<Options>
   });
 }
 
-/** Writes the role, then reconciles. A role that the planner would refuse is not written. */
+/** Writes the role, then reconciles. A role whose keys are missing is not written. */
 export async function run(
   context: VerbContext,
   options: Options,

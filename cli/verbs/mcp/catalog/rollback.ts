@@ -1,7 +1,7 @@
 /**
  * `fleetctl mcp catalog rollback`: restores an entry to the version before its last change. Its
  * tree is kept, so no registry is queried. The version left is kept too, and a second rollback
- * returns to it.
+ * returns to it, unless the first one returned to the entry that ships.
  *
  * @module
  */

@@ -200,7 +200,7 @@ function untriedWarnings(mcp: McpName, { tried }: Candidate): readonly Refusal[]
 }
 
 /**
- * Returns what an operator has accepted: the tool lock, or else what a try of the old version
+ * Returns what an operator has accepted: the tool lock, or else what a trial run of the old version
  * lists.
  */
 async function readBaseline(
