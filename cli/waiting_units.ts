@@ -52,8 +52,8 @@ export async function queryUnits<V extends { readonly agent: string }>(
   return ok({
     queried: names.value,
     unread,
-    // The program behind the socket may report what is of this agent only. With another agent's
-    // name it could get its own call approved, or redirect the decision.
+    // Drops what the program behind a socket reports under another agent's name. With that name it
+    // could get its own call approved, or redirect the decision.
     found: answers.flatMap(({ name, listed }) =>
       listed.ok ? listed.value.filter(({ agent }) => agent === name) : []
     ),
