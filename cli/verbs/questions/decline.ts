@@ -1,5 +1,5 @@
 /**
- * `fleetctl questions decline <id>`: declines to answer a question. The program learns only that the
+ * `fleetctl questions decline <id>`: declines to answer a question. The program learns only that a
  * person declined.
  *
  * @module

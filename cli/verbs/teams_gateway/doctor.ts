@@ -1,7 +1,7 @@
 /**
  * `fleetctl teams-gateway doctor`: checks the gateway from the roles file to the platform:
- * settings, unit, agents and keys, clock, public front. Prints each problem with its remedy. Changes
- * nothing.
+ * settings, unit, agents and keys, clock, public front. Prints each problem with its remedy.
+ * Changes nothing.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * `fleetctl webview-login doctor [--public-url URL]`: sends a request to the login proxy through its
- * HTTPS front, and reports what the front does not forward. Logs no one in and changes nothing.
+ * `fleetctl webview-login doctor [--public-url URL]`: sends a request to the login proxy through
+ * its HTTPS front, and reports what the front does not forward. Logs no one in and changes nothing.
  *
  * @module
  */
