@@ -41,7 +41,7 @@ export function readAccounts(secrets: SecretStore): Result<readonly Account[]> {
   ));
 }
 
-/** Refuses a chosen password that is easy to guess. */
+/** Refuses a chosen password that is too short. */
 export function checkPassword(password: string): Result<void> {
   const length = [...password].length;
   if (length >= CHOSEN_LENGTH_MIN) return ok(undefined);

@@ -1,6 +1,7 @@
 /**
  * The HTTPS front of the login proxy as text, for the two Debian servers of docs/login.md.
- * `webview-login install --front` prints it. Writes nothing and manages no server. No I/O.
+ * `webview-login front` and `webview-login install --front` print it. Writes nothing and manages no
+ * server. No I/O.
  *
  * @module
  */
