@@ -1,7 +1,8 @@
 /**
  * The login proxy as two functions: one answers requests, one decides upgrades. Both run the same
  * checks in the same order: host, own routes, exempt paths, authentication, cross-site requests,
- * forwarding. So no route can miss a check. Opens no sockets or files.
+ * forwarding. An upgrade to an own route is refused, and no path is exempt for upgrades. Opens no
+ * sockets or files.
  *
  * @module
  */

@@ -56,8 +56,8 @@ const DROPPED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Size of the cache of names, so that invented names cannot fill memory. A name may keep alive the
- * whole head that it was sliced from, so this is 2 MiB at most.
+ * Size of each cache of names, so that invented names cannot fill memory. A name may keep alive the
+ * whole head that it was sliced from, so a cache holds 2 MiB at most.
  */
 const VERDICTS_MAX = 128;
 const NO_NAMES: ReadonlySet<string> = new Set();
