@@ -205,6 +205,11 @@ async function talkWithReceiver(scene: Scene, kit: ConnectorKit): Promise<void> 
 async function removeCal({ root, url, cal }: Scene, kit: ConnectorKit): Promise<void> {
   const before = await gatewayProcess(root);
   await verb(root, "agents", "remove", "cal", "--yes");
+  // Within a quarter of a second the sender may still accept it for cal, and then sends no answer.
+  await until("the sender knows", async () => {
+    const { agents } = await health(url);
+    return (agents as { readonly known: number }).known === 1;
+  });
   const gone = crypto.randomUUID();
   assert.equal(await deliver(url, textMessage(kit, cal, gone), kit), 202);
   const room = kit.conversation("a:cal");
