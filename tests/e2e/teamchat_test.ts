@@ -205,11 +205,13 @@ async function talkWithReceiver(scene: Scene, kit: ConnectorKit): Promise<void> 
 async function removeCal({ root, url, cal }: Scene, kit: ConnectorKit): Promise<void> {
   const before = await gatewayProcess(root);
   await verb(root, "agents", "remove", "cal", "--yes");
-  // Within a quarter of a second the sender may still accept it for cal, and then sends no answer.
-  await until("the sender knows", async () => {
-    const { agents } = await health(url);
-    return (agents as { readonly known: number }).known === 1;
-  });
+  // Within a quarter of a second both processes may still accept a message for cal.
+  for (const unit of ["fleetctl-teamchat", "fleetctl-teamchat-receiver"]) {
+    await until(`${unit} has the new owners`, async () => {
+      const log = await Deno.readTextFile(`${pathsUnder(root).logs}/${unit}.service.log`);
+      return log.includes('"event":"owners changed","owners":1,');
+    });
+  }
   const gone = crypto.randomUUID();
   assert.equal(await deliver(url, textMessage(kit, cal, gone), kit), 202);
   const room = kit.conversation("a:cal");
