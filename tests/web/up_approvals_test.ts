@@ -73,8 +73,9 @@ async function approve(page: Page): Promise<void> {
   await page.mouse.up();
 }
 
+/** Waits for the end of the running turn; Send is there all the time. */
 const idle = (page: Page) =>
-  page.getByRole("button", { name: "Send" }).waitFor({ timeout: 60_000 });
+  page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached", timeout: 60_000 });
 
 Deno.test({
   name: "a person denies and approves calls in the page, and each is done once or not at all",
