@@ -87,9 +87,11 @@ Deno.test("a revocation ends the session within a second; no key is enrolled aga
       `name: ${name}\nchannel: webview\nuser_email: ${name}@localhost\nrun_on: elsewhere\n`,
     );
   }
-  const before = await logLength(root, GATEWAY);
+  const url = await dialUrl(root, 0);
   await done(root, "apply");
-  const url = await dialUrl(root, before);
+  await logLine(root, GATEWAY, {
+    wanted: ({ event, added }) => event === "roster changed" && added === 2,
+  });
   const as = { agent: "cat", userEmail: "cat@localhost" };
   const { key } = await generateDialKey();
   const client = await proveKey(url, key, as);

@@ -21,7 +21,7 @@ const real = { processes: systemProcesses(), clock: systemClock(), files: denoFi
 interface Scene {
   readonly home: string;
   readonly project: string;
-  call(name: string, input: unknown): Promise<ToolOutcome>;
+  call(name: string, input: unknown, signal?: AbortSignal): Promise<ToolOutcome>;
 }
 
 async function withTools(
@@ -49,10 +49,10 @@ async function withTools(
       env: { PATH: "/usr/bin:/bin", HOME: home, CODEHOST_TOKEN: "SECRET" },
       ports,
     })({ cwd: project, home });
-    const call = (name: string, input: unknown) => {
+    const call = (name: string, input: unknown, signal = never) => {
       const tool = tools.find((each) => each.name === name);
       assert.ok(tool, name);
-      return tool.run(input, never);
+      return tool.run(input, signal);
     };
     await work({ home, project, call });
   } finally {
@@ -88,14 +88,19 @@ Deno.test("a sandboxed command reports its exit code and its output", async () =
 Deno.test("nothing that a sandboxed command started outlives it", async () => {
   await withTools(async ({ call, project }) => {
     await new Deno.Command("mkfifo", { args: [`${project}/up`] }).output();
-    for (const command of ["setsid -f sh", "setsid -f sh & sleep 1000", "exec setsid sh"]) {
-      const up = Deno.open(`${project}/up`);
-      const started = command.replace("sh", "sh -c 'exec 9>up; sleep 1000' >/dev/null 2>&1");
-      const called = call("bash", {
-        command: command.startsWith("exec") ? `${started} & sleep 1000` : started,
-        timeout_seconds: 0.5,
-      });
-      const file = await up;
+    const holds = "setsid sh -c 'exec 9>up; echo > started; sleep 1000' >/dev/null 2>&1";
+    const waits = "until [ -e started ]; do sleep 0.01; done";
+    for (
+      const { command, isStopped } of [
+        { command: `${holds} & ${waits}`, isStopped: false },
+        { command: `${holds} & ${waits}; sleep 1000`, isStopped: true },
+        { command: `exec ${holds}`, isStopped: true },
+      ]
+    ) {
+      const stop = new AbortController();
+      const called = call("bash", { command: `rm -f started; ${command}` }, stop.signal);
+      const file = await Deno.open(`${project}/up`);
+      if (isStopped) stop.abort();
       await called;
       // The pipe ends with its last writer.
       assert.equal(await new Response(file.readable).text(), "", command);
