@@ -289,7 +289,8 @@ async function openBridge(
   leader: number,
   to: { readonly port: number; readonly folder: string },
 ): Promise<{ readonly socket: string; close(): Promise<void> }> {
-  const socket = `${to.folder}/port-${to.port}.sock`;
+  // A name for each bridge: two bridges to one port may be open at once.
+  const socket = `${to.folder}/port-${to.port}-${crypto.randomUUID().slice(0, 8)}.sock`;
   const child = await processes.spawn({
     command: "/usr/bin/nsenter",
     args: ["-t", String(leader), "-n", "--"].concat(
